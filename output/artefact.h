@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a writer is given: one profile, the runs it came of, and how it is to look. Data only. */
+/* What a writer gets: one profile, the runs it comes from, and how to lay it out. Data only. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,25 +9,25 @@
 #include "output/profile/profile.h"
 #include "output/run/run.h"
 
-/* How text is laid out, and what of it is wanted. */
+/* Layout and contents of text output. */
 struct artefact_options {
-	uint32_t max_rows;   /* of a table; a line says how many more there are */
-	unsigned columns;    /* of the terminal; 0: as wide as needed */
-	bool colour;	     /* bold and dim by ANSI escapes */
-	bool header;	     /* collapsed: lines that say what the runs were come first */
-	bool no_source;	     /* source lines are not read and not shown */
-	bool tree;	     /* summary: callers above callees, as a tree */
-	const char *callers; /* summary: of the functions that match; borrowed, NULL */
+	uint32_t max_rows;   /* limit for a table; a line reports how many more there are */
+	unsigned columns;    /* width of the terminal; 0: as wide as needed */
+	bool colour;	     /* bold and dim, with ANSI escapes */
+	bool header;	     /* collapsed: begin with lines that describe the runs */
+	bool no_source;	     /* neither read nor show source lines */
+	bool tree;	     /* summary: a tree with callers above callees */
+	const char *callers; /* summary: functions whose callers are listed; borrowed, or NULL */
 	const char *callees;
 };
 
-/* All borrowed. */
+/* Everything is borrowed. */
 struct artefact {
 	const struct profile *profile;
-	bool has_base;		/* the profile has two sides, to be compared */
-	const struct run *runs; /* what the profile came of, at least one */
+	bool has_base;		/* the profile has two sides to compare */
+	const struct run *runs; /* of the profile; at least one */
 	uint32_t nr_runs;
-	const struct run *base_runs; /* the same of its base */
+	const struct run *base_runs; /* the same for its base */
 	uint32_t nr_base_runs;
 	struct artefact_options options;
 };

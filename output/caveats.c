@@ -6,7 +6,7 @@
 
 #include "output/run/loss.h"
 
-/* What has to be known of runs, of all together. */
+/* What the caveats need to know of all runs together. */
 struct sums {
 	uint32_t nr_runs;
 	uint32_t nr_ticked;
@@ -33,7 +33,7 @@ static void add_runs(struct sums *sums, const struct run *runs, uint32_t nr_runs
 	}
 }
 
-/* Behind what is said already. */
+/* Separate from an earlier sentence. */
 static void next(struct text *text, size_t begin)
 {
 	if (text->length > begin)
@@ -50,7 +50,10 @@ static void append_percent(struct text *text, uint64_t nr, uint64_t nr_all)
 		text_printf(text, "%.1f%%", percent);
 }
 
-/* A line about nr of the runs, if there are any; it has a place for which of them. */
+/*
+ * Append a sentence that applies to nr of the runs, unless that is 0: before, "in some runs" if
+ * it applies only to some, and behind.
+ */
 static void append_of_runs(struct text *text, size_t begin, const struct sums *sums, uint32_t nr,
 			   const char *before, const char *behind)
 {

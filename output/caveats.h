@@ -1,23 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* What has to be known of samples lest they be misread, for people. */
+/* Caveats: what readers must know to interpret the samples correctly. */
 #pragma once
 
 #include "output/artefact.h"
 #include "output/text/text.h"
 
 /*
- * Append what is to be said of nr approximate samples among nr_all: nothing if there is none. The
- * sentence begins with "approximate".
+ * Append a sentence about nr approximate samples among nr_all, which begins with "approximate".
+ * Nothing if nr is 0.
  */
 void caveats_append_approximate(struct text *text, uint64_t nr, uint64_t nr_all);
 
 /*
- * Append one line without its newline, in words alone: which share of the samples shown is
- * approximate (SAMPLE_APPROXIMATE), that what threads did inside of the kernel is missing
- * (unprivileged runs with C frames), that a run tells short bursts too rarely
- * (loss_hides_bursts()), what [unknown] stands for and which share of the runs' stacks has it, and
- * which share of the samples shown ran in code of CPython's JIT,
- * so that their lines may be some statements late (SAMPLE_IN_JIT). Nothing if there is nothing
- * to be said.
+ * Append all caveats as one line of plain words, without a newline. Nothing if there are none.
+ * They report:
+ *
+ * - the share of the samples shown that is approximate (SAMPLE_APPROXIMATE);
+ * - runs sampled at the kernel's tick, which misrepresent what is in step with it;
+ * - runs whose C and Python frames are probably, but not provably, of one instant;
+ * - runs without activity in the kernel (unprivileged, with C frames);
+ * - runs that under-represent short bursts (loss_hides_bursts());
+ * - what [unknown] stands for, and the share of the runs' stacks that contain it;
+ * - the share of the samples shown that ran in code of CPython's JIT, whose lines may be a few
+ *   statements late (SAMPLE_IN_JIT).
  */
 void caveats_append(struct text *text, const struct artefact *artefact);

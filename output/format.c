@@ -13,7 +13,7 @@
 #include "output/page/flamegraph_html.h"
 #include "output/summary/summary.h"
 
-/* The first one that a suffix fits is not always the longest: ".json.gz" and ".gz". */
+/* Suffixes of several formats may fit one name, as ".json.gz" and ".gz"; the longest wins. */
 static const struct format formats[] = {
 	{
 		.name = "collapsed",
@@ -41,7 +41,8 @@ static const struct format formats[] = {
 		.suffixes = {".pb.gz", ".pprof"},
 		.summary = "protobuf, for go tool pprof, Pyroscope, Parca",
 		.by_line = true,
-		.keep_samples = true, /* a root for each thread takes more, and is limited */
+		.keep_samples =
+			true, /* cheaper than a root for each thread, which is also limited */
 		.write = pprof_write,
 	},
 	{
@@ -108,7 +109,7 @@ const struct format *format_find(const char *name)
 	return NULL;
 }
 
-/* The length of the suffix, if the name ends with it and is more than that; else 0. */
+/* Return the length of suffix if name ends with it and is longer, else 0. */
 static size_t suffix_length(const char *name, const char *suffix)
 {
 	size_t name_length = strlen(name);
@@ -119,7 +120,7 @@ static size_t suffix_length(const char *name, const char *suffix)
 	return length;
 }
 
-/* The format whose files are called so; NULL if there is none. */
+/* Return the format whose files have this prefix, or NULL. */
 static const struct format *format_of_prefix(const char *name)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {

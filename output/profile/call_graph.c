@@ -16,7 +16,7 @@ void call_graph_done(struct call_graph *graph)
 	*graph = (struct call_graph){0};
 }
 
-/* Give every function a party, and every root of a thread. */
+/* Give a party to every function and every thread root. */
 static int parties_init(struct call_graph *graph)
 {
 	uint32_t nr_frames;
@@ -24,7 +24,7 @@ static int parties_init(struct call_graph *graph)
 	const struct profile_frame *frames = profile_frames(graph->profile, &nr_frames);
 
 	(void)profile_functions(graph->profile, &nr_functions);
-	/* One more: never 0, for which calloc() may give NULL. */
+	/* One more, because calloc() may return NULL for 0. */
 	graph->party_of_frame = calloc((size_t)nr_frames + 1, sizeof(*graph->party_of_frame));
 	graph->parties = calloc((size_t)nr_functions + nr_frames + 1, sizeof(*graph->parties));
 	if (!graph->party_of_frame || !graph->parties)
@@ -49,7 +49,7 @@ static void weight_add(struct profile_weight *to, struct profile_weight weight)
 	to->ns += weight.ns;
 }
 
-/* The caller in a call of a node's frame. */
+/* Return the caller for a call to a node's frame. */
 static uint32_t node_caller(const struct call_graph *graph, const struct tree_walk *walk,
 			    uint32_t node)
 {
@@ -62,7 +62,7 @@ static uint32_t node_caller(const struct call_graph *graph, const struct tree_wa
 	return graph->by_line ? frame : graph->party_of_frame[frame];
 }
 
-/* The call of that pair, made if it is new. */
+/* Find the call of a pair, or add it. */
 static int call_get(struct call_graph *graph, uint32_t caller, uint32_t callee,
 		    struct call **ret_call)
 {
@@ -86,7 +86,7 @@ static int call_get(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-/* What is below a node has its call, and its party, from now on. */
+/* Enter a node: count its sum unless its party, or its call, is in the stack already. */
 static void node_enter(struct call_party *party, struct call *call, struct profile_weight sum)
 {
 	if (party->nr_active++ == 0) {

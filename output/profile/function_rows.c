@@ -58,7 +58,7 @@ static uint32_t hash_string(const char *string)
 	return hash;
 }
 
-/* What a function is found by: two hashes of all that it is. */
+/* Two hashes of a function's identity. */
 struct function_key {
 	uint32_t name, place;
 };
@@ -73,8 +73,8 @@ static struct function_key function_key(const char *qualname, const char *path, 
 }
 
 /*
- * The function that is like that one; PROFILE_NONE if none is known. (Of two whose hashes
- * are both equal only the first is ever found: the other has two rows then.)
+ * Find the row equal to function; PROFILE_NONE if there is none. If two functions collide in both
+ * hashes, only the first is ever found, and the other gets two rows.
  */
 static uint32_t function_find(const struct function_rows *rows, const struct function *function)
 {
@@ -93,7 +93,7 @@ static uint32_t function_find(const struct function_rows *rows, const struct fun
 	return index;
 }
 
-/* Have every function so far be found by what it is. Out of memory, some are not. */
+/* Enter all rows in of_name. Out of memory, some are left out. */
 static void name_functions(struct function_rows *rows)
 {
 	for (; rows->nr_named < rows->nr; rows->nr_named++) {
@@ -106,7 +106,7 @@ static void name_functions(struct function_rows *rows)
 	}
 }
 
-/* The copy of a path, made if it is new. */
+/* Return the shared copy of a path, made if it is new. */
 static int path_get(struct function_rows *rows, const char *path, const char **ret_path)
 {
 	const uint32_t nr = rows->paths.nr;

@@ -9,7 +9,7 @@
 
 #include "output/text/utf8.h"
 
-/* Append what stands for the code point or, if length is 0, for the stray byte. */
+/* Append the escape of the code point, or of the stray byte if length is 0. */
 static void append_escape(struct text *text, char byte, uint32_t code_point, size_t length)
 {
 	if (length > 1)
@@ -21,7 +21,7 @@ static void append_escape(struct text *text, char byte, uint32_t code_point, siz
 void label_append_escaped(struct text *text, const char *bytes, size_t length,
 			  enum label_style style)
 {
-	size_t start = 0; /* of what was not appended yet */
+	size_t start = 0; /* of what is not appended yet */
 	size_t step;
 
 	for (size_t i = 0; i < length; i += step) {
@@ -52,7 +52,7 @@ void label_append_location(struct text *text, const char *path, const char *mark
 		text_printf(text, ":%s%" PRId32, mark, line);
 }
 
-/* "qualname (path:line)", with a mark in front of the line. */
+/* Append "qualname (path:line)", with mark before the line. */
 static void append_function(struct text *text, const char *qualname, const char *path,
 			    const char *mark, int32_t line, enum label_style style)
 {
@@ -136,7 +136,7 @@ const char *label_kind(enum function_kind kind)
 	return kinds[kind];
 }
 
-/* Where the digits that end before end begin; end if there are none. */
+/* Return where the digits that end at end begin; end if there are none. */
 static size_t digits_start(const char *bytes, size_t end)
 {
 	while (end > 0 && isdigit((unsigned char)bytes[end - 1]))

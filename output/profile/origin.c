@@ -6,13 +6,13 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* A part of a path between slashes. */
+/* A path component. */
 struct part {
 	const char *start;
 	size_t length;
 };
 
-/* The part at path, which it advances; false at the end. */
+/* Read the component at *path and advance; false at the end. */
 static bool part_next(const char **path, struct part *part)
 {
 	const char *start = *path + strspn(*path, "/");

@@ -5,10 +5,12 @@
 #include <string.h>
 
 /*
- * Sorted. Not here is what a program calls by name, such as builtin_exec(), or by an operator.
- * Source, of CPython 3.6 to 3.15: Modules/main.c, Python/pythonrun.c, Objects/call.c,
+ * Sorted. Functions that a program calls by name, such as builtin_exec(), or by an operator are
+ * not listed.
+ *
+ * Source: CPython 3.6 to 3.15, Modules/main.c, Python/pythonrun.c, Objects/call.c,
  * Objects/methodobject.c, Objects/descrobject.c, Objects/classobject.c, Python/ceval.c,
- * Python/thread_pthread.h, Modules/_threadmodule.c; of the C libraries: the files that start a process
+ * Python/thread_pthread.h, Modules/_threadmodule.c; the C libraries' files that start a process
  * and a thread.
  */
 static const char *const names[] = {
@@ -141,7 +143,7 @@ static const char *const names[] = {
 	"vectorcall_unbound",
 };
 
-/* Longer than any of them. */
+/* longer than any of them */
 enum { NAME_MAX_BYTES = 64 };
 
 static int compare(const void *name, const void *entry)
@@ -158,8 +160,8 @@ static bool begins_with_one(const char *text, const char *const *prefixes, size_
 }
 
 /*
- * Whether a name of the list can only be CPython's or the C library's, whatever file it is in: CPython may
- * be linked into a program.
+ * Return whether a listed name can only be CPython's or the C library's. Such a name counts in
+ * any file, because CPython may be linked into a program.
  */
 static bool is_reserved(const char *name)
 {
@@ -168,7 +170,7 @@ static bool is_reserved(const char *name)
 	return begins_with_one(name, prefixes, sizeof(prefixes) / sizeof(*prefixes));
 }
 
-/* Whether a file is CPython itself, or a C library. */
+/* Return whether a file is CPython itself or a C library. */
 static bool is_home(const char *path)
 {
 	static const char *const prefixes[] = {"python", "libpython",  "libc.",

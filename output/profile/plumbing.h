@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Plumbing: C functions that are on the stacks of every Python program and say nothing about this one. They
- * start a process, a thread or the interpreter, or pass a call on to the function that does the
- * work. A profile leaves their frames out, and charges their time to their callers, unless its
- * options say keep_plumbing.
+ * Plumbing: C functions that are on the stacks of every Python program. They start a process, a
+ * thread or the interpreter, or pass a call on to the function that does the work. A profile
+ * omits their frames and charges their time to their callers, unless its options set
+ * keep_plumbing.
  */
 #pragma once
 
@@ -11,5 +11,5 @@
 
 #include "sampler/sample.h"
 
-/* Whether a function is plumbing. Its id and its line are not looked at. */
+/* Return whether a function is plumbing. Its id and line are ignored. */
 bool plumbing_is(const struct function *function);

@@ -8,20 +8,20 @@
 
 #include "procmem/array.h"
 
-/* The thread in a slot of the sampler's. */
+/* The thread in one of the sampler's slots. */
 struct thread_path {
-	bool is_used;		  /* a thread had samples; else only the path's room counts */
-	uint32_t id;		  /* the thread's */
-	uint32_t row;		  /* its index in threads; PROFILE_NONE if it has none */
-	struct profile_path path; /* its previous sample; with by_thread below its root */
+	bool is_used;		  /* the slot has a thread; else only the path's room is kept */
+	uint32_t id;		  /* the thread's id */
+	uint32_t row;		  /* index into threads; PROFILE_NONE if it has none */
+	struct profile_path path; /* its previous sample; below its root with by_thread */
 };
 
-/* The last one that was a main thread. */
+/* The most recent main thread. */
 struct main_thread {
 	bool is_known;
 	pid_t tid;
 	char name[THREAD_NAME_MAX_BYTES];
-	uint32_t row, root; /* as in its path */
+	uint32_t row, root; /* as in its thread_path */
 };
 
 struct profile {
@@ -30,7 +30,7 @@ struct profile {
 
 	struct profile_sums sums[NR_PROFILE_SIDES];
 	struct profile_tree tree;
-	uint32_t other_node; /* of PROFILE_OTHER_STACKS; PROFILE_NONE as long as all have a place */
+	uint32_t other_node; /* of PROFILE_OTHER_STACKS; PROFILE_NONE until a stack does not fit */
 	struct profile_weight *base; /* owned */
 	uint32_t nr_base, max_base;
 	struct profile_sample *samples; /* owned */
@@ -41,13 +41,13 @@ struct profile {
 	struct profile_thread *threads; /* owned */
 	uint32_t *roots;		/* owned; parallel to threads; PROFILE_NONE: not made yet */
 	uint32_t nr_threads, max_threads, max_roots;
-	uint32_t shared_root; /* of threads without a row; PROFILE_NONE: there are none */
+	uint32_t shared_root; /* of threads without a row; PROFILE_NONE if there are none */
 	uint64_t nr_threads_seen;
 
 	struct main_thread main_thread;
 	struct thread_path *paths; /* by slot */
 	uint32_t nr_paths;
-	bool sampler_changed; /* there are rows that another sampler's ids stood for */
+	bool sampler_changed; /* some rows had ids of an earlier sampler */
 };
 
 int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
@@ -68,7 +68,7 @@ int profile_add_process(struct profile *profile, pid_t pid, const char *command_
 	return 0;
 }
 
-/* Room for one row more. */
+/* Reserve room for one more thread. */
 static int threads_reserve(struct profile *profile)
 {
 	struct profile_thread *threads;
@@ -178,7 +178,7 @@ static int keep_sample(struct profile *profile, const struct profile_sample *sam
 	return 0;
 }
 
-/* Count a weight of the base. */
+/* Count a weight for the base. */
 static int count_base(struct profile *profile, uint32_t node, uint64_t weight_ns)
 {
 	struct profile_weight *base;
@@ -194,7 +194,7 @@ static int count_base(struct profile *profile, uint32_t node, uint64_t weight_ns
 	return 0;
 }
 
-/* Mark the row of the innermost frame of Python's in a stack. */
+/* Mark the row of the innermost Python frame of a stack. */
 static void mark_late(struct profile_tree *tree, uint32_t node)
 {
 	for (; node != PROFILE_NONE; node = tree->nodes[node].parent) {
@@ -209,7 +209,7 @@ static void mark_late(struct profile_tree *tree, uint32_t node)
 	}
 }
 
-/* Count the weight of a sample shown. */
+/* Count the weight of a sample that is shown. */
 static int count_weight(struct profile *profile, enum profile_side side,
 			const struct profile_sample *sample, uint64_t weight_ns)
 {
@@ -258,7 +258,7 @@ int profile_add(struct profile *profile, enum profile_side side,
 	return 0;
 }
 
-/* Whether the thread is the main one that another sampler has shown. */
+/* Return whether the thread is the main thread of an earlier sampler. */
 static bool is_former_main(const struct profile *profile, const struct sample_thread *thread)
 {
 	const struct main_thread *former = &profile->main_thread;
@@ -279,7 +279,7 @@ static void remember_main(struct profile *profile, const struct sample_thread *t
 	memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
 }
 
-/* Give a thread its row and root, or the root that the last ones share. */
+/* Give a thread its row and root, or the shared root if the rows are full. */
 static int path_add_thread(struct profile *profile, const struct sample_thread *thread,
 			   struct thread_path *path)
 {
@@ -296,7 +296,7 @@ static int path_add_thread(struct profile *profile, const struct sample_thread *
 	return err ? err : profile_thread_root(profile, path->row, &path->path.root);
 }
 
-/* Begin with a thread whose slot was another one's, or nobody's. */
+/* Set up a slot for a new thread. */
 static int path_begin(struct profile *profile, const struct sample_thread *thread,
 		      struct thread_path *path)
 {
@@ -319,7 +319,7 @@ static int path_begin(struct profile *profile, const struct sample_thread *threa
 	return 0;
 }
 
-/* The path of a thread in its slot; NULL if it has none there. */
+/* Return the path of a thread in its slot; NULL if the slot is not its own. */
 static struct thread_path *path_find(const struct profile *profile,
 				     const struct sample_thread *thread)
 {
@@ -331,7 +331,7 @@ static struct thread_path *path_find(const struct profile *profile,
 	return path->is_used && path->id == thread->id ? path : NULL;
 }
 
-/* The same, of a thread whose samples begin. */
+/* Set up the path of a thread at its first sample. */
 static int path_get(struct profile *profile, const struct sample_thread *thread,
 		    struct thread_path **ret_path)
 {
@@ -349,7 +349,7 @@ static int path_get(struct profile *profile, const struct sample_thread *thread,
 	return path_begin(profile, thread, *ret_path);
 }
 
-/* The node of a sample whose mode is shown. */
+/* Find the node of a sample that is shown. */
 static int sample_find(struct profile *profile, const struct sample *sample,
 		       struct profile_sample *entry)
 {
@@ -366,7 +366,7 @@ static int sample_find(struct profile *profile, const struct sample *sample,
 	return err;
 }
 
-/* Leave a sample out: the path is right for the next one only so far as both are the same. */
+/* Skip a sample: keep only the part of the path that it shares with the previous one. */
 static void sample_pass_over(struct profile *profile, const struct sample *sample)
 {
 	struct thread_path *path = path_find(profile, sample->thread);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The aggregate of many samples: functions, frames and the tree of stacks with
- * their weights. A sample sink; every writer reads this and nothing else.
- *
- * It copies what it keeps: it may outlive the sampler.
+ * A profile: the sum of many samples, as functions, frames and a weighted tree of stacks. It is a
+ * sample sink, and all that the writers read. It copies what it keeps and may outlive the
+ * sampler.
  */
 #pragma once
 
@@ -14,10 +13,11 @@
 #include "output/profile/profile_tree.h"
 #include "sampler/sample.h"
 
-/* A process that samples came of. Strings are owned by the profile. */
+/* A process that was sampled. Strings are owned by the profile. */
 struct profile_process {
-	pid_t pid;	    /* in the PID namespace it was sampled from; 0 if not known */
-	char *command_line; /* as it has it, arguments separated by spaces; "" if not known */
+	pid_t pid; /* in the PID namespace it was sampled from; 0 if unknown */
+	/* its arguments, separated by spaces; "" if unknown */
+	char *command_line;
 };
 
 struct profile_thread {
@@ -25,14 +25,14 @@ struct profile_thread {
 	pid_t tid;
 	int64_t interpreter_id;
 	bool is_main;
-	char name[THREAD_NAME_MAX_BYTES]; /* the last one that it was known by */
+	char name[THREAD_NAME_MAX_BYTES]; /* its last known name */
 };
 
 /*
- * What a profile holds at most, however long it runs: so many nodes take 200 MB with their
- * rows and tables, and programs that recurse in many ways had a hundredth of it. A sample
- * whose stack has no place counts as a stack of PROFILE_OTHER_STACKS alone. With by_thread so
- * many threads have a root of their own, 10 MB; those that come later share one.
+ * Limits of a profile, however long it runs. The nodes take at most 200 MB with their rows and
+ * tables; programs with varied recursion have needed a hundredth of that. A sample whose stack
+ * does not fit counts as the single frame PROFILE_OTHER_STACKS. With by_thread, at most
+ * PROFILE_MAX_THREADS threads have a root of their own (10 MB); later ones share one.
  */
 #define PROFILE_MAX_NODES    (1u << 22)
 #define PROFILE_MAX_THREADS  (1u << 16)
@@ -42,26 +42,26 @@ struct profile_options {
 	enum profile_mode mode;
 	bool by_line;	    /* a row per line instead of a row per function */
 	bool by_thread;	    /* a root frame per thread */
-	bool keep_plumbing; /* frames of plumbing.h have nodes, too */
-	bool keep_samples;  /* each of them, 48 bytes, not only their sums */
-	bool keep_threads;  /* rows of threads, whatever the others say */
+	bool keep_plumbing; /* give the frames of plumbing.h nodes */
+	bool keep_samples;  /* keep each sample, 48 bytes, besides the sums */
+	bool keep_threads;  /* keep rows of threads, whatever the other options are */
 	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
 };
 
 /* One sample whose stack is in the tree. */
 struct profile_sample {
-	uint64_t time_ns; /* of its source's clock: in recordings CLOCK_REALTIME */
+	uint64_t time_ns; /* in its source's clock; CLOCK_REALTIME in recordings */
 	uint64_t wall_ns; /* as in struct sample */
 	uint64_t cpu_ns;
-	uint64_t weight_ns; /* of the profile's mode; set by profile_add() */
-	uint32_t node;	    /* of its innermost frame; PROFILE_NONE if it has none and no root */
-	uint32_t thread;    /* index into threads; PROFILE_NONE if it has no row */
-	uint32_t flags;	    /* enum sample_flags */
+	uint64_t weight_ns; /* in the profile's mode; set by profile_add() */
+	uint32_t node; /* innermost frame, else the thread's root; PROFILE_NONE if it has neither */
+	uint32_t thread; /* index into threads; PROFILE_NONE if it has no row */
+	uint32_t flags;	 /* enum sample_flags */
 };
 
 /*
- * Whose weights: those of the samples themselves, or, in a comparison, those of the base that
- * they are compared with.
+ * Whose weights: those of the samples, or in a comparison those of the base they are compared
+ * with.
  */
 enum profile_side { PROFILE_SELF, PROFILE_BASE, NR_PROFILE_SIDES };
 
@@ -72,36 +72,37 @@ struct profile_weight {
 struct profile; /* a struct sample_sink */
 
 /*
- * An empty profile; options are copied. NULL if out of memory. profile_destroy()
+ * Create an empty profile; options are copied. Returns NULL if out of memory. profile_destroy()
  * accepts NULL.
  */
 struct profile *profile_create(const struct profile_options *options);
 void profile_destroy(struct profile *profile);
 
 /*
- * The sink to hand to a sampler; borrowed from profile. Its sample() returns 0, or
- * -ENOMEM when the sample was not added; the profile stays usable either way.
+ * Return the sink to hand to a sampler, borrowed from profile. Its sample() returns 0, or -ENOMEM
+ * if the sample was not added; the profile stays usable either way.
  *
- * It relies on the ids and slots of one sampler. Memory grows with the distinct functions,
- * rows and stacks, up to the limits above, and with the threads that there are at once.
+ * The sink relies on the ids and slots of one sampler. Memory grows with the distinct functions,
+ * rows and stacks, up to the limits above, and with the number of simultaneous threads.
  */
 struct sample_sink *profile_sink(struct profile *profile);
 
 /*
- * Add a process; threads whose samples begin from now on are its own. The command line, NULL
- * if not known, is copied. 0 or -ENOMEM.
+ * Add a process and assign it all threads whose first sample comes later. command_line is copied;
+ * NULL if unknown. Returns 0 or -ENOMEM.
  */
 int profile_add_process(struct profile *profile, pid_t pid, const char *command_line);
 
 /*
- * The other way in, for samples whose stacks are known by their nodes. A function is found by
- * what it is (its id is not looked at); line is the executing one, which matters by_line only;
- * parent is PROFILE_NONE for outermost frames, which with by_thread belong below
- * profile_thread_root(). Of a thread a row is made, copied from thread; its *ret_thread is
- * PROFILE_NONE if rows are full, or not kept. A stack that has no place has the node that
- * profile_other_node() gives.
+ * The other way in, for samples whose stacks are known as nodes. A function is found by name,
+ * path, line and kind; its id is ignored. line is the executing line and only matters with
+ * by_line. parent is PROFILE_NONE for outermost frames; with by_thread it is
+ * profile_thread_root(). profile_add_thread() copies thread into a new row; *ret_thread is
+ * PROFILE_NONE if the table is full or threads are not kept. A stack that does not fit gets the
+ * node of profile_other_node().
  *
- * 0; -ENOMEM; profile_get_function() and profile_get_node(): -E2BIG, there is no place.
+ * Each returns 0 or -ENOMEM; profile_get_function() and profile_get_node() also -E2BIG if the
+ * tree is full.
  */
 int profile_get_function(struct profile *profile, const struct function *function,
 			 uint32_t *ret_function);
@@ -113,52 +114,52 @@ int profile_add_thread(struct profile *profile, const struct profile_thread *thr
 int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node);
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 
-/* Count a sample, if the mode shows it. 0; -ENOMEM: it was not counted. */
+/* Count a sample, if the mode shows it. Returns 0, or -ENOMEM if it was not counted. */
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample);
 
 /*
- * What follows is another sampler's, whose ids mean other functions and threads: of the
- * same process after an exec. Functions of the same name and path are the same, and so
- * is a main thread that is called as it was.
+ * Continue with another sampler of the same process, as after an exec. Its ids mean other
+ * functions and threads. Functions of the same name and path keep their rows, as does a main
+ * thread of the same id and name.
  */
 void profile_change_sampler(struct profile *profile);
 
-/* What was taken in, whether the mode shows it or not. */
+/* Totals of the samples received, shown by the mode or not. */
 struct profile_account {
 	uint64_t nr_samples;
-	uint64_t nr_shown;	  /* by the mode */
+	uint64_t nr_shown;	  /* shown by the mode */
 	uint64_t nr_in_jit;	  /* of those, in code of CPython's JIT */
 	uint64_t wall_ns, cpu_ns; /* the weights of all samples */
-	uint64_t nr_cpu_measured; /* so many have told their CPU time, be it 0 */
-	uint64_t nr_approximate;  /* of those shown, with a stack that is approximate */
+	uint64_t nr_cpu_measured; /* samples with a measured CPU time, even if it is 0 */
+	uint64_t nr_approximate;  /* of those shown, with an approximate stack */
 };
 
 /* Everything about one side but its nodes. */
 struct profile_sums {
 	struct profile_account account;
-	uint64_t time_ns;	   /* the weights of all samples shown */
-	uint64_t nr_idle_samples;  /* of those shown have no frame in the tree */
+	uint64_t time_ns;	   /* weight of all samples shown */
+	uint64_t nr_idle_samples;  /* samples shown without a frame in the tree */
 	uint64_t idle_ns;	   /* their weights */
-	uint64_t nr_other_samples; /* are counted as PROFILE_OTHER_STACKS */
+	uint64_t nr_other_samples; /* samples shown that count as PROFILE_OTHER_STACKS */
 };
 
-/* The sums so far; borrowed. */
+/* Return the sums so far; borrowed. */
 const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side);
 
 enum profile_mode profile_mode(const struct profile *profile);
 
-/* What it was created with; borrowed. */
+/* Return the options it was created with; borrowed. */
 const struct profile_options *profile_options(const struct profile *profile);
 
-/* How many threads had samples. */
+/* Return how many threads had samples. */
 uint64_t profile_nr_threads(const struct profile *profile);
 
 /*
  * The tables, each with its length; borrowed, valid until the next sample. Threads have rows with
- * by_thread, keep_samples or keep_threads only, samples are kept with keep_samples, those of
- * PROFILE_SELF, in the order that they came. The base's weights are parallel to the nodes, but may
- * be fewer: those missing are zero; a node's own are in it.
+ * by_thread, keep_samples or keep_threads only. Samples are kept with keep_samples only, those of
+ * PROFILE_SELF in order of arrival. profile_base() holds the base's self weights by node; it may
+ * be shorter than the nodes, and missing entries are zero.
  */
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_frame *profile_frames(const struct profile *profile, uint32_t *ret_nr);
@@ -168,22 +169,22 @@ const struct profile_process *profile_processes(const struct profile *profile, u
 const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_sample *profile_samples(const struct profile *profile, uint32_t *ret_nr);
 
-/* The weight of a node on one side. */
+/* Return the self weight of a node on one side. */
 struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
 				     uint32_t node);
 
-/* The weight of the samples without a frame in the tree that are no thread's root's. */
+/* Return the weight of samples that have neither a frame in the tree nor a thread's root. */
 struct profile_weight profile_rootless_idle(const struct profile *profile, enum profile_side side);
 
-/* Self and total time of one row; recursion counts once. */
+/* Self and total time of one row; a recursive frame counts once per stack. */
 struct profile_total {
 	uint64_t self_ns;
 	uint64_t total_ns;
 };
 
 /*
- * Self and total of every frame, indexed like profile_frames(); allocated
- * (free() it). 0 or -ENOMEM.
+ * Compute self and total of every frame, indexed like profile_frames(). The caller frees
+ * *ret_totals. Returns 0 or -ENOMEM.
  */
 int profile_totals(const struct profile *profile, enum profile_side side,
 		   struct profile_total **ret_totals);

@@ -7,7 +7,7 @@ static const struct {
 	const char *name;
 	const char *time;
 	const char *unit;
-	uint32_t flags; /* that a sample needs to be shown */
+	uint32_t flags; /* required of a sample to be shown */
 } modes[NR_PROFILE_MODES] = {
 	[PROFILE_WALL] = {"wall", "wall time", "samples", 0},
 	[PROFILE_CPU] = {"cpu", "CPU time", "microseconds", SAMPLE_ON_CPU},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a profile's rows sum up to: profile_totals(), profile_rootless_idle(). */
+/* Sums over a profile's rows: profile_totals(), profile_rootless_idle(). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -8,8 +8,8 @@
 #include "procmem/cleanup.h"
 
 /*
- * Add every node's sum to its frame's total, except below another node of that frame, which
- * has it already. nr_active: for each frame, how often it is on the path being walked.
+ * Add each node's sum to its frame's total, except below another node of the same frame, whose
+ * sum includes it. nr_active counts each frame's occurrences on the current path.
  */
 static void add_totals(const struct tree_walk *walk, uint32_t *nr_active,
 		       struct profile_total *totals)
@@ -44,7 +44,7 @@ int profile_totals(const struct profile *profile, enum profile_side side,
 	int err = tree_walk_init(&walk, profile, side);
 
 	(void)profile_frames(profile, &nr_frames);
-	/* One more of each: never 0, for which calloc() may give NULL. */
+	/* One more, because calloc() may return NULL for 0. */
 	nr_active = calloc((size_t)nr_frames + 1, sizeof(*nr_active));
 	totals = calloc((size_t)nr_frames + 1, sizeof(*totals));
 	if (!nr_active || !totals)

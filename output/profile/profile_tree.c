@@ -6,7 +6,10 @@
 
 #include "procmem/array.h"
 
-/* Room for far more nodes than a thread needed for so many samples is given back. */
+/*
+ * A path gives memory back after SHALLOW_SAMPLES samples that each needed less than one
+ * SHALLOW_PART of its room, unless it has at most SHALLOW_LEAST nodes.
+ */
 enum { SHALLOW_SAMPLES = 4096, SHALLOW_PART = 8, SHALLOW_LEAST = 128 };
 
 void profile_tree_done(struct profile_tree *tree)
@@ -93,7 +96,7 @@ static int node_add(struct profile_tree *tree, uint32_t parent, uint32_t frame, 
 	return 0;
 }
 
-/* Whether the frames of a row have no nodes of their own. */
+/* Return whether a row's frames have no nodes of their own. */
 static bool is_folded(const struct profile_tree *tree, uint32_t frame)
 {
 	return !tree->keep_plumbing &&
@@ -137,7 +140,7 @@ int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame 
 	return err;
 }
 
-/* The row that a sample's frame belongs to. */
+/* Find or add the row of a sample's frame. */
 static int sample_frame_get(struct profile_tree *tree, const struct frame *frame,
 			    uint32_t *ret_frame)
 {
@@ -155,14 +158,14 @@ static int sample_frame_get(struct profile_tree *tree, const struct frame *frame
 	return profile_tree_get_frame(tree, function, line, ret_frame);
 }
 
-/* True if a node is that frame below that parent. PROFILE_NONE is no node. */
+/* Return whether node is frame below parent. PROFILE_NONE is no node. */
 static bool node_is(const struct profile_tree *tree, uint32_t node, uint32_t parent, uint32_t frame)
 {
 	return node != PROFILE_NONE && tree->nodes[node].parent == parent &&
 	       tree->nodes[node].frame == frame;
 }
 
-/* Give back the room of stacks that were far deeper than the last ones. */
+/* Give memory back when recent stacks are far shallower than earlier ones. */
 static void path_fit(struct profile_path *path)
 {
 	uint32_t max_nodes = path->max_nodes / (SHALLOW_PART / 2);
@@ -183,8 +186,8 @@ static void path_fit(struct profile_path *path)
 }
 
 /*
- * Of the frames that changed many are still the same row (with a row per function, the
- * next line is), so the node of last time is tried before the tree is searched.
+ * Many frames that changed are still the same row: with a row per function, the next line is. So
+ * the previous node is tried before the tree is searched.
  */
 int profile_path_follow(struct profile_path *path, struct profile_tree *tree,
 			const struct sample *sample)
@@ -199,7 +202,7 @@ int profile_path_follow(struct profile_path *path, struct profile_tree *tree,
 		nr_kept = sample->nr_frames;
 	if (nr_kept > nr_before)
 		nr_kept = nr_before;
-	path->nr_nodes = nr_kept; /* if anything fails, the next sample relies on no more */
+	path->nr_nodes = nr_kept; /* after an error the next sample relies on no more */
 	nodes = array_reserve(path->nodes, sample->nr_frames, &path->max_nodes, sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;

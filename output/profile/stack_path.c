@@ -13,7 +13,7 @@ void stack_path_done(struct stack_path *path)
 	*path = (struct stack_path){0};
 }
 
-/* Room for more frames in front of those that fill it. */
+/* Add room before the frames, which are at the end. */
 static int stack_path_grow(struct stack_path *path)
 {
 	size_t max = path->max ? path->max * 2 : MIN_FRAMES;
@@ -28,7 +28,7 @@ static int stack_path_grow(struct stack_path *path)
 	return 0;
 }
 
-/* Nodes lead from the innermost outwards: the path is filled from its end. */
+/* Parent links lead outwards, so the path is filled from its end. */
 int stack_path_read(struct stack_path *path, const struct profile *profile, uint32_t node)
 {
 	uint32_t nr;

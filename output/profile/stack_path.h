@@ -7,13 +7,13 @@
 
 #include "output/profile/profile.h"
 
-/* All zero it is empty. Used for many stacks, it keeps the room of the deepest. */
+/* Empty when all zero. Reused for many stacks; its room is that of the deepest. */
 struct stack_path {
-	uint32_t *frames; /* owned; outermost first, from start on */
+	uint32_t *frames; /* owned; outermost first, in [start, max) */
 	size_t start, max;
 };
 
 void stack_path_done(struct stack_path *path);
 
-/* Read the stack of a node. 0 or -ENOMEM. */
+/* Read the stack of a node. Returns 0 or -ENOMEM. */
 int stack_path_read(struct stack_path *path, const struct profile *profile, uint32_t node);

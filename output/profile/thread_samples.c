@@ -61,13 +61,13 @@ void thread_samples_name(struct text *text, const struct profile *profile, uint3
 		text_printf(text, " (interpreter %" PRId64 ")", row->interpreter_id);
 }
 
-/* The slice of a sample's thread while there is one for every row, and one for the others. */
+/* While slices are filled there is one per row, and one more for threads without a row. */
 static uint32_t bucket_of(const struct profile_sample *sample, uint32_t nr_threads)
 {
 	return sample->thread < nr_threads ? sample->thread : nr_threads;
 }
 
-/* How many samples each thread has, and what they come to. */
+/* Count each thread's samples in end, and sum their times. */
 static void slices_count(struct thread_slice *slices, const struct profile *profile)
 {
 	uint32_t nr_threads;
@@ -87,7 +87,7 @@ static void slices_count(struct thread_slice *slices, const struct profile *prof
 	}
 }
 
-/* From how many each has to where they begin, with the end there as well. */
+/* Turn the counts in end into positions: first and end are where each slice begins. */
 static void slices_place(struct thread_slice *slices, uint32_t nr)
 {
 	uint32_t place = 0;
@@ -101,7 +101,7 @@ static void slices_place(struct thread_slice *slices, uint32_t nr)
 	}
 }
 
-/* By time, and as they came if that is the same. */
+/* By time, then in order of arrival. */
 static int sample_compare(const void *a, const void *b, void *context)
 {
 	const struct profile_sample *rows = context;
@@ -113,7 +113,7 @@ static int sample_compare(const void *a, const void *b, void *context)
 	return (left > right) - (left < right);
 }
 
-/* Sort a slice, which is sorted unless recordings were merged out of order. */
+/* Sort a slice. It is in order already unless recordings were merged out of order. */
 static void slice_sort(struct thread_samples *samples, const struct thread_slice *slice,
 		       const struct profile_sample *rows)
 {
@@ -127,7 +127,7 @@ static void slice_sort(struct thread_samples *samples, const struct thread_slice
 		}
 }
 
-/* By process, main threads first, then as they came; those without a row last. */
+/* By process, main threads first, then in order of arrival; the slice without a row last. */
 static int slice_compare(const void *a, const void *b, void *context)
 {
 	const struct profile_thread *threads = context;
@@ -160,7 +160,7 @@ static void slices_fill(struct thread_samples *samples, const struct profile *pr
 		slice_sort(samples, &samples->slices[i], rows);
 }
 
-/* Forget the threads that have no samples, and bring the others into order. */
+/* Drop the threads without samples and sort the others. */
 static void slices_tidy(struct thread_samples *samples, const struct profile *profile)
 {
 	uint32_t nr_threads;
@@ -180,7 +180,7 @@ static bool is_busier(const struct thread_slice *slice, const struct thread_slic
 	return slice->with_frames_ns > than->with_frames_ns;
 }
 
-/* What there is to say of all threads together. */
+/* Compute what concerns all threads: the busiest one, start and end. */
 static void slices_survey(struct thread_samples *samples, const struct profile *profile)
 {
 	uint32_t nr;
@@ -207,7 +207,10 @@ int thread_samples_init(struct thread_samples *samples, const struct profile *pr
 
 	(void)profile_threads(profile, &nr_threads);
 	(void)profile_samples(profile, &nr);
-	/* One more of each: of samples, so that it is never 0. */
+	/*
+	 * One more of each: the slice without a row; for samples, because calloc() may return
+	 * NULL for 0.
+	 */
 	*samples = (struct thread_samples){
 		.order = calloc((size_t)nr + 1, sizeof(*samples->order)),
 		.slices = calloc((size_t)nr_threads + 1, sizeof(*samples->slices)),

@@ -12,7 +12,7 @@ struct naming {
 	const struct profile *profile;
 };
 
-/* By name, then where it is; before them roots of threads as they came. */
+/* By name, then path and line; roots of threads first, in order of arrival. */
 static int compare_frames(const void *a, const void *b, void *context)
 {
 	const struct profile *profile = ((const struct naming *)context)->profile;
@@ -33,8 +33,8 @@ static int compare_frames(const void *a, const void *b, void *context)
 }
 
 /*
- * Link the children of each node in the order of their names. Work is linear in the nodes:
- * those of each frame are put before what was linked, from the last frame to the first.
+ * Relink the children of each node in the order of their frames. Linear in the nodes: the nodes
+ * of each frame are pushed on their parents' lists, from the last frame to the first.
  */
 static void relink_children(struct tree_walk *walk, const uint32_t *order, uint32_t nr_frames,
 			    uint32_t *first_of_frame, uint32_t *next_of_frame)

@@ -5,8 +5,8 @@
 #include "output/profile/tree_walk.h"
 
 /*
- * Link the children of each node, which the profile's order decides otherwise, in that of
- * their functions' names, then paths and lines, roots of threads first. Linear in the nodes.
- * 0; -ENOMEM, and they are as before.
+ * Link the children of each node by name, then path and line, with the roots of threads first.
+ * tree_walk_init() leaves them in the order of the nodes. Linear in the nodes, after a sort of
+ * the frames. Returns 0, or -ENOMEM with the order unchanged.
  */
 int tree_order_by_name(struct tree_walk *walk, const struct profile *profile);

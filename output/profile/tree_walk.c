@@ -12,7 +12,7 @@ void tree_walk_done(struct tree_walk *walk)
 	*walk = (struct tree_walk){0};
 }
 
-/* Children come after their parents: from the last to the first, each one's sum is whole. */
+/* Children come after their parents, so going backwards each sum is complete when it is added. */
 static void tree_walk_link(struct tree_walk *walk)
 {
 	for (uint32_t i = walk->nr_nodes; i-- > 0;) {

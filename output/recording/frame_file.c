@@ -10,12 +10,12 @@
 #include "procmem/array.h"
 
 /*
- * Columns are short numbers without much order: to find short repetitions costs more bytes than
- * it saves. Level 3 takes as long and gains nothing, 9 takes twice as long for 1 %.
+ * Columns hold short numbers in little order: searching for short repetitions costs more bytes
+ * than it saves. Level 3 takes as long and gains nothing; 9 takes twice as long for 1 %.
  */
 enum { COMPRESSION_LEVEL = 1, LEAST_MATCH_BYTES = 7 };
 
-/* What one more block takes at most: its header, and that of literals. */
+/* upper limit for one more block: its header and that of its literals */
 enum { BLOCK_HEADER_BYTES = 16 };
 
 int frame_file_init(struct frame_file *file, int fd)
@@ -37,7 +37,7 @@ void frame_file_done(struct frame_file *file)
 	*file = (struct frame_file){.fd = -1};
 }
 
-/* All of it, however often that takes. */
+/* Write all bytes, in as many calls as it takes. */
 static int write_all(struct frame_file *file, const uint8_t *bytes, size_t nr)
 {
 	while (nr) {
@@ -54,7 +54,7 @@ static int write_all(struct frame_file *file, const uint8_t *bytes, size_t nr)
 	return 0;
 }
 
-/* Room for what any content of that size becomes at worst. */
+/* Reserve room for the worst case of content of this size. */
 static int room_reserve(struct frame_file *file, uint32_t content_bytes, uint32_t nr_ends)
 {
 	size_t needed = ZSTD_compressBound(content_bytes) + (size_t)nr_ends * BLOCK_HEADER_BYTES;
@@ -70,7 +70,7 @@ static int room_reserve(struct frame_file *file, uint32_t content_bytes, uint32_
 	return 0;
 }
 
-/* Compress content up to end; the last part ends the frame. */
+/* Compress content up to end. The last part ends the frame. */
 static int compress_part(struct frame_file *file, ZSTD_inBuffer *in, size_t end, bool is_last,
 			 ZSTD_outBuffer *out)
 {
@@ -86,7 +86,7 @@ static int compress_part(struct frame_file *file, ZSTD_inBuffer *in, size_t end,
 	return 0;
 }
 
-/* Compress into the room; *ret_bytes of it. */
+/* Compress a frame into the room; *ret_bytes is its size. */
 static int compress(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
 		    const uint32_t *ends, uint32_t nr_ends, size_t *ret_bytes)
 {
@@ -104,7 +104,7 @@ static int compress(struct frame_file *file, const uint8_t *content, uint32_t co
 	return err;
 }
 
-/* Have a frame in the table, as long as there is one. */
+/* Add a frame to the table, unless there are too many frames for one. */
 static int rows_add(struct frame_file *file, struct frame_file_row row)
 {
 	struct frame_file_row *rows;

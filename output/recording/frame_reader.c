@@ -41,7 +41,7 @@ void frame_reader_seek(struct frame_reader *reader, uint64_t offset)
 	reader->offset = offset;
 }
 
-/* The next bytes of the file, at least one. -ENOENT at its end. */
+/* Read the next bytes of the file, at least one. Returns -ENOENT at its end. */
 static int read_input(const struct frame_reader *reader, uint64_t offset, ZSTD_inBuffer *in)
 {
 	ssize_t nr;
@@ -55,7 +55,7 @@ static int read_input(const struct frame_reader *reader, uint64_t offset, ZSTD_i
 	return 0;
 }
 
-/* Room for more content. */
+/* Grow the content buffer. Returns -EBADMSG at its limit. */
 static int grow_content(struct frame_reader *reader, ZSTD_outBuffer *out)
 {
 	size_t max = reader->max_content ? 2 * reader->max_content : LEAST_CONTENT;
@@ -73,7 +73,7 @@ static int grow_content(struct frame_reader *reader, ZSTD_outBuffer *out)
 	return 0;
 }
 
-/* Decompress what is in the input. *ret_ended: the frame ends in it. */
+/* Decompress the input. *ret_ended: the frame ended. */
 static int decompress(struct frame_reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out,
 		      bool *ret_ended)
 {
@@ -95,7 +95,7 @@ static int decompress(struct frame_reader *reader, ZSTD_inBuffer *in, ZSTD_outBu
 	return 0;
 }
 
-/* One frame of any kind. */
+/* Read one frame of any kind. */
 static int read_frame(struct frame_reader *reader, size_t *ret_bytes)
 {
 	ZSTD_inBuffer in;
@@ -120,7 +120,7 @@ static int read_frame(struct frame_reader *reader, size_t *ret_bytes)
 	return 0;
 }
 
-/* So many bytes of the file as a little-endian number; 0 if they are not there. */
+/* Read bytes of the file as a little-endian number; 0 if they are missing. */
 static uint64_t read_fixed(const struct frame_reader *reader, uint64_t offset, unsigned int bytes)
 {
 	uint8_t content[sizeof(uint64_t)];

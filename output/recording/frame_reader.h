@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reads the zstd frames of a file one after the other; the file is untrusted. */
+/* Reads the zstd frames of an untrusted file in sequence. */
 #pragma once
 
 #include <stddef.h>
@@ -9,27 +9,27 @@ struct frame_reader {
 	int fd;			     /* borrowed; read with pread(2) */
 	struct ZSTD_DCtx_s *context; /* owned */
 	uint8_t *input;		     /* owned; bytes of the file */
-	uint8_t *content;	     /* owned; of the last frame */
+	uint8_t *content;	     /* owned; the last frame */
 	size_t max_content;
 	uint64_t offset; /* of the next frame in the file */
 };
 
-/* For a file, from its beginning. 0 or -ENOMEM. */
+/* Read a file from its beginning. Returns 0 or -ENOMEM. */
 int frame_reader_init(struct frame_reader *reader, int fd);
 void frame_reader_done(struct frame_reader *reader);
 
-/* Go on at an offset. */
+/* Continue at an offset. */
 void frame_reader_seek(struct frame_reader *reader, uint64_t offset);
 
 /*
- * How many frames the seek table at the end of a file of so many bytes has; 0 if there is none,
- * or it cannot be read. What its rows say is not looked at.
+ * Return the number of frames in the seek table at the end of a file of file_bytes bytes; 0 if
+ * there is no table or it cannot be read. The rows are not checked.
  */
 uint32_t frame_reader_seek_rows(const struct frame_reader *reader, uint64_t file_bytes);
 
 /*
- * The next frame that is not skippable; its content is borrowed until the next call. 0;
- * -ENOENT: there is none; -EBADMSG: it is not whole, not what was compressed, or larger than
- * RECORDING_FRAME_MAX_BYTES; -ENOMEM; the file's error. Without a frame, offset stays.
+ * Read the next frame that is not skippable. Its content is borrowed until the next call. Returns
+ * 0; -ENOENT at the end of the file; -EBADMSG if the frame is cut off, damaged, or larger than
+ * RECORDING_FRAME_MAX_BYTES; -ENOMEM; the file's error. After an error offset is unchanged.
  */
 int frame_reader_next(struct frame_reader *reader, const uint8_t **ret_content, size_t *ret_bytes);

@@ -3,10 +3,10 @@
 
 #include <errno.h>
 
-/* A frame with so much in it is written. */
+/* A frame of this size is written. */
 enum { FRAME_FULL_BYTES = 256 << 10 };
 
-/* A column of fewer bytes would not gain by being compressed on its own. */
+/* Smaller columns would gain nothing from separate compression. */
 enum { COLUMN_LEAST_BYTES = 128 };
 
 int record_stream_init(struct record_stream *stream, int fd, uint64_t epoch_us)
@@ -44,7 +44,7 @@ int record_stream_reserve(struct record_stream *stream, uint32_t nr_samples)
 	return err;
 }
 
-/* What follows in the content is of another kind than what is before. */
+/* End a column at the current end of the content. */
 static void mark_end(struct record_stream *stream)
 {
 	const uint32_t end = stream->content.nr;
@@ -54,7 +54,7 @@ static void mark_end(struct record_stream *stream)
 		stream->ends[stream->nr_ends++] = end;
 }
 
-/* Append a column, and have it failed if it is not whole. */
+/* Append a column. Its failure becomes that of the content. */
 static void append_column(struct record_stream *stream, struct byte_buffer *column)
 {
 	if (column->nr >= COLUMN_LEAST_BYTES)

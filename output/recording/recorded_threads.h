@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes and threads of a recording, as they are at its end, and when it begins and ends. */
+/* The processes and threads of a recording, in their state at its end, and its time range. */
 #pragma once
 
 #include <stdint.h>
@@ -7,19 +7,19 @@
 #include "output/profile/profile.h"
 #include "output/recording/recording.h"
 
-/* All zero there are none. Indices are those of the recording. */
+/* Empty when all zero. Indices are those of the recording. */
 struct recorded_threads {
 	struct profile_process *processes; /* owned, with their strings */
 	uint32_t nr_processes, max_processes;
 	struct profile_thread *threads; /* owned; process is an index into processes */
 	uint32_t nr_threads, max_threads;
 	uint64_t nr_samples;
-	uint64_t first_ns, last_ns; /* of the samples, CLOCK_REALTIME; 0 if there is none */
+	uint64_t first_ns, last_ns; /* of the samples, in CLOCK_REALTIME; 0 if there are none */
 };
 
 /*
- * Read them, from the beginning of the recording to its end or tear. 0; -ENOMEM; the file's
- * error; recorded_threads_done() is to be called either way.
+ * Read them, from the beginning of the recording to its end or tear. Returns 0; -ENOMEM; the
+ * file's error. Call recorded_threads_done() either way.
  */
 int recorded_threads_read(struct recording *recording, struct recorded_threads *ret_threads);
 void recorded_threads_done(struct recorded_threads *threads);

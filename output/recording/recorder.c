@@ -15,39 +15,41 @@
 #include "procmem/array.h"
 #include "procmem/clock.h"
 
-/* A recording that is torn lacks no more than a second, with what a write takes. */
+/* A torn recording lacks at most one second, including the time of a write. */
 #define FLUSH_EVERY_NS 900000000u
 
-/* Samples of one record: some hundred KB where each is another stack. */
+/* Samples of one record: some hundred KB if each has another stack. */
 enum { BATCH_SAMPLES = 1 << 16 };
 
 /*
- * When the tree, 100 MB, begins anew: it has to have room for one stack, and the deepest has
- * 2^20 frames. So have its strings: those of a second more fit into a reader's room.
+ * A tree of this size, 100 MB, is replaced by an empty one. It must have room for any one stack;
+ * the deepest has 2^20 frames. The strings of one more second must fit into a reader's limit,
+ * too.
  */
 #define TREE_MAX_NODES	       (1u << 21)
 #define TREE_MAX_STRINGS_BYTES (64u << 20)
 
 enum { US_NS = 1000 };
 
-/* The thread in a slot of the sampler's. */
+/* The thread in one of the sampler's slots. */
 struct recorder_thread {
-	bool is_used; /* a thread had samples; else only the path's room counts */
-	uint32_t id;  /* the thread's */
+	bool is_used; /* the slot has a thread; else only the path's room is kept */
+	uint32_t id;  /* the thread's id */
 	struct profile_path path;
 	struct sample_state state;
 	uint64_t last_ns;      /* of its last sample's tick */
-	uint64_t last_sample;  /* so many had come with it, of all threads */
-	uint32_t wall_rest_ns; /* of weights that were told, not stored yet */
-	int64_t cpu_rest_ns;   /* the same; negative: more was stored than was told */
+	uint64_t last_sample;  /* value of nr_samples after it */
+	uint32_t wall_rest_ns; /* remainder of the weights received that is not stored yet */
+	/* the same; negative if more was stored than received */
+	int64_t cpu_rest_ns;
 };
 
 struct recorder {
 	struct sample_sink sink; /* first: the sink is the recorder */
 	struct record_stream stream;
-	struct run_told known; /* of the run, from its beginning */
+	struct run_told known; /* the run as of its beginning */
 	struct run_records run_records;
-	const struct sampler_stats *stats; /* borrowed; NULL: not known */
+	const struct sampler_stats *stats; /* borrowed; or NULL */
 	uint64_t epoch_us;
 	struct profile_sums sums;
 
@@ -55,18 +57,21 @@ struct recorder {
 	struct tree_records tree_records;
 	struct recorder_thread *threads; /* owned; by slot */
 	uint32_t nr_threads;
-	uint32_t nr_begun; /* threads that were written */
+	uint32_t nr_begun; /* threads written so far */
 	uint32_t nr_processes;
-	size_t command_bytes; /* of their command lines */
+	size_t command_bytes; /* sum over their command lines */
 
 	struct sample_batch batch;
-	bool has_tick;		      /* of the batch */
+	bool has_tick;		      /* the batch has the current tick */
 	uint64_t tick_ns, tick_units; /* of the last sample */
 	uint64_t flushed_ns;
 	uint64_t nr_samples;
 };
 
-/* CLOCK_REALTIME when CLOCK_MONOTONIC was 0, as the run has it, or now. */
+/*
+ * Return CLOCK_REALTIME at CLOCK_MONOTONIC's 0, as of the start of the run if known, else as of
+ * now.
+ */
 static uint64_t find_epoch_us(const struct run *run)
 {
 	uint64_t unix_ns = run->info.start_unix_ns;
@@ -87,7 +92,7 @@ static void keep_pair(void *context, const char *name, const char *value)
 		recorder->stream.error = -ENOMEM;
 }
 
-/* Write what of a run is new, with what we know better. */
+/* Write what is new of a run, with the totals of the recorder. */
 static int write_run(struct recorder *recorder, const struct run *known, bool is_final)
 {
 	struct run run = *known;
@@ -99,7 +104,7 @@ static int write_run(struct recorder *recorder, const struct run *known, bool is
 	return run_records_write(&recorder->run_records, &run, is_final, &recorder->stream);
 }
 
-/* The run as it is now, in the middle of it. */
+/* Write the current state of the run. */
 static int write_counters(struct recorder *recorder, uint64_t now_ns)
 {
 	struct run run = recorder->known.run;
@@ -114,7 +119,7 @@ static int write_counters(struct recorder *recorder, uint64_t now_ns)
 	return write_run(recorder, &run, false);
 }
 
-/* Write the samples of the batch behind what they refer to. */
+/* Write the samples of the batch, after the nodes they refer to. */
 static int close_batch(struct recorder *recorder)
 {
 	int err = tree_records_write(&recorder->tree_records, &recorder->tree, &recorder->stream);
@@ -132,7 +137,7 @@ static void tree_init(struct profile_tree *tree)
 	};
 }
 
-/* Begin with an empty tree, which no thread has been in. */
+/* Start over with an empty tree, and no thread in it. */
 static int reset(struct recorder *recorder)
 {
 	int err = close_batch(recorder);
@@ -162,7 +167,7 @@ int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t no
 	return err ? err : record_stream_flush(&recorder->stream);
 }
 
-/* Flush if it is time. */
+/* Flush if the last flush is FLUSH_EVERY_NS ago. */
 static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
 {
 	if (!recorder->flushed_ns)
@@ -172,7 +177,7 @@ static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
 	return recorder_flush(recorder, NULL, now_ns);
 }
 
-/* Write that a thread is in a slot from now on. */
+/* Write that a thread occupies a slot. */
 static int write_thread(struct recorder *recorder, const struct sample_thread *thread)
 {
 	struct byte_buffer *payload;
@@ -190,7 +195,7 @@ static int write_thread(struct recorder *recorder, const struct sample_thread *t
 	return record_stream_end(&recorder->stream, RECORD_THREAD, NULL, 0);
 }
 
-/* Have a thread in its slot. Samples of the batch may be of the one that was there. */
+/* Set up a slot for a new thread. Samples of the earlier thread in the batch are written first. */
 static int thread_begin(struct recorder *recorder, const struct sample_thread *thread,
 			struct recorder_thread *slot)
 {
@@ -208,7 +213,7 @@ static int thread_begin(struct recorder *recorder, const struct sample_thread *t
 	return 0;
 }
 
-/* The slot of a thread whose samples begin. */
+/* Add a thread at its first sample; *ret_slot is its slot. */
 static int thread_add(struct recorder *recorder, const struct sample_thread *thread,
 		      struct recorder_thread **ret_slot)
 {
@@ -229,7 +234,7 @@ static int thread_add(struct recorder *recorder, const struct sample_thread *thr
 	return thread_begin(recorder, thread, *ret_slot);
 }
 
-/* The slot of a thread, if it is in it; NULL. */
+/* Return the slot of a thread; NULL if the thread is not in it. */
 static struct recorder_thread *thread_find(const struct recorder *recorder,
 					   const struct sample_thread *thread)
 {
@@ -241,7 +246,7 @@ static struct recorder_thread *thread_find(const struct recorder *recorder,
 	return slot->is_used && slot->id == thread->id ? slot : NULL;
 }
 
-/* The node of a sample, + 1; 0: none. */
+/* Find the node of a sample; *ret_node is it + 1, or 0 for none. */
 static int find_node(struct recorder *recorder, struct recorder_thread *slot,
 		     const struct sample *sample, uint64_t *ret_node)
 {
@@ -260,7 +265,7 @@ static int find_node(struct recorder *recorder, struct recorder_thread *slot,
 	return 0;
 }
 
-/* The whole microseconds of a time and what was left of earlier ones. */
+/* Return the whole microseconds of a time and an earlier remainder. */
 static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
 {
 	uint64_t sum_ns = time_ns + *rest_ns;
@@ -270,9 +275,10 @@ static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
 }
 
 /*
- * A CPU time and what was left of earlier ones, by units; or the wall time, if they differ by
- * less than two: the thread ran all the time then, so far as two clocks that are read one after
- * the other can tell, and that takes next to no room. Sums are right to so much either way.
+ * Return a CPU time and an earlier remainder, rounded to units, or the wall time if they differ
+ * by less than two units. The thread then ran all the time, as far as two clocks read one after
+ * the other can show, and storing that takes almost no room. The remainder keeps the sums right
+ * either way.
  */
 static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns, int64_t *rest_ns)
 {
@@ -286,7 +292,10 @@ static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns,
 	return (uint64_t)stored_ns / US_NS;
 }
 
-/* The weights of a sample, which has been told the time of its tick. */
+/*
+ * Set the flags and weights of a sample. Weights are stored only if they do not follow from the
+ * ticks' times.
+ */
 static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
 		  const struct sample *sample, struct batch_sample *stored)
 {
@@ -347,7 +356,7 @@ static void store(struct recorder *recorder, struct recorder_thread *slot,
 	count(recorder, &stored);
 }
 
-/* Another tick begins with a sample; time does not go back. */
+/* Begin a tick if the sample is later than the last one. Time never goes back. */
 static int begin_tick(struct recorder *recorder, uint64_t time_ns)
 {
 	if (time_ns <= recorder->tick_ns && recorder->nr_samples)
@@ -391,7 +400,8 @@ static void recorder_renamed(struct sample_sink *sink, const struct sample_threa
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_uint(payload, thread->slot);
 	byte_buffer_string(payload, thread->name, THREAD_NAME_MAX_BYTES - 1);
-	(void)record_stream_end(&recorder->stream, RECORD_RENAME, NULL, 0); /* is said later */
+	(void)record_stream_end(&recorder->stream, RECORD_RENAME, NULL,
+				0); /* the next call returns the error */
 }
 
 static int recorder_tick(struct sample_sink *sink, uint64_t now_ns)
@@ -399,7 +409,7 @@ static int recorder_tick(struct sample_sink *sink, uint64_t now_ns)
 	return flush_now_and_then((struct recorder *)sink, now_ns);
 }
 
-/* Write what is known at the beginning, so that there is something to read at once. */
+/* Write what is known at the beginning, so that the file can be read at once. */
 static int begin(struct recorder *recorder, const struct run *run)
 {
 	int err;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Writes a recording (docs/formats.md): a sample sink that keeps every sample, in a file that
- * can be read up to its last flush, whatever becomes of the writer. A flush is at least once a
- * second as long as ticks come.
+ * Writes a recording (docs/formats.md): a sample sink that keeps every sample. The file can be
+ * read up to its last flush, whatever happens to the writer. While ticks come, it flushes at
+ * least once a second.
  *
- * Memory is bounded: when its tables are full it begins new ones, and the file says so. Threads
- * are not forgotten: with RECORDING_MAX_THREADS of them a recording is full.
+ * Memory is bounded: when the tables are full, the recorder starts new ones and records a reset.
+ * Threads are never forgotten, so a recording is full at RECORDING_MAX_THREADS of them.
  */
 #pragma once
 
@@ -18,54 +18,54 @@
 struct recorder; /* a struct sample_sink */
 
 /*
- * Begin a recording in fd, which is borrowed and written from where it stands; run is what is
- * known of the run so far, and not kept. 0; -ENOMEM; the error of the write. recorder_destroy()
- * accepts NULL and writes nothing.
+ * Begin a recording in fd, which is borrowed and written from its current position. run is what
+ * is known of the run so far; it is not kept. Returns 0; -ENOMEM; the error of the write.
+ * recorder_destroy() accepts NULL and writes nothing.
  */
 int recorder_create(int fd, const struct run *run, struct recorder **ret_recorder);
 void recorder_destroy(struct recorder *recorder);
 
 /*
- * The sink to hand to a sampler; borrowed from recorder. Its calls return 0, -ENOMEM, or the
- * error of a write as negative errno; what was flushed before that can be read. -E2BIG: the
- * recording has no place for a thread more; it can be finished.
+ * Return the sink to hand to a sampler, borrowed from recorder. Its calls return 0; -ENOMEM; the
+ * error of a write as negative errno, and what was flushed before can be read; -E2BIG if there is
+ * no room for another thread, and the recording can still be finished.
  */
 struct sample_sink *recorder_sink(struct recorder *recorder);
 
 /*
- * Add a process: threads whose samples begin from now on are its own. command_line, NULL if
- * not known, is copied, or left out where all that there were have RECORDING_MAX_COMMAND_BYTES.
- * 0; -ENOMEM; the error of a write; -E2BIG: there are RECORDING_MAX_PROCESSES.
+ * Add a process and assign it all threads whose first sample comes later. command_line is copied;
+ * NULL if unknown. It is dropped when all command lines would exceed RECORDING_MAX_COMMAND_BYTES.
+ * Returns 0; -ENOMEM; the error of a write; -E2BIG at RECORDING_MAX_PROCESSES.
  */
 int recorder_add_process(struct recorder *recorder, pid_t pid, const char *command_line);
 
-/* What follows is another sampler's, whose ids mean other functions and threads. */
+/* Continue with another sampler, whose ids mean other functions and threads. */
 void recorder_change_sampler(struct recorder *recorder);
 
 /*
- * Have the counters at stats in every flush, so that a recording that was torn has them; they
- * are borrowed until this is called again. NULL: none.
+ * Write the counters at stats with every flush, so that a torn recording has them. stats is
+ * borrowed until the next call; NULL: no counters.
  */
 void recorder_watch(struct recorder *recorder, const struct sampler_stats *stats);
 
-/* Bytes of the file so far. */
+/* Return the size of the file so far. */
 uint64_t recorder_bytes(const struct recorder *recorder);
 
 /*
- * What was taken in, and the sums of what mode shows of it, as a profile of it would have.
- * Borrowed.
+ * Return the totals of the samples and of those that the mode shows, as a profile of the
+ * recording would have them. Borrowed.
  */
 const struct profile_sums *recorder_sums(const struct recorder *recorder);
 
 /*
- * Write what is not written yet, so that all that came until now_ns can be read, and what there
- * is to say of the run by now; NULL: the counters that are watched. 0, -ENOMEM, or the error of
- * a write.
+ * Write everything received until now_ns, so that it can be read, and the state of the run. If
+ * run is NULL, the watched counters are written instead. Returns 0, -ENOMEM, or the error of a
+ * write.
  */
 int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t now_ns);
 
 /*
- * Write what is not written yet, what there is to say of the run now that it is over, and the
- * table of contents. 0, -ENOMEM, or the error of a write.
+ * Write the rest, the final state of the run and the seek table. Returns 0, -ENOMEM, or the error
+ * of a write.
  */
 int recorder_finish(struct recorder *recorder, const struct run *run);

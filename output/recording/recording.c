@@ -13,12 +13,12 @@ struct recording {
 	struct frame_reader reader;
 	struct run_told told;
 	struct recording_about about;
-	uint64_t good_bytes; /* of the file: frames that can be read */
-	uint64_t bad_bytes;  /* and behind them */
-	uint32_t flags;	     /* that all its samples have */
+	uint64_t good_bytes; /* of the file: readable frames */
+	uint64_t bad_bytes;  /* the rest */
+	uint32_t flags;	     /* added to those of all samples */
 };
 
-/* The first frame tells whether it is a recording, and of a version that we know. */
+/* Check that the first frame begins a recording of a known version. */
 static int check_first(struct recording *recording, struct message *reterr)
 {
 	const uint8_t *content;
@@ -50,7 +50,10 @@ static int check_first(struct recording *recording, struct message *reterr)
 	return 0;
 }
 
-/* Read all frames, up to what is no more to be read. Their end is in recording. */
+/*
+ * Read all frames, up to the end or the first unreadable one, and note in recording how far that
+ * is.
+ */
 static int scan(struct recording *recording, struct recording_decoder *decoder)
 {
 	int err = 0;
@@ -99,8 +102,8 @@ static int scan_file(struct recording *recording)
 }
 
 /*
- * A recording that does not say how stacks were read was made before they were proven: a thread's
- * was read while it ran. A core stands still.
+ * A recording that does not name its engine was made before stacks were proven: each was read
+ * while its thread ran. Cores are the exception: they do not move.
  */
 static void judge_engine(struct recording *recording)
 {

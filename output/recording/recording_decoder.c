@@ -32,7 +32,7 @@ void recording_decoder_done(struct recording_decoder *decoder)
 	slot_table_done(&decoder->slots);
 }
 
-/* Read a string of at most max_bytes into text, which has room for its NUL, too. */
+/* Read a string of at most max_bytes into text, which has room for its NUL as well. */
 static bool take_string(struct byte_cursor *payload, char *text, size_t max_bytes)
 {
 	const uint64_t bytes = byte_cursor_uint(payload);
@@ -45,7 +45,7 @@ static bool take_string(struct byte_cursor *payload, char *text, size_t max_byte
 	return true;
 }
 
-/* A number that has to be below a limit, in *ret_number. */
+/* Read a number that must be below limit. */
 static bool take_below(struct byte_cursor *payload, uint64_t limit, uint32_t *ret_number)
 {
 	const uint64_t number = byte_cursor_uint(payload);
@@ -54,7 +54,7 @@ static bool take_below(struct byte_cursor *payload, uint64_t limit, uint32_t *re
 	return !payload->is_bad && number < limit;
 }
 
-/* A number of 32 bits with a sign that is told as its distance from another one. */
+/* Read a signed 32-bit number that is stored as its distance from base. */
 static bool take_int32(struct byte_cursor *payload, int32_t base, int32_t *ret_number)
 {
 	return !__builtin_add_overflow(byte_cursor_int(payload), base, ret_number) &&
@@ -197,14 +197,14 @@ static int take_rename(struct recording_decoder *decoder, struct byte_cursor *pa
 			    : 0;
 }
 
-/* Whether there is room for a string of a function more. */
+/* Count a string of a function or path. Returns false beyond the limit. */
 static bool count_string(struct recording_decoder *decoder, const char *string)
 {
 	decoder->strings_bytes += strlen(string) + 1;
 	return decoder->strings_bytes <= RECORDING_MAX_STRINGS_BYTES;
 }
 
-/* Keep a path that is new, from the record's strings. */
+/* Keep the path in value as a new one. */
 static int add_path(struct recording_decoder *decoder)
 {
 	char **paths;
@@ -224,7 +224,7 @@ static int add_path(struct recording_decoder *decoder)
 	return 0;
 }
 
-/* The path of a function, new or not; borrowed. */
+/* Read the path of a function, new or by number; borrowed. */
 static int take_path(struct recording_decoder *decoder, struct byte_cursor *payload,
 		     const char **ret_path)
 {
@@ -276,7 +276,7 @@ static int take_function(struct recording_decoder *decoder, struct byte_cursor *
 	return add_function(decoder, &function);
 }
 
-/* The next node of a record's columns. */
+/* Read the next node from a record's columns. */
 static int take_node(struct recording_decoder *decoder,
 		     struct byte_cursor columns[NR_NODES_COLUMNS])
 {
@@ -325,7 +325,7 @@ static int take_reset(struct recording_decoder *decoder)
 	return decoder->ops ? decoder->ops->reset(decoder->context) : 0;
 }
 
-/* Hand on one sample. */
+/* Pass on one sample. */
 static int give_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
 {
 	struct recorded_sample sample = {
@@ -392,11 +392,11 @@ static int take_record(struct recording_decoder *decoder, uint64_t tag, struct b
 	case RECORD_END:
 		return take_end(decoder, payload);
 	default:
-		return 0; /* of a later version */
+		return 0; /* of a later version, ignored */
 	}
 }
 
-/* The header that the stream begins with. */
+/* Read the header at the start of the stream. */
 static bool take_header(struct byte_cursor *content, uint64_t *ret_version, uint64_t *ret_epoch_us)
 {
 	const struct byte_cursor magic = byte_cursor_split(content, RECORDING_MAGIC_BYTES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Understands the stream of a recording, a frame at a time: docs/formats.md. Untrusted. */
+/* Decodes the untrusted stream of a recording frame by frame (docs/formats.md). */
 #pragma once
 
 #include <stdbool.h>
@@ -11,37 +11,37 @@
 #include "output/recording/sample_columns.h"
 #include "output/run/run.h"
 
-/* A pair of INFO, by its number. */
+/* A pair of INFO, indexed by its number. */
 struct told_pair {
 	char *name; /* owned */
 	bool is_number;
 	uint64_t number;
 };
 
-/* Initialise with what is to be called, or told, and the rest zero. */
+/* Initialise ops, context, told and flags, the rest zero. */
 struct recording_decoder {
-	const struct recording_ops *ops; /* borrowed; NULL: nothing is handed on */
+	const struct recording_ops *ops; /* borrowed; NULL: items are only checked */
 	void *context;
-	struct run_told *told; /* borrowed; takes what INFO says; NULL: nothing does */
-	uint32_t flags;	       /* that all samples have, whatever is stored */
+	struct run_told *told; /* borrowed; receives the pairs of INFO; or NULL */
+	uint32_t flags;	       /* added to every sample's flags */
 
 	bool has_header, has_end;
 	uint64_t epoch_us;
 	uint64_t nr_samples;
-	uint32_t nr_frame_samples; /* of the frame so far */
+	uint32_t nr_frame_samples; /* in the frame so far */
 	uint32_t nr_processes, nr_threads;
-	size_t command_bytes; /* of the processes' command lines */
+	size_t command_bytes; /* sum over the processes' command lines */
 	struct slot_table slots;
 
 	struct told_pair *pairs; /* owned */
 	uint32_t nr_pairs, max_pairs;
 
-	int32_t *first_lines; /* owned; of functions */
+	int32_t *first_lines; /* owned; by function */
 	uint32_t nr_functions, max_functions;
 	uint32_t nr_nodes;
 	char **paths; /* owned, with their strings */
 	uint32_t nr_paths, max_paths;
-	size_t strings_bytes; /* of functions, until they are forgotten */
+	size_t strings_bytes; /* of functions and paths since the last reset */
 
 	char name[RECORDING_MAX_STRING_BYTES + 1]; /* strings of the last record */
 	char value[RECORDING_MAX_STRING_BYTES + 1];
@@ -49,13 +49,11 @@ struct recording_decoder {
 
 void recording_decoder_done(struct recording_decoder *decoder);
 
-/*
- * The version that the content of a first frame says it has; 0: it is no recording's.
- */
+/* Return the version in the content of a first frame; 0 if it is no recording. */
 unsigned int recording_version(const uint8_t *content, size_t bytes);
 
 /*
- * Take the content of the next frame. 0; what a call of ops returned; -ENOMEM; -EBADMSG: it
- * breaks a rule, and nothing behind can be understood.
+ * Decode the content of the next frame. Returns 0; the result of an ops call; -ENOMEM; -EBADMSG
+ * if it breaks a rule, after which nothing can be decoded.
  */
 int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *content, size_t bytes);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The numbers of recordings, for those who write and read them: docs/formats.md. */
+/* Constants of the recording format, for writers and readers (docs/formats.md). */
 #pragma once
 
 #include <stdint.h>
@@ -26,11 +26,11 @@ enum record_tag {
 	RECORD_END = 10,
 };
 
-/* Flags of a thread, and the one of a sample that enum sample_flags has not. */
+/* Flags of a thread, and the flag of a sample that enum sample_flags does not have. */
 #define RECORD_MAIN_THREAD 1u
-#define RECORD_WEIGHED	   (1u << 7) /* weights are told, not derived */
+#define RECORD_WEIGHED	   (1u << 7) /* the weights are stored, not derived from times */
 
-/* What recordings have of enum sample_flags: not what dumps alone have. */
+/* The members of enum sample_flags in recordings; the others are for dumps. */
 #define RECORD_SAMPLE_FLAGS ((RECORD_WEIGHED - 1) | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE)
 
 enum { NODES_PARENTS, NODES_FUNCTIONS, NODES_LINES, NR_NODES_COLUMNS };
@@ -50,28 +50,35 @@ enum samples_column {
 	NR_SAMPLES_COLUMNS,
 };
 
-/* How a tick's time is stored: at most so many bits packed, in units of 1 µs << so many. */
+/*
+ * Storage of a tick's time: packed in at most MAX_WIDTH bits, in units of 1 µs << at most
+ * MAX_SHIFT.
+ */
 enum { SAMPLES_MAX_WIDTH = 16, SAMPLES_MAX_SHIFT = 20 };
 
 /*
- * What a reader has to have room for. A frame: the nodes and functions of one second, or 2^16
- * threads that all begin in it; a record of samples is a frame's part. Nodes are as
- * many as a profile's. Slots: twice as many threads as the sampler follows, since one
- * sampler can come after another. Strings: of one sampler, which has at most half of it.
- * Names that INFO has: five times as many as there are. Command lines: those of 2^16 processes
- * with 1 KiB each. Threads: a hundred new ones a second for half a day, which are 640 MB for a
- * reader. Samples of a frame: of 4,600 threads at 1 kHz in one second; few bytes can stand for
- * very many, and with this a file's size tells how many at most.
+ * Limits that a reader must allow for.
+ *
+ * - Frame: the nodes and functions of one second, or 2^16 threads that begin in it. A record of
+ *   samples is only a part of a frame.
+ * - Nodes: as in a profile.
+ * - Slots: twice the threads that a sampler follows, because samplers can follow one another.
+ * - Strings: twice the strings of one sampler.
+ * - Names in INFO: five times those in use.
+ * - Command lines: 2^16 processes with 1 KiB each.
+ * - Threads: a hundred new ones a second for half a day, which take a reader 640 MB.
+ * - Samples of a frame: 4,600 threads at 1 kHz for one second. A few bytes can stand for very many
+ *   samples; with this limit the size of a file bounds their number.
  */
 #define RECORDING_FRAME_MAX_BYTES   (16u << 20)
 #define RECORDING_WINDOW_LOG	    23
 #define RECORDING_MAX_NODES	    (1u << 22)
 #define RECORDING_MAX_FUNCTIONS	    (1u << 22)
-#define RECORDING_MAX_STRINGS_BYTES (256u << 20) /* of functions */
+#define RECORDING_MAX_STRINGS_BYTES (256u << 20) /* of functions and paths */
 #define RECORDING_MAX_STRING_BYTES  65535u
 #define RECORDING_MAX_PROCESSES	    (1u << 16)
-#define RECORDING_MAX_COMMAND_BYTES (64u << 20) /* of all command lines */
+#define RECORDING_MAX_COMMAND_BYTES (64u << 20) /* sum over all command lines */
 #define RECORDING_MAX_THREADS	    (1u << 22)
 #define RECORDING_MAX_SLOTS	    (1u << 17)
 #define RECORDING_MAX_NAMES	    256u
-#define RECORDING_MAX_SAMPLES	    (1u << 22) /* of one frame */
+#define RECORDING_MAX_SAMPLES	    (1u << 22) /* in one frame */

@@ -10,59 +10,59 @@
 #include "output/text/pair_map.h"
 #include "procmem/array.h"
 
-/* So many nodes of threads are known at least, however small the profile is. */
+/* added to the limit of the profile's nodes in max_kept, for small profiles */
 enum { MORE_KEPT = 1 << 20 };
 
-/* What the patterns say of a frame, or of it and its callers. */
+/* Which patterns a frame matches, alone or with its callers. */
 enum verdict { FRAME_INCLUDED = 1, FRAME_EXCLUDED = 2 };
 
 /* A thread of the recording. */
 struct played_thread {
-	bool passes;   /* its samples do, as far as thread and process are asked for */
-	bool has_row;  /* row and root are known */
-	uint32_t row;  /* in the profile */
-	uint32_t root; /* node of the profile; PROFILE_NONE: not by_thread */
+	bool passes;   /* it matches the filter's threads and process */
+	bool has_row;  /* row and root are set */
+	uint32_t row;  /* in the profile; PROFILE_NONE if it has none */
+	uint32_t root; /* node of the profile; PROFILE_NONE without by_thread */
 };
 
 /* A node of the recording. */
 struct played_node {
 	uint32_t parent, function;
 	int32_t line;
-	uint32_t row; /* node of the profile if that is not by_thread; PROFILE_NONE: none yet */
+	uint32_t row; /* node of the profile, without by_thread; PROFILE_NONE: none yet */
 	uint32_t verdict;
 };
 
 struct player {
 	const struct replay_filter *filter;
 	struct profile *profile;
-	const struct profile_options *options; /* of the profile */
+	const struct profile_options *options; /* the profile's */
 	enum profile_side side;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
 
 	struct recorded_threads recorded;
 	struct played_thread *threads; /* owned; parallel to the recorded ones */
-	uint32_t nr_threads;	       /* that the reading has come to */
-	uint32_t *processes;	       /* owned; rows in the profile, PROFILE_NONE: none yet */
-	struct pair_map row_of_thread; /* thread_key() → row of the profile */
-	uint32_t nr_keyed;	       /* so many rows are in it */
+	uint32_t nr_threads;	       /* read so far */
+	uint32_t *processes;	       /* owned; rows in the profile; PROFILE_NONE: none yet */
+	struct pair_map row_of_thread; /* (thread_key(), hash of the name) → row of the profile */
+	uint32_t nr_keyed;	       /* rows entered in it so far */
 
 	struct function_rows functions; /* copies of the recording's */
-	uint32_t *rows;			/* owned; parallel, rows in the profile or PROFILE_NONE */
+	uint32_t *rows; /* owned; parallel; rows in the profile; PROFILE_NONE: none yet */
 	uint32_t max_rows;
 	struct played_node *nodes; /* owned */
 	uint32_t nr_nodes, max_nodes;
-	struct pair_map node_of_root;	 /* (root, node of the recording) → node, by_thread */
-	uint32_t max_kept;		 /* so many are in it at most */
+	struct pair_map node_of_root; /* (root, node of the recording) → node, with by_thread */
+	uint32_t max_kept;	      /* its limit */
 	struct pair_map verdict_of_line; /* (function, line) → verdict */
 	struct text label;
 
-	uint32_t *path; /* owned; nodes to be made, innermost first */
+	uint32_t *path; /* owned; nodes to create, innermost first */
 	uint32_t nr_path, max_path;
 };
 
 /* Processes and threads. */
 
-/* Whether the thread is one of those asked for. */
+/* Return whether the filter asks for a thread. */
 static bool is_asked_for(const struct replay_filter *filter, const struct profile_thread *thread)
 {
 	char tid[16];
@@ -83,7 +83,9 @@ static int play_process(void *context, pid_t pid, const char *command_line)
 	return 0;
 }
 
-/* A thread may have no process; it is of none that is asked for then. */
+/*
+ * Return whether the filter asks for a thread's process. A thread without a process matches none.
+ */
 static bool is_of_process(const struct replay_filter *filter,
 			  const struct recorded_threads *recorded, uint32_t index)
 {
@@ -100,8 +102,8 @@ static int play_thread(void *context, uint32_t process, const struct profile_thr
 	const struct recorded_threads *recorded = &player->recorded;
 	const uint32_t index = player->nr_threads;
 
-	(void)process; /* recorded has it */
-	(void)thread;  /* the name that it has later is the one that counts */
+	(void)process; /* it is in recorded */
+	(void)thread;  /* recorded has its last name, which counts */
 	if (index >= recorded->nr_threads)
 		return -ESTALE;
 	player->threads[index] = (struct played_thread){
@@ -120,7 +122,7 @@ static int play_renamed(void *context, uint32_t thread, const char *name)
 	return 0;
 }
 
-/* The profile's row of a process of the recording, made if there is none. */
+/* Find the profile's row of a process of the recording, or add it. */
 static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
 	const struct profile_process *process = &player->recorded.processes[index];
@@ -157,7 +159,7 @@ static uint32_t name_hash(const char *name)
 	return hash;
 }
 
-/* What a thread is found by: its name on the base's side, else also whose it is. */
+/* Return what a thread is found by besides its name: nothing on the base's side, else its tid. */
 static uint32_t thread_key(const struct player *player, const struct profile_thread *thread)
 {
 	return player->side == PROFILE_BASE ? 0 : (uint32_t)thread->tid;
@@ -173,8 +175,8 @@ static bool same_thread(const struct player *player, const struct profile_thread
 }
 
 /*
- * The profile's row that is that thread's; PROFILE_NONE if there is none. Of different threads
- * with the same key only the first one is ever found: the others have several rows then.
+ * Find the profile's row of a thread; PROFILE_NONE if there is none. If different threads have
+ * the same key, only the first is ever found, and the others get several rows.
  */
 static int thread_find(struct player *player, const struct profile_thread *thread,
 		       uint32_t *ret_row)
@@ -240,7 +242,7 @@ static int play_function(void *context, const struct function *function)
 	return err;
 }
 
-/* What the patterns say of a frame's label, as the profile shows it. */
+/* Match a frame's label, as the profile shows it, against the patterns. */
 static int verdict_find(struct player *player, uint32_t function, int32_t line,
 			uint32_t *ret_verdict)
 {
@@ -261,7 +263,7 @@ static int verdict_find(struct player *player, uint32_t function, int32_t line,
 	return pair_map_add(&player->verdict_of_line, function, (uint32_t)line, *ret_verdict);
 }
 
-/* What they say of a node: of its frame, and what they said of its callers. */
+/* Return the verdict on a node's frame, combined with that on its callers. */
 static int verdict_get(struct player *player, const struct played_node *node, uint32_t *ret_verdict)
 {
 	int32_t line = node->line;
@@ -314,7 +316,7 @@ static int play_reset(void *context)
 	return 0;
 }
 
-/* The node of the profile that a node of the recording below root is; PROFILE_NONE: none yet. */
+/* Return the profile's node for a node of the recording below root; PROFILE_NONE: none yet. */
 static uint32_t node_find(const struct player *player, uint32_t root, uint32_t node)
 {
 	return root == PROFILE_NONE ? player->nodes[node].row
@@ -330,7 +332,10 @@ static int node_keep(struct player *player, uint32_t root, uint32_t node, uint32
 	return pair_map_add(&player->node_of_root, root, node, row);
 }
 
-/* The profile's row of a function of the recording, made if there is none. -E2BIG: no place. */
+/*
+ * Find the profile's row of a function of the recording, or add it. Returns -E2BIG if it does not
+ * fit.
+ */
 static int function_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
 	const struct profile_function *copy = &player->functions.rows[index];
@@ -348,7 +353,7 @@ static int function_get(struct player *player, uint32_t index, uint32_t *ret_row
 	return err;
 }
 
-/* Make one node below its parent's, and below what has no place nothing. */
+/* Create a node below parent. If it does not fit, the node is that of PROFILE_OTHER_STACKS. */
 static int node_make(struct player *player, uint32_t parent, const struct played_node *node,
 		     uint32_t *ret_row)
 {
@@ -360,7 +365,10 @@ static int node_make(struct player *player, uint32_t parent, const struct played
 	return err == -E2BIG ? profile_other_node(player->profile, ret_row) : err;
 }
 
-/* Have the path begin at a node and end at the outermost one without a node in the profile. */
+/*
+ * Collect in path a node and its callers, up to the first that has a node in the profile, which
+ * is *ret_above.
+ */
 static int path_climb(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_above)
 {
 	player->nr_path = 0;
@@ -379,9 +387,9 @@ static int path_climb(struct player *player, uint32_t root, uint32_t node, uint3
 }
 
 /*
- * The node of the profile for one of the recording, made with its callers if it is new. A
- * profile that has no place for a node has none for what is called there. Nor have we where
- * threads have had more than twice as many nodes of the recording as a profile has at all.
+ * Find the profile's node for a node of the recording, or create it with its callers. If one does
+ * not fit, neither does what it calls. Beyond max_kept nodes of threads, more than twice those of
+ * the profile, new ones count as PROFILE_OTHER_STACKS.
  */
 static int node_get(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_row)
 {
@@ -439,7 +447,7 @@ static bool sample_passes(const struct player *player, const struct recorded_sam
 	       stack_passes(player, sample->node);
 }
 
-/* Find the place in the profile of a sample that its mode shows. */
+/* Find the place in the profile of a sample that is shown. */
 static int sample_place(struct player *player, const struct recorded_sample *sample,
 			struct profile_sample *entry)
 {
@@ -474,9 +482,9 @@ static int play_sample(void *context, const struct recorded_sample *sample)
 	return err ? err : profile_add(player->profile, player->side, &entry);
 }
 
-/* The whole of it. */
+/* The replay as a whole. */
 
-/* A moment of a recording: since its start, or if negative since its last sample. */
+/* Return a time in a recording: since its start, or if negative since its last sample. */
 static uint64_t moment_ns(uint64_t start_ns, uint64_t last_ns, int64_t offset_ns)
 {
 	const uint64_t anchor_ns = offset_ns < 0 ? last_ns : start_ns;
@@ -504,7 +512,7 @@ static int player_init(struct player *player, struct recording *recording)
 		player->from_ns = moment_ns(start_ns, recorded->last_ns, filter->from_ns);
 	player->to_ns =
 		filter->to_ns ? moment_ns(start_ns, recorded->last_ns, filter->to_ns) : UINT64_MAX;
-	/* One more of each: never 0, for which calloc() may give NULL. */
+	/* One more, because calloc() may return NULL for 0. */
 	player->threads = calloc((size_t)recorded->nr_threads + 1, sizeof(*player->threads));
 	player->processes = calloc((size_t)recorded->nr_processes + 1, sizeof(*player->processes));
 	if (!player->threads || !player->processes)

@@ -7,7 +7,7 @@
 
 #include "procmem/array.h"
 
-/* Of numbers that 64 bits have room for, whatever they are. */
+/* Every number of this many digits fits in 64 bits. */
 enum { MAX_DIGITS = 19 };
 
 void run_records_done(struct run_records *records)
@@ -22,7 +22,7 @@ void run_records_done(struct run_records *records)
 	*records = (struct run_records){0};
 }
 
-/* The pair of a name, most often the one behind the last; NULL if there is none. */
+/* Find the pair of a name, usually the one after the last; NULL if there is none. */
 static struct run_pair *find_pair(struct run_records *records, const char *name)
 {
 	for (uint32_t i = 0; i < records->nr_pairs; i++) {
@@ -36,7 +36,7 @@ static struct run_pair *find_pair(struct run_records *records, const char *name)
 	return NULL;
 }
 
-/* A new one, without a value. NULL if out of memory. */
+/* Add a pair without a value. Returns NULL if out of memory. */
 static struct run_pair *add_pair(struct run_records *records, const char *name)
 {
 	struct run_pair *pairs;
@@ -54,7 +54,9 @@ static struct run_pair *add_pair(struct run_records *records, const char *name)
 	return &pairs[records->nr_pairs++];
 }
 
-/* Whether it is a number as COUNTERS leaves one: whole, of 64 bits, without zeros in front. */
+/*
+ * Return whether value is a number that COUNTERS can reproduce: whole, 64 bits, no leading zeros.
+ */
 static bool is_whole_number(const char *value)
 {
 	const size_t length = strspn(value, "0123456789");
@@ -62,7 +64,7 @@ static bool is_whole_number(const char *value)
 	return length && length <= MAX_DIGITS && !value[length] && (*value != '0' || length == 1);
 }
 
-/* Write a pair as it is, and keep it. */
+/* Append a pair to INFO and keep it. */
 static void put_pair(struct run_records *records, struct run_pair *pair, const char *value)
 {
 	char *copy = strdup(value);
@@ -79,7 +81,7 @@ static void put_pair(struct run_records *records, struct run_pair *pair, const c
 	byte_buffer_string(&records->info, value, RECORDING_MAX_STRING_BYTES);
 }
 
-/* Write by how much a number has changed. */
+/* Append the change of a number to COUNTERS. */
 static void put_change(struct run_records *records, struct run_pair *pair, uint64_t number)
 {
 	if (number == pair->number)
@@ -95,7 +97,7 @@ static void take_pair(void *context, const char *name, const char *value)
 	struct run_pair *pair = find_pair(records, name);
 
 	if (!pair && strcmp(value, "0") == 0)
-		return; /* as if it were not told at all */
+		return; /* same as an absent pair */
 	if (pair && pair->is_number && is_whole_number(value)) {
 		put_change(records, pair, strtoull(value, NULL, 10));
 		return;
@@ -110,7 +112,7 @@ static void take_pair(void *context, const char *name, const char *value)
 		records->info.failed = true;
 }
 
-/* Write one of the payloads, if there is anything in it. */
+/* Write one of the payloads, unless it is empty. */
 static int write_payload(struct byte_buffer *bytes, enum record_tag tag,
 			 struct record_stream *stream)
 {

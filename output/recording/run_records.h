@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes what is known of a run into a recording, as it changes: INFO and COUNTERS. */
+/* Writes the pairs of a run into a recording as they change: records INFO and COUNTERS. */
 #pragma once
 
 #include <stdbool.h>
@@ -8,18 +8,18 @@
 #include "output/recording/record_stream.h"
 #include "output/run/run.h"
 
-/* A pair that was written, by its number in the file. */
+/* A pair that was written, indexed by its number in the file. */
 struct run_pair {
 	char *name, *value; /* owned */
 	bool is_number;
 	uint64_t number;
 };
 
-/* All zero, nothing has been written. */
+/* Empty when all zero. */
 struct run_records {
 	struct run_pair *pairs; /* owned */
 	uint32_t nr_pairs, max_pairs;
-	uint32_t next; /* where the next pair is expected */
+	uint32_t next; /* index expected for the next pair */
 	bool is_final;
 	struct byte_buffer info, counters; /* payloads */
 };
@@ -27,9 +27,9 @@ struct run_records {
 void run_records_done(struct run_records *records);
 
 /*
- * Write what is new of the run. As long as it goes on, is_final false, that is what has a name
- * that was not written yet, and whole numbers; later what is not has its last value. 0; -ENOMEM;
- * the error of the write.
+ * Write what changed since the last call. While the run goes on (is_final is false), these are
+ * new names and changed whole numbers; other values are written once more at the end. Returns 0;
+ * -ENOMEM; the error of the write.
  */
 int run_records_write(struct run_records *records, const struct run *run, bool is_final,
 		      struct record_stream *stream);

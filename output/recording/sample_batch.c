@@ -8,8 +8,8 @@
 #include "sampler/sample.h"
 
 /*
- * The node of a thread that has another one more often than not is told each time: that the
- * gaps are all alike saves more than the nodes that could be left out.
+ * If a thread's node changes at least half the time, it is stored for each sample. Equal gaps
+ * save more than omitting the few nodes that stay the same.
  */
 enum { ACTIVITY_PARTS = 16, ACTIVITY_MANY = ACTIVITY_PARTS * ACTIVITY_PARTS / 2 };
 
@@ -22,7 +22,10 @@ void sample_batch_done(struct sample_batch *batch)
 	*batch = (struct sample_batch){0};
 }
 
-/* The last tick has all its samples. */
+/*
+ * Write the threads of a tick whose samples are complete, if they differ from the previous
+ * tick's.
+ */
 static void end_tick(struct sample_batch *batch)
 {
 	struct byte_buffer *column = &batch->columns[SAMPLES_THREADS];
@@ -50,7 +53,7 @@ void sample_batch_tick(struct sample_batch *batch, uint64_t units)
 		batch->columns[SAMPLES_OFFSETS].failed = true;
 }
 
-/* Have a thread in the tick. Most are where they were in the tick before. */
+/* Add a thread to the tick. Most have the same place as in the previous tick. */
 static void add_slot(struct sample_batch *batch, uint32_t slot)
 {
 	const uint32_t index = batch->nr_slots++;
@@ -84,7 +87,7 @@ static void add_node(struct sample_batch *batch, struct sample_state *state, uin
 	state->node = node;
 }
 
-/* Have a sample with a CPU weight, which is so much less than its wall weight. */
+/* Add a CPU weight that is less_us below the wall weight. */
 static void add_cpu(struct sample_batch *batch, int64_t less_us)
 {
 	if (!less_us) {

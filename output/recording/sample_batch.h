@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples of one record SAMPLES of a recording, in columns: docs/formats.md. */
+/* The columns of one SAMPLES record of a recording (docs/formats.md). */
 #pragma once
 
 #include <stdbool.h>
@@ -9,28 +9,31 @@
 #include "output/recording/tick_times.h"
 #include "output/text/byte_buffer.h"
 
-/* All zero but times it is empty. */
+/* Empty when all but times is zero. */
 struct sample_batch {
 	struct tick_times times;
 	struct byte_buffer columns[NR_SAMPLES_COLUMNS];
-	uint32_t nr_samples; /* of all ticks */
+	uint32_t nr_samples; /* in all ticks */
 
-	/* The last tick, as long as samples of it come. */
-	uint32_t *slots; /* owned; its threads', behind them those of the tick before */
+	/* The current tick. */
+	uint32_t *slots; /* owned; its threads so far, then the rest of the previous tick's */
 	uint32_t max_slots;
 	uint32_t nr_slots, nr_slots_before;
-	bool is_other; /* they are not the tick's before */
+	bool is_other; /* the threads differ from the previous tick's */
 
-	/* So many had no value of their own, since the last that had one. */
+	/* Samples or ticks since the last value in each column. */
 	uint32_t thread_gap, node_gap, flag_gap, cpu_gap;
 };
 
-/* The last sample of a thread, which the next one is told by. All zero there was none. */
+/*
+ * The previous sample of a thread, from which the next one is encoded. All zero if there is none.
+ */
 struct sample_state {
 	bool has_time;
-	uint64_t units; /* of its tick */
+	uint64_t units; /* time of its tick */
 	uint64_t node;	/* + 1; 0: none */
-	uint32_t moves; /* how often it had another node, fading: ACTIVITY_PARTS^2 is always */
+	/* decaying count of node changes; ACTIVITY_PARTS^2 if it changes every time */
+	uint32_t moves;
 	uint32_t flags; /* enum sample_flags, RECORD_WEIGHED */
 };
 
@@ -38,18 +41,24 @@ struct sample_state {
 struct batch_sample {
 	uint32_t slot;
 	uint64_t node;	/* + 1; 0: none */
-	uint32_t flags; /* enum sample_flags; RECORD_WEIGHED: its wall weight is to be told */
+	uint32_t flags; /* enum sample_flags; RECORD_WEIGHED: the wall weight is stored */
 	uint64_t wall_us, cpu_us;
 };
 
 void sample_batch_done(struct sample_batch *batch);
 
-/* Samples that follow are of a tick, at a time that is not before the last one's. */
+/* Begin a tick, at a time no earlier than the previous one's. */
 void sample_batch_tick(struct sample_batch *batch, uint64_t units);
 
-/* Add a sample of that tick, of a thread whose last one is in state, and becomes this one. */
+/*
+ * Add a sample of that tick. state is the thread's previous sample; its node, moves and flags are
+ * updated here, has_time and units by the caller.
+ */
 void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
 		      const struct batch_sample *sample);
 
-/* Write the record, if there are samples, and forget them. 0; -ENOMEM; the error of the write. */
+/*
+ * Write the record, if there are samples, and empty the batch. Returns 0; -ENOMEM; the error of
+ * the write.
+ */
 int sample_batch_write(struct sample_batch *batch, struct record_stream *stream);

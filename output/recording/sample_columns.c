@@ -35,14 +35,17 @@ void slot_table_forget_nodes(struct slot_table *table)
 	table->resets++;
 }
 
-/* Read how far it is to the next value, if there is one. */
+/* Read the gap before the next value, if there is one. */
 static void sparse_load(struct sparse_column *column)
 {
 	column->is_over = byte_cursor_is_at_end(column->gaps);
 	column->gap = column->is_over ? 0 : byte_cursor_uint(column->gaps);
 }
 
-/* Whether the next tick or sample has a value; sparse_load() once it was read. */
+/*
+ * Advance by a tick or sample and return whether it has a value. Call sparse_load() after reading
+ * it.
+ */
 static bool sparse_has_next(struct sparse_column *column)
 {
 	if (column->is_over)
@@ -98,7 +101,7 @@ bool sample_columns_begin(struct sample_columns *columns, struct slot_table *tab
 	return !payload->is_bad;
 }
 
-/* The next tick's offset, in units. False if it has too many bits. */
+/* Read the next tick's offset in units. Returns false if it exceeds 64 bits. */
 static bool take_offset(struct sample_columns *columns, uint64_t *ret_offset)
 {
 	struct byte_cursor *packed = &columns->columns[SAMPLES_OFFSETS];
@@ -118,7 +121,7 @@ static bool take_offset(struct sample_columns *columns, uint64_t *ret_offset)
 	return high <= UINT64_MAX >> columns->width;
 }
 
-/* Move the grid by a tick. */
+/* Advance the grid by a tick. */
 static bool take_grid(struct sample_columns *columns)
 {
 	struct byte_cursor *skips = &columns->columns[SAMPLES_SKIPS];
@@ -152,7 +155,7 @@ static bool take_time(struct sample_columns *columns)
 	return true;
 }
 
-/* The next tick's threads, if they are not those of the one before. */
+/* Read the next tick's threads, if they differ from the previous tick's. */
 static int take_list(struct sample_columns *columns)
 {
 	struct byte_cursor *threads = &columns->columns[SAMPLES_THREADS];
@@ -196,7 +199,10 @@ static int take_tick(struct sample_columns *columns)
 	return columns->table->nr_list ? 0 : -EBADMSG;
 }
 
-/* The next sample's node, if it has another one than its thread's last. */
+/*
+ * Read the next sample's node, if it differs from its thread's previous one. Returns false if it
+ * is out of range.
+ */
 static bool take_node(struct sample_columns *columns, struct slot_state *slot, uint64_t nr_nodes)
 {
 	if (slot->resets != columns->table->resets)
@@ -222,7 +228,7 @@ static bool take_flags(struct sample_columns *columns, struct slot_state *slot)
 	return true;
 }
 
-/* How much less than its wall weight the CPU weight of a sample that has one is. */
+/* Return by how much a sample's CPU weight is less than its wall weight. */
 static uint64_t take_cpu_less_us(struct sample_columns *columns)
 {
 	uint64_t less_us;
@@ -234,7 +240,7 @@ static uint64_t take_cpu_less_us(struct sample_columns *columns)
 	return less_us;
 }
 
-/* A sample's weights. False if they are more than a sample can have. */
+/* Read or derive a sample's weights. Returns false if they are out of range. */
 static bool take_weights(struct sample_columns *columns, struct column_sample *sample)
 {
 	const struct slot_state *slot = sample->slot;
@@ -252,7 +258,7 @@ static bool take_weights(struct sample_columns *columns, struct column_sample *s
 	return sample->wall_us <= UINT64_MAX / US_NS && sample->cpu_us <= UINT64_MAX / US_NS;
 }
 
-/* Whether every column has had all its values, and no more. */
+/* Return whether every column is exactly used up. */
 static bool is_at_end(const struct sample_columns *columns)
 {
 	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)

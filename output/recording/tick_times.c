@@ -9,7 +9,7 @@
 
 enum { UNITS_PER_INTERVAL = 30, MAX_SHIFT = 5 };
 
-/* What a value of a column beside the offsets takes, with its gap. */
+/* Cost of a value in the other columns, with its gap. */
 enum { EXCEPTION_BITS = 20 };
 
 unsigned int tick_times_shift(uint64_t interval_ns)
@@ -29,7 +29,7 @@ void tick_times_done(struct tick_times *times)
 	*times = (struct tick_times){0};
 }
 
-/* Room for one tick more. */
+/* Reserve room for one more tick. */
 static bool times_reserve(struct tick_times *times)
 {
 	uint32_t max = times->max;
@@ -66,7 +66,7 @@ void tick_times_break(struct tick_times *times)
 	times->has_phase = false;
 }
 
-/* So many of the offsets have that many bits. */
+/* The number of offsets by their length in bits. */
 struct bit_counts {
 	uint32_t nr[65];
 };
@@ -76,7 +76,7 @@ static void count_bits(struct bit_counts *counts, uint64_t offset)
 	counts->nr[offset ? 64 - __builtin_clzll(offset) : 0]++;
 }
 
-/* The width that takes the fewest bits for nr offsets, in *ret_bits. */
+/* Choose the width with the lowest cost for nr offsets; *ret_bits is that cost. */
 static unsigned int choose_width(const struct bit_counts *counts, uint32_t nr, uint64_t *ret_bits)
 {
 	uint64_t nr_longer = nr;
@@ -96,7 +96,7 @@ static unsigned int choose_width(const struct bit_counts *counts, uint32_t nr, u
 	return best;
 }
 
-/* As distances from the tick before. */
+/* Plan offsets from the previous tick. */
 static struct tick_plan plan_distances(const struct tick_times *times, uint64_t *ret_bits)
 {
 	struct tick_plan plan = {.start_ns = times->units[0] * times->unit_ns};
@@ -117,8 +117,8 @@ static void take_distances(struct tick_times *times)
 }
 
 /*
- * The interval that a tick is of, counted from the phase: the next one after that of the tick
- * before, also when it came late and the one behind that has begun.
+ * Return the index of a tick's interval, counted from the phase. A tick up to a quarter of an
+ * interval late still belongs to the expected one.
  */
 static uint64_t tick_cell(const struct tick_times *times, uint64_t time_ns, uint64_t expected)
 {
@@ -130,7 +130,7 @@ static uint64_t tick_cell(const struct tick_times *times, uint64_t time_ns, uint
 	return cell;
 }
 
-/* Take offsets from the grid, and skips. Returns the first tick's interval. */
+/* Compute offsets from the grid and skips. Returns the first tick's interval. */
 static uint64_t take_cells(struct tick_times *times)
 {
 	const uint64_t unit_ns = times->unit_ns;
@@ -148,7 +148,7 @@ static uint64_t take_cells(struct tick_times *times)
 	return first;
 }
 
-/* As offsets from a grid, which is moved to the least of them. */
+/* Plan offsets from a grid, which is shifted by the smallest of them. */
 static struct tick_plan plan_grid(struct tick_times *times, uint64_t *ret_bits)
 {
 	const uint64_t first = take_cells(times);
@@ -170,7 +170,10 @@ static struct tick_plan plan_grid(struct tick_times *times, uint64_t *ret_bits)
 	return plan;
 }
 
-/* Whether there is a grid that begins one interval before the first tick, or later. */
+/*
+ * Set the phase if there is none before the first tick. Returns whether the grid can be used: it
+ * begins one interval before the phase.
+ */
 static bool find_phase(struct tick_times *times)
 {
 	const uint64_t time_ns = times->units[0] * times->unit_ns;
@@ -196,7 +199,7 @@ static struct tick_plan choose_plan(struct tick_times *times)
 	return distances;
 }
 
-/* The lowest bits of all offsets, one after the other. */
+/* Pack the low bits of all offsets. */
 static void pack(const struct tick_times *times, unsigned int width, struct byte_buffer *column)
 {
 	const uint64_t mask = (UINT64_C(1) << width) - 1;
@@ -223,7 +226,7 @@ struct tick_plan tick_times_write(struct tick_times *times, struct byte_buffer *
 		if (times->offsets[i] >> plan.width) {
 			byte_buffer_uint(high_offsets, high_gap);
 			byte_buffer_uint(high_offsets, times->offsets[i] >> plan.width);
-			high_gap = UINT32_MAX; /* 0 at the next one */
+			high_gap = UINT32_MAX; /* 0 for the next one */
 		}
 		if (times->skips[i]) {
 			byte_buffer_uint(skips, skip_gap);

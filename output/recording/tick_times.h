@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The times of ticks, in as few bits as they take: column "offsets" in docs/formats.md. */
+/* Stores the times of ticks in few bits: the column "offsets" in docs/formats.md. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,42 +7,42 @@
 
 #include "output/text/byte_buffer.h"
 
-/* The ticks of one record. All zero but unit_ns and interval_ns it is empty. */
+/* The ticks of one record. Empty when all but unit_ns and interval_ns is zero. */
 struct tick_times {
-	uint64_t unit_ns;     /* that times are multiples of: 1000 << shift */
-	uint64_t interval_ns; /* asked for; 0 if there is none */
+	uint64_t unit_ns;     /* unit of the times: 1000 << shift */
+	uint64_t interval_ns; /* requested; 0 if there is none */
 	bool has_phase;
-	uint64_t phase_ns; /* where the grid of the intervals begins */
+	uint64_t phase_ns; /* start of the grid of intervals */
 
-	uint64_t *units;   /* owned; the times, by unit_ns; ascending */
+	uint64_t *units;   /* owned; the times in units of unit_ns, ascending */
 	uint64_t *offsets; /* owned; room for as many */
 	int64_t *skips;	   /* owned; the same */
 	uint32_t nr, max;
 };
 
 /*
- * How many times 1 µs is doubled for the unit of ticks at that interval: to no more than a
- * thirtieth of it, and 32 µs. Where ticks come at random places of even intervals there is little
- * else to be saved, and one takes about as long.
+ * Return how often 1 µs is doubled for the unit of tick times at this interval, so that the unit
+ * is at most a thirtieth of the interval, and 32 µs. Ticks at random places in even intervals
+ * leave little else to save, and a tick itself takes about that long.
  */
 unsigned int tick_times_shift(uint64_t interval_ns);
 
-/* Free what it holds. */
+/* Free the arrays. */
 void tick_times_done(struct tick_times *times);
 
-/* Another tick, at a time that is not before the last one's. False if out of memory. */
+/* Add a tick, at a time no earlier than the previous one's. Returns false if out of memory. */
 bool tick_times_add(struct tick_times *times, uint64_t units);
 
-/* Ticks do not go on in the same grid. */
+/* End the current grid: later ticks start a new one. */
 void tick_times_break(struct tick_times *times);
 
-/* What a record says of all its ticks. */
+/* What a record states once for all its ticks. */
 struct tick_plan {
 	uint64_t start_ns;
 	uint64_t interval_ns;
 	unsigned int width;
 };
 
-/* Append the columns of the ticks, at least one, and forget these. */
+/* Append the columns of the ticks, at least one, and remove the ticks. */
 struct tick_plan tick_times_write(struct tick_times *times, struct byte_buffer *offsets,
 				  struct byte_buffer *high_offsets, struct byte_buffer *skips);

@@ -7,7 +7,7 @@
 
 #include "procmem/array.h"
 
-/* So many nodes are one record: a few pages, whatever a tree has grown by. */
+/* Nodes of one record: a few pages, however much the tree grew. */
 enum { MAX_NODES = 4096 };
 
 void tree_records_done(struct tree_records *records)
@@ -38,7 +38,9 @@ static uint64_t hash_path(const char *path)
 	return hash;
 }
 
-/* Number a path that comes with a function. Of two with one hash the second is found nowhere. */
+/*
+ * Number a path that comes with a function. If two paths share a hash, the second is never found.
+ */
 static int paths_add(struct tree_records *records, uint64_t hash, uint32_t function, bool is_found)
 {
 	uint32_t *functions;
@@ -58,7 +60,7 @@ static int paths_add(struct tree_records *records, uint64_t hash, uint32_t funct
 	return 0;
 }
 
-/* Append a function's path, or the number of the same one. */
+/* Append a function's path, or the number of an equal one. */
 static int put_path(struct tree_records *records, const struct profile_function *functions,
 		    uint32_t function, struct byte_buffer *payload)
 {
@@ -105,7 +107,7 @@ static void put_node(struct tree_records *records, const struct profile_tree *tr
 	byte_buffer_int(&records->columns[NODES_LINES], frame->line - first_line);
 }
 
-/* The next nodes, as many as one record has. */
+/* Write the next nodes, at most one record. */
 static int write_nodes(struct tree_records *records, const struct profile_tree *tree,
 		       struct record_stream *stream)
 {

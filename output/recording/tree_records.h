@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a tree of stacks into a recording, as it grows: FUNCTION and NODES. */
+/* Writes a growing tree of stacks into a recording: records FUNCTION and NODES. */
 #pragma once
 
 #include <stdint.h>
@@ -8,11 +8,11 @@
 #include "output/recording/record_stream.h"
 #include "output/text/pair_map.h"
 
-/* How much of a tree has been written. All zero: nothing. */
+/* How much of a tree has been written. Empty when all zero. */
 struct tree_records {
 	uint32_t nr_functions, nr_nodes;
-	struct pair_map path_of_hash; /* → its number, less 1 */
-	uint32_t *path_functions;     /* owned; the function that a path was written with */
+	struct pair_map path_of_hash; /* → path number - 1 */
+	uint32_t *path_functions;     /* owned; the function each path was written with */
 	uint32_t nr_paths, max_paths;
 	uint64_t strings_bytes;
 	struct byte_buffer columns[NR_NODES_COLUMNS];
@@ -20,9 +20,9 @@ struct tree_records {
 
 void tree_records_done(struct tree_records *records);
 
-/* Write what of the tree has not been. 0; -ENOMEM; the error of the write. */
+/* Write what has been added to the tree. Returns 0; -ENOMEM; the error of the write. */
 int tree_records_write(struct tree_records *records, const struct profile_tree *tree,
 		       struct record_stream *stream);
 
-/* Nothing of the next tree has been written. */
+/* Start over with an empty tree. */
 void tree_records_reset(struct tree_records *records);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples that were not accepted, for those who report them. */
+/* Names and shares of lost samples, for reports. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,20 +7,20 @@
 
 #include "sampler/sample.h"
 
-/* One word in lower case, as in the statistics; stable. */
+/* Return the name of a loss: one word in lower case, as in the statistics; stable. */
 const char *loss_name(enum sample_loss loss);
 
-/* Samples lost for any reason. */
+/* Return the samples lost for any reason. */
 uint64_t loss_total(const struct sampler_stats *stats);
 
-/* Samples lost of all that were tried, in percent; 0 if none was. */
+/* Return the lost samples in percent of those tried; 0 if none was tried. */
 double loss_percent(const struct sampler_stats *stats);
 
 /*
- * Whether so many looks were dropped because they had to wait until the thread slept (LOSS_LATE)
- * that what it does in short bursts is told too rarely: more than 2 %.
+ * Return whether more than 2 % of the samples were lost because their look had to wait until the
+ * thread slept (LOSS_LATE). Short bursts are under-represented then.
  */
 bool loss_hides_bursts(const struct sampler_stats *stats);
 
-/* What that means, for people. */
+/* The same, in words. */
 #define LOSS_BURSTS_TEXT "what runs for less than some milliseconds at a time is under-represented"

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT */
-/* What was missing or damaged of what is shown: sentences for the end of a report. */
+/* What was missing or damaged in the input: sentences for the end of a report. */
 #pragma once
 
 #include <stdbool.h>
 #include <stddef.h>
 
-/* More than this are not kept: each stands for a kind of trouble, with a count. */
+/* Further sentences are dropped. Each stands for a kind of trouble, with a count. */
 #define PROBLEMS_MAX 64
 
-/* All zero there are none. */
+/* Empty when all zero. */
 struct problems {
-	char *sentences[PROBLEMS_MAX]; /* owned; control characters not escaped */
+	char *sentences[PROBLEMS_MAX]; /* owned; control characters are not escaped */
 	size_t nr_sentences;
 };
 
-/* Add a sentence, as printf(3) formats; without memory it is lost. */
+/* Add a sentence, formatted like printf(3). It is dropped if out of memory. */
 void problems_add(struct problems *problems, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
-/* Free the sentences; there are none then. */
+/* Free the sentences and empty problems. */
 void problems_done(struct problems *problems);

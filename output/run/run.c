@@ -17,7 +17,7 @@
 
 enum field_type { FIELD_STRING, FIELD_U64, FIELD_DOUBLE, FIELD_BOOL, FIELD_PID, FIELD_MODE };
 
-/* Something that is known of a run, and where in struct run. */
+/* An item of a run and its place in struct run. */
 struct field {
 	const char *name;
 	enum field_type type;
@@ -73,7 +73,7 @@ static const struct field fields[] = {
 	{"max_rss_kib", FIELD_U64, offsetof(struct run, info.max_rss_kib)},
 };
 
-/* What there is of runs with C frames only. */
+/* Items that only runs with C frames have. */
 static const struct field native_fields[] = {
 	{"native.by_evidence", FIELD_BOOL, offsetof(struct run, info.native.by_evidence)},
 	{"native.user_cpu_only", FIELD_BOOL, offsetof(struct run, info.native.user_cpu_only)},
@@ -92,13 +92,13 @@ enum {
 	NR_NATIVE_FIELDS = sizeof(native_fields) / sizeof(*native_fields),
 };
 
-/* What the losses' names begin with: lost.moved, … */
+/* Prefix of the losses' names: lost.moved, … */
 #define LOST "lost."
 
-/* A number as text, or a name of a loss. */
+/* Room for a number as text, or for the name of a loss. */
 enum { TEXT_MAX_BYTES = 64 };
 
-/* With as few digits as tell it from all other numbers. */
+/* Format a number with the fewest digits that read back as the same number. */
 static const char *double_text(double value, char text[TEXT_MAX_BYTES])
 {
 	for (int digits = DBL_DIG; digits <= DBL_DECIMAL_DIG; digits++) {
@@ -115,7 +115,7 @@ static const char *number_text(uint64_t value, char text[TEXT_MAX_BYTES])
 	return text;
 }
 
-/* A field's value as text, maybe in buffer; NULL if it is not known. */
+/* Return a field's value as text, possibly in buffer; NULL if it is unknown. */
 static const char *field_text(const struct field *field, const struct run *run,
 			      char buffer[TEXT_MAX_BYTES])
 {
@@ -139,7 +139,7 @@ static const char *field_text(const struct field *field, const struct run *run,
 	return NULL;
 }
 
-/* Call pair() for those of nr fields that are known. */
+/* Call pair() for the known ones of nr fields. */
 static void tell_fields(const struct run *run, const struct field *list, int nr,
 			void (*pair)(void *context, const char *name, const char *value),
 			void *context)
@@ -170,7 +170,7 @@ void run_tell(const struct run *run,
 	pair(context, "wall_s", double_text(stats_wall_s(&run->stats), text));
 }
 
-/* Keep a copy of a string in place of the one that a field has. */
+/* Store a copy of value in a field and free the copy it replaces. */
 static int take_string(struct run_told *told, const char **field, const char *value)
 {
 	uint32_t index = 0;
@@ -196,7 +196,7 @@ static int take_string(struct run_told *told, const char **field, const char *va
 	return 0;
 }
 
-/* A number in decimal digits and nothing else. */
+/* Parse a number that consists of decimal digits only. */
 static bool parse_number(const char *value, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -261,7 +261,7 @@ static int field_take(struct run_told *told, const struct field *field, const ch
 	return 0;
 }
 
-/* The loss that a name is of; NR_SAMPLE_LOSSES: of none. */
+/* Return the loss with this name; NR_SAMPLE_LOSSES if there is none. */
 static int find_loss(const char *name)
 {
 	int loss = 0;
@@ -274,7 +274,7 @@ static int find_loss(const char *name)
 	return loss;
 }
 
-/* The field of a name; NULL: there is none. */
+/* Return the field with this name; NULL if there is none. */
 static const struct field *find_field(const char *name)
 {
 	for (int i = 0; i < NR_FIELDS; i++)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * One run of the sampler: what was sampled, how, what it cost and what was lost. Every
- * artefact says so of each run that is in it.
+ * One run of the sampler: what was sampled, how, what it cost and what was lost. Every artefact
+ * reports this for each of its runs.
  */
 #pragma once
 
@@ -14,14 +14,14 @@ struct run {
 };
 
 /*
- * Call pair() for everything that is known of the run, always in the same order: a name as
- * in --stats-json ("asked_hz", "lost.grew", …; stable) and its value as text, numbers with
- * all their digits. Both are valid during the call only.
+ * Call pair() for each known item of the run, always in the same order. Names are as in
+ * --stats-json ("asked_hz", "lost.moved", …) and stable. Values are text, numbers with all their
+ * digits. Both are valid during the call only.
  */
 void run_tell(const struct run *run,
 	      void (*pair)(void *context, const char *name, const char *value), void *context);
 
-/* A run that is told by its pairs, with what its strings are kept in. All zero it is empty. */
+/* A run rebuilt from its pairs, with the storage of its strings. Empty when all zero. */
 struct run_told {
 	struct run run;
 	char **strings; /* owned */
@@ -29,11 +29,10 @@ struct run_told {
 };
 
 /*
- * Take one pair of run_tell(), of this version's or another's: a name that is not known is
- * passed over, and so is a value that makes no sense. The last one of a name counts. 0 or
- * -ENOMEM.
+ * Take one pair of run_tell(), of this version or another. Unknown names and malformed values are
+ * ignored. A later pair of the same name replaces an earlier one. Returns 0 or -ENOMEM.
  */
 int run_told_take(struct run_told *told, const char *name, const char *value);
 
-/* Free what it holds; it is empty then. */
+/* Free the strings and empty told. */
 void run_told_done(struct run_told *told);

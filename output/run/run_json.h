@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of a run, as a value in a JSON document. */
+/* A run as a value in a JSON document. */
 #pragma once
 
 #include "output/run/run.h"
 #include "output/text/json.h"
 
-/* Append an object of the pairs of run_tell(), all strings; errors stay with the document. */
+/* Append an object of the pairs of run_tell(), all as strings. Errors are kept in json. */
 void run_append_json(struct json *json, const struct run *run);

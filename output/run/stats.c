@@ -46,7 +46,7 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 	json_member_u64(json, "first_sample_ns", stats->first_sample_ns);
 }
 
-/* What the profile shows, and the weights of all samples. */
+/* The mode with its totals, and the weights of all samples. */
 static void write_account(struct json *json, const struct run_info *info)
 {
 	json_member_string(json, "mode", profile_mode_name(info->mode));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The counters of a run, for machines: --stats-json. */
+/* The counters of a run for programs: --stats-json. */
 #pragma once
 
 #include <stdio.h>
@@ -8,30 +8,31 @@
 #include "output/text/json.h"
 #include "sampler/sample.h"
 
-/* From the first tick to the end; 0 if there was none. */
+/* Return the time from the first tick to the end; 0 if there was no tick. */
 double stats_wall_s(const struct sampler_stats *stats);
 
-/* Ticks taken per second of that; 0 if no time passed. */
+/* Return the ticks per second in that time; 0 if no time passed. */
 double stats_achieved_hz(const struct sampler_stats *stats);
 
 /*
- * Write one JSON object to out and flush it. Its keys are stable: ticks, samples, approximate
- * (of those), lost (an object of loss_name() → count), cached, writes, late_ticks,
- * failed_ticks, p50_lateness_ns, p99_lateness_ns, max_lateness_ns, reads, clock_reads,
- * clockless_threads, rough_clock_threads, other_syscalls, achieved_hz, wall_s,
- * first_sample_ns, mode (profile_mode_name()), unit (of collapsed stacks:
- * profile_mode_unit()), shown_samples, jit_samples (of those) and shown_s (of the mode),
- * sampled_wall_s and sampled_cpu_s (the weights of all samples), native (of runs with C frames:
- * an object of by_evidence, user_cpu_only, stacks, broken, python_holed, dumps, lost_dumps, undumped,
- * foreign_dumps, refused_threads), engine, asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib,
- * command_line, pid, python, python_free_threaded, python_newer_than_tested,
- * runtime_found_by, pysample (its version), arguments (its own), host, start_unix_ns. What is not
- * known is null.
+ * Write one JSON object to out and flush it. Returns 0, or the stream's error as negative errno.
+ * Keys are stable; unknown values are null. The keys are:
  *
- * 0, or the stream's error as negative errno.
+ * - ticks, samples, approximate (of those), lost (an object of loss_name() → count), cached,
+ *   writes, late_ticks, failed_ticks, p50_lateness_ns, p99_lateness_ns, max_lateness_ns, reads,
+ *   clock_reads, clockless_threads, rough_clock_threads, other_syscalls, achieved_hz, wall_s,
+ *   first_sample_ns;
+ * - mode (profile_mode_name()), unit (of collapsed stacks, profile_mode_unit()), shown_samples,
+ *   jit_samples (of those) and shown_s (in the mode), sampled_wall_s and sampled_cpu_s (weights of
+ *   all samples);
+ * - native, for runs with C frames: an object of by_evidence, user_cpu_only, stacks, broken,
+ *   python_holed, dumps, lost_dumps, undumped, foreign_dumps, refused_threads;
+ * - engine, asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib, command_line, pid, python,
+ *   python_free_threaded, python_newer_than_tested, runtime_found_by, pysample (its version),
+ *   arguments (its own), host, start_unix_ns.
  */
 int stats_write_json(const struct sampler_stats *stats, const struct run_info *info, FILE *out);
 
-/* Append the members of that object to one of the caller's. */
+/* Append the members of that object to an open object. */
 void stats_append_json(struct json *json, const struct sampler_stats *stats,
 		       const struct run_info *info);
