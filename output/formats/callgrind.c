@@ -14,11 +14,11 @@
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
 
-/* A line of the file: what a frame took itself, or one of its calls. */
+/* A cost line: a frame's self cost, or one of its calls. */
 struct cost {
-	uint32_t party; /* of the frame */
+	uint32_t party; /* the frame's */
 	int32_t line;
-	uint32_t call; /* in the graph; PROFILE_NONE: the frame's own */
+	uint32_t call; /* in the graph; PROFILE_NONE for self cost */
 	struct profile_weight weight;
 };
 
@@ -27,9 +27,9 @@ struct writer {
 	const struct artefact *artefact;
 	struct call_graph graph;
 	struct callgrind_names names;
-	struct cost *costs; /* owned; by party and line, own ones first */
+	struct cost *costs; /* owned; by party and line, self costs first */
 	size_t nr_costs;
-	struct text text; /* not written yet */
+	struct text text; /* not yet written */
 };
 
 static void writer_done(struct writer *writer)
@@ -40,7 +40,7 @@ static void writer_done(struct writer *writer)
 	text_done(&writer->text);
 }
 
-/* Write what there is. */
+/* Write the buffered text. */
 static int flush(struct writer *writer)
 {
 	int err = text_write(&writer->text, writer->out);
@@ -49,13 +49,13 @@ static int flush(struct writer *writer)
 	return err;
 }
 
-/* A "-1" would be relative to the line before. */
+/* Drop a negative line: "-1" would be relative to the previous line. */
 static int32_t line_number(int32_t line)
 {
 	return line > 0 ? line : 0;
 }
 
-/* Where there is no time the samples are all there is: put_events(). */
+/* Without time the samples are the only event: put_events(). */
 static void put_weight(struct writer *writer, struct profile_weight weight)
 {
 	text_printf(&writer->text, " %" PRIu64, weight.samples);
@@ -64,7 +64,7 @@ static void put_weight(struct writer *writer, struct profile_weight weight)
 	text_puts(&writer->text, "\n");
 }
 
-/* What every frame took itself. */
+/* Collect the self cost of every frame. */
 static int selves_collect(struct writer *writer)
 {
 	const struct profile *profile = writer->artefact->profile;
@@ -92,7 +92,7 @@ static int selves_collect(struct writer *writer)
 	return 0;
 }
 
-/* Whether a call is the root's, a function's own, or of no sample. */
+/* Return whether a call is the root's, a function's own, or without samples. */
 static bool call_is_told_elsewhere(const struct call_graph *graph, const struct call *call)
 {
 	return call->caller == PROFILE_NONE || !call->seen.samples ||
@@ -128,7 +128,7 @@ static int cost_compare(const void *left, const void *right)
 		return a->party < b->party ? -1 : 1;
 	if (a->line != b->line)
 		return a->line < b->line ? -1 : 1;
-	/* PROFILE_NONE + 1 is 0. */
+	/* PROFILE_NONE + 1 is 0, so self costs come first. */
 	return (a->call + 1 > b->call + 1) - (a->call + 1 < b->call + 1);
 }
 
@@ -143,7 +143,7 @@ static void put_run_pair(void *context, const char *name, const char *value)
 	text_puts(text, "\n");
 }
 
-/* "creator:", "pid:" and "cmd:" have place for one run; all of each are in "desc:". */
+/* "creator:", "pid:" and "cmd:" describe the first run; "desc:" lists everything of all runs. */
 static void put_runs(struct text *text, const struct artefact *artefact)
 {
 	const struct run_info *first = &artefact->runs[0].info;
@@ -168,7 +168,7 @@ static void put_runs(struct text *text, const struct artefact *artefact)
 	}
 }
 
-/* Of all runs, behind them. */
+/* Append the caveats, after the runs. */
 static void put_caveats(struct text *text, const struct artefact *artefact)
 {
 	struct text caveats = {0};
@@ -181,7 +181,7 @@ static void put_caveats(struct text *text, const struct artefact *artefact)
 	text_done(&caveats);
 }
 
-/* The last line of the header has to be "events:". */
+/* "events:" must be the last line of the header. */
 static void put_events(struct text *text, const struct profile *profile)
 {
 	enum profile_mode mode = profile_mode(profile);
@@ -198,7 +198,7 @@ static void put_events(struct text *text, const struct profile *profile)
 	text_printf(text, "events: samples %s_ns\n", name);
 }
 
-/* Who is called, in how many samples, and from which line. */
+/* Append the callee, the number of samples, and the line of the call. */
 static void put_call(struct writer *writer, uint32_t callee, uint64_t nr_samples, int32_t line)
 {
 	callgrind_names_call(&writer->names, &writer->text, callee);
@@ -206,7 +206,7 @@ static void put_call(struct writer *writer, uint32_t callee, uint64_t nr_samples
 		    callgrind_names_line(&writer->names, callee), line);
 }
 
-/* Calls of what is outermost, and what has no Python frame at all. */
+/* Append the calls of the outermost functions, and the samples without frames. */
 static void put_root(struct writer *writer)
 {
 	const struct call_graph *graph = &writer->graph;

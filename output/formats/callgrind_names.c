@@ -33,7 +33,7 @@ static bool is_of_module(const struct profile_function *function)
 	return function->kind == FUNCTION_NATIVE || function->kind == FUNCTION_KERNEL;
 }
 
-/* What a party is the code of. */
+/* Return the object that a party's code is in. */
 static const char *object_of(const struct callgrind_names *names, uint32_t party)
 {
 	const struct profile_function *function = function_of(names, party);
@@ -47,7 +47,7 @@ static const char *object_of(const struct callgrind_names *names, uint32_t party
 	return function->kind == FUNCTION_KERNEL ? KERNEL_NAME : NO_FILE;
 }
 
-/* The path of a module is no source file. */
+/* Return a party's source file. A module is none. */
 static const char *file_of(const struct callgrind_names *names, uint32_t party)
 {
 	const struct profile_function *function = function_of(names, party);
@@ -62,7 +62,7 @@ static const char *name_of(const struct callgrind_names *names, uint32_t party)
 	return function ? function->qualname : "";
 }
 
-/* By file, then by name, as qsort_r wants it. */
+/* By file, then name. */
 static int compare_files(const void *left, const void *right, void *context)
 {
 	const struct callgrind_names *names = context;
@@ -81,7 +81,7 @@ static int compare_objects(const void *left, const void *right, void *context)
 		      object_of(names, *(const uint32_t *)right));
 }
 
-/* Number the files from 1 on, and find functions that share a name in one of them. */
+/* Number the files from 1, and mark functions of a file that share a name. */
 static void files_number(struct callgrind_names *names, const uint32_t *order, uint32_t nr)
 {
 	uint32_t number = 1;
@@ -138,7 +138,7 @@ int callgrind_names_init(struct callgrind_names *names, const struct call_graph 
 	return 0;
 }
 
-/* "fl=(2) path", or "fl=(2)" if that was told. */
+/* Append "fl=(2) path", or "fl=(2)" if the path was written before. */
 static void put_string(struct text *text, const char *key, uint32_t number, const char *string,
 		       bool *is_told)
 {
@@ -151,7 +151,7 @@ static void put_string(struct text *text, const char *key, uint32_t number, cons
 	text_puts(text, "\n");
 }
 
-/* The name, and of those that are not alone with it what else there is to tell them by. */
+/* Append the name, with the line or path if it is ambiguous. */
 static void put_function_name(struct text *text, const struct profile_function *function,
 			      bool is_ambiguous)
 {
@@ -181,7 +181,7 @@ static void put_name(const struct callgrind_names *names, struct text *text, uin
 		call_graph_label(names->graph, party, text, LABEL_DISPLAY);
 }
 
-/* The lines that name a party, whose keys are these. */
+/* Append the lines that name a party, with these keys. */
 static void put_party(struct callgrind_names *names, struct text *text, uint32_t party,
 		      const char *const keys[3])
 {

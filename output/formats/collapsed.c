@@ -13,10 +13,10 @@
 
 #define NS_PER_US 1000u
 
-/* The label of every frame: made once, used in many lines. */
+/* The labels of all frames, made once. */
 struct frame_labels {
-	struct text text; /* one after the other, each terminated */
-	size_t *start;	  /* owned; where each begins, and the end of the last */
+	struct text text; /* all labels, each terminated */
+	size_t *start;	  /* owned; the start of each, and the end of the last */
 };
 
 static void frame_labels_done(struct frame_labels *labels)
@@ -41,7 +41,7 @@ static int frame_labels_init(struct frame_labels *labels, const struct profile *
 	return labels->text.error;
 }
 
-/* What writing needs besides the profile. */
+/* State of the writer. */
 struct writer {
 	FILE *out;
 	const struct profile *profile;
@@ -51,14 +51,14 @@ struct writer {
 	struct stack_path path;
 };
 
-/* The number behind a stack. */
+/* Return the number of a stack. */
 static uint64_t stack_count(const struct profile *profile, struct profile_weight weight)
 {
 	return profile_mode(profile) == PROFILE_CPU ? (weight.ns + NS_PER_US / 2) / NS_PER_US
 						    : weight.samples;
 }
 
-/* The numbers behind a stack, by side; that of the base is 0 if there is none. */
+/* The numbers of a stack by side; the base's is 0 if there is no base. */
 struct counts {
 	uint64_t of[NR_PROFILE_SIDES];
 };
@@ -80,7 +80,7 @@ static struct counts node_counts(const struct writer *writer, uint32_t node)
 	return counts;
 }
 
-/* Write the stack that is in the line. */
+/* Write the stack in the line with its numbers. */
 static int line_write(struct writer *writer, const struct counts *counts)
 {
 	int err;
@@ -117,7 +117,7 @@ static int node_write(struct writer *writer, uint32_t node, const struct counts 
 	return line_write(writer, counts);
 }
 
-/* The number for samples without a Python frame that no thread's root has counted. */
+/* Return the number for samples with neither frames nor a thread's root. */
 static uint64_t rootless_idle_count(const struct profile *profile, enum profile_side side)
 {
 	return stack_count(profile, profile_rootless_idle(profile, side));
@@ -136,10 +136,7 @@ static int idle_write(struct writer *writer)
 	return line_write(writer, &counts);
 }
 
-/*
- * A line for each run, which readers pass over: it begins with a # and does not end in a
- * number, whatever the run's strings are.
- */
+/* Write a line for each run. Readers ignore it: it begins with # and never ends in a number. */
 static int runs_write(const char *key, const struct run *runs, uint32_t nr, FILE *out)
 {
 	int err = 0;

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Collapsed stacks, the format that flamegraph.pl, inferno, speedscope and others
- * read: a line for each distinct stack, frames outermost first and separated by
- * ';', a space, and how many samples it was seen in; by CPU time, how many microseconds, of
- * which those below a half are left out.
+ * Collapsed stacks, the format of flamegraph.pl, inferno, speedscope and others. Each distinct
+ * stack is a line: its frames, outermost first and separated by ';', a space, and its number of
+ * samples. With CPU time the number is in microseconds, rounded, and stacks that round to 0 are
+ * omitted.
  *
- * In a comparison the number of the base stands before it: "a;b 3 5" was seen 3 times and now
- * is 5 times; a stack that only one side has is 0 in the other.
- *
- * Source: difffolded.pl, whose output flamegraph.pl and inferno colour by the difference.
+ * In a comparison the number of the base comes first: "a;b 3 5" had 3 samples and now has 5. A
+ * stack that only one side has is 0 on the other. Source: difffolded.pl, whose output
+ * flamegraph.pl and inferno colour by the difference.
  */
 #pragma once
 
@@ -17,10 +16,10 @@
 #include "output/artefact.h"
 
 /*
- * Write the profile to out and flush it; of the runs there is no place to say anything.
- * Stacks come in the order first seen; the one without any Python frame is
- * LABEL_NO_PYTHON_FRAMES. Labels are those of label_append_frame(), LABEL_COLLAPSED.
+ * Write the profile to out and flush it. With options.header, comment lines describe the runs
+ * first. Stacks come in the order first seen; the one without frames is LABEL_NO_PYTHON_FRAMES.
+ * Labels are those of label_append_frame(), LABEL_COLLAPSED.
  *
- * 0; -ENOMEM; the stream's error as negative errno.
+ * Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int collapsed_write(const struct artefact *artefact, FILE *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/formats/flame_colour.h"
 
-/* A channel of a hue: this much, and as much more by a part of the name's hash. */
+/* A colour channel: a minimum, and a range that is scaled by a byte of the name's hash. */
 struct channel {
 	uint8_t least, more, part;
 };

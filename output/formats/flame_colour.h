@@ -11,13 +11,14 @@ struct rgb {
 };
 
 /*
- * The colour of a frame: its hue tells the origin, as inferno's Python palette does (red,
- * aqua, yellow, …), its shade the name, so that neighbours differ and a name is alike everywhere.
+ * Return the colour of a frame. The hue is that of its origin, as in inferno's Python palette
+ * (red, aqua, yellow, …). The shade depends on the name, so that neighbours differ and equal
+ * names match.
  */
 struct rgb flame_colour(enum origin origin, const char *name);
 
 /*
- * In a comparison: white where nothing changed, ever redder for shares that grew, bluer for
- * those that shrank; change is -1 to 1.
+ * Return the colour in a comparison: white for no change, redder for shares that grew, bluer for
+ * those that shrank. change is between -1 and 1.
  */
 struct rgb flame_colour_of_change(double change);

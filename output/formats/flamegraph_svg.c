@@ -16,40 +16,40 @@
 #include "output/run/stats.h"
 #include "output/text/xml.h"
 
-/* Pixels; flamegraph.pl's. */
+/* In pixels, as in flamegraph.pl. */
 #define FRAME_HEIGHT 16
 #define SIDE_PAD     10
-#define TOP_PAD	     56 /* two lines of title */
+#define TOP_PAD	     56 /* two title lines */
 #define BOTTOM_PAD   46 /* legend and notes */
 
 #define ROOT_LABEL "all"
 
 /* A rectangle of the image. */
 struct box {
-	const char *label;	   /* not escaped yet; NULL: that of the node's frame */
-	uint32_t node;		   /* PROFILE_NONE if label says what it is */
-	uint64_t start;		   /* left of it is so much */
-	struct profile_weight sum; /* of all above it, itself included */
+	const char *label;	   /* unescaped; NULL: the label of the node's frame */
+	uint32_t node;		   /* PROFILE_NONE if it has a label */
+	uint64_t start;		   /* sum of the boxes to its left */
+	struct profile_weight sum; /* of this box and all above it */
 	struct profile_weight base;
-	uint32_t row; /* 0 is at the bottom */
+	uint32_t row; /* 0 is the bottom */
 };
 
 struct svg {
 	const struct artefact *artefact; /* borrowed */
 	FILE *out;
 	struct tree_walk walk, base_walk;
-	uint64_t all, all_base;	 /* what is as wide as the image */
-	struct text text, label; /* of one box */
+	uint64_t all, all_base;	 /* value of the full width */
+	struct text text, label; /* of the current box */
 
-	bool measures; /* nothing is written, but the following is found out */
+	bool measures; /* first pass: compute the fields below and write nothing */
 	uint32_t nr_rows;
-	uint64_t nr_narrow, nr_deep; /* boxes that are left out */
-	double max_change;	     /* the largest of a share */
-	uint64_t gone;		     /* of the base, in stacks that are not there any more */
+	uint64_t nr_narrow, nr_deep; /* omitted boxes */
+	double max_change;	     /* largest change of a share */
+	uint64_t gone;		     /* part of the base in stacks that no longer occur */
 	bool has_origin[NR_ORIGINS];
 };
 
-/* What a weight is in the unit of the image: collapsed stacks have the same. */
+/* Return a weight in the image's unit, that of collapsed stacks but in ns. */
 static uint64_t value_of(const struct svg *svg, struct profile_weight weight)
 {
 	return profile_mode(svg->artefact->profile) == PROFILE_CPU ? weight.ns : weight.samples;
@@ -60,7 +60,7 @@ static double share_of(uint64_t value, uint64_t all)
 	return all ? (double)value / (double)all : 0;
 }
 
-/* All that a side shows. */
+/* Return the weight of all samples that a side shows. */
 static struct profile_weight whole_of(const struct svg *svg, enum profile_side side)
 {
 	const struct profile_sums *sums = profile_sums(svg->artefact->profile, side);
@@ -68,14 +68,14 @@ static struct profile_weight whole_of(const struct svg *svg, enum profile_side s
 	return (struct profile_weight){sums->account.nr_shown, sums->time_ns};
 }
 
-/* By how much its share is larger than in the base. */
+/* Return how much larger a box's share is than in the base. */
 static double change_of(const struct svg *svg, const struct box *box)
 {
 	return share_of(value_of(svg, box->sum), svg->all) -
 	       share_of(value_of(svg, box->base), svg->all_base);
 }
 
-/* The function of a box; NULL if it is none: a thread's, or what has no Python frames. */
+/* Return the function of a box; NULL for a thread's root, and for samples without frames. */
 static const struct profile_function *box_function(const struct svg *svg, const struct box *box)
 {
 	const struct profile *profile = svg->artefact->profile;
@@ -108,7 +108,7 @@ static void put_colour(struct svg *svg, const struct box *box)
 	text_printf(&svg->text, "#%02x%02x%02x", colour.red, colour.green, colour.blue);
 }
 
-/* " (N samples, P%)" and, in a comparison, the change. */
+/* Append " (N samples, P%)" and, in a comparison, the change. */
 static void put_numbers(struct svg *svg, const struct box *box)
 {
 	const struct profile *profile = svg->artefact->profile;
@@ -168,7 +168,7 @@ static int box_write(struct svg *svg, const struct box *box)
 	return svg->label.error ? svg->label.error : err;
 }
 
-/* Take a box into account, or write it. */
+/* Measure a box, or write it. */
 static int box_visit(struct svg *svg, const struct box *box)
 {
 	double change = change_of(svg, box);
@@ -189,7 +189,7 @@ static int box_visit(struct svg *svg, const struct box *box)
 	return 0;
 }
 
-/* What of a side has no node. */
+/* Return the weight of a side's samples without a node. */
 static struct profile_weight rootless_idle(const struct svg *svg, enum profile_side side)
 {
 	const struct tree_walk *walk = side == PROFILE_SELF ? &svg->walk : &svg->base_walk;
@@ -202,7 +202,7 @@ static struct profile_weight rootless_idle(const struct svg *svg, enum profile_s
 	return idle;
 }
 
-/* What of the base has no width here. */
+/* Add up the base's weight of nodes that have no width. */
 static void count_gone(struct svg *svg, uint32_t node)
 {
 	if (svg->measures && svg->base_walk.sums && !value_of(svg, svg->walk.sums[node]))
@@ -210,7 +210,7 @@ static void count_gone(struct svg *svg, uint32_t node)
 			value_of(svg, profile_weight(svg->artefact->profile, PROFILE_BASE, node));
 }
 
-/* The box of a node that is entered, and what of a thread's root has no Python frame. */
+/* Visit the box of a node and, for a thread's root, that of its samples without frames. */
 static int node_visit(struct svg *svg, uint32_t node, uint32_t row, uint64_t *cursor)
 {
 	const struct profile_node *self = &svg->walk.nodes[node];
@@ -236,7 +236,7 @@ static int node_visit(struct svg *svg, uint32_t node, uint32_t row, uint64_t *cu
 	return err;
 }
 
-/* All boxes from the bottom to the top and from left to right; a node's own time is its left. */
+/* Visit all boxes, bottom to top and left to right. A node's self time is at its left. */
 static int boxes_visit(struct svg *svg)
 {
 	struct box root = {.label = ROOT_LABEL, .node = PROFILE_NONE};
@@ -270,7 +270,7 @@ static int text_out(struct svg *svg)
 	return err;
 }
 
-/* A line of the title, in the middle. */
+/* Append a centred title line. */
 static void put_title(struct svg *svg, const char *escaped, int y, int size)
 {
 	text_printf(&svg->text,
@@ -278,7 +278,7 @@ static void put_title(struct svg *svg, const char *escaped, int y, int size)
 		    SVG_WIDTH / 2, y, size, escaped);
 }
 
-/* "RATE of RATE Hz", rates so low that they have no whole Hz with decimals. */
+/* Append "RATE of RATE Hz". Rates below 10 Hz have decimals. */
 static void put_rates(struct text *line, const struct run *run)
 {
 	double achieved_hz = stats_achieved_hz(&run->stats);
@@ -289,7 +289,10 @@ static void put_rates(struct text *line, const struct run *run)
 	text_puts(line, " Hz");
 }
 
-/* What was sampled, and how well; of several runs the first one's, and all that was lost. */
+/*
+ * Append what was sampled and how well. With several runs, these are the first run's figures and
+ * the sum of samples and losses.
+ */
 static void put_quality(struct svg *svg, struct text *line)
 {
 	const struct artefact *artefact = svg->artefact;
@@ -331,7 +334,7 @@ static void put_pair(void *context, const char *name, const char *value)
 	text_puts(text, "\n");
 }
 
-/* All that is known of the runs, for who looks into the file. */
+/* Append everything known of the runs, for people who open the file in an editor. */
 static void put_metadata(struct svg *svg)
 {
 	const struct artefact *artefact = svg->artefact;
@@ -372,7 +375,7 @@ static int head_write(struct svg *svg)
 	return text_out(svg);
 }
 
-/* The origins that there are, each with its colour. */
+/* Append the origins that occur, with their colours. */
 static void put_legend(struct svg *svg, uint32_t y)
 {
 	double x = SIDE_PAD;
@@ -398,7 +401,7 @@ static void put_legend(struct svg *svg, uint32_t y)
 			    SIDE_PAD, y, 100 * svg->max_change);
 }
 
-/* What is not in the image, and what has to be known of what is. */
+/* Append what the image omits, and the caveats. */
 static void put_notes(struct svg *svg, uint32_t y)
 {
 	text_printf(&svg->text, "<text x=\"%d\" y=\"%" PRIu32 "\" fill=\"#666\">", SIDE_PAD, y);
@@ -433,7 +436,7 @@ static int foot_write(struct svg *svg)
 	put_notes(svg, height - 9);
 	text_puts(&svg->text, "</svg>\n");
 	err = text_out(svg);
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	return !err && fflush(svg->out) ? -errno : err;
 }
 

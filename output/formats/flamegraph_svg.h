@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The static flame graph: an .svg without script, for mail and for CI, that looks as those of
- * flamegraph.pl do. What a frame is its <title> says, which browsers show under the mouse:
- * "NAME (N samples, P%)"; by CPU time microseconds. In a comparison "; +D%" behind it is how
- * many percentage points its share has grown against that of the base.
+ * The static flame graph: an .svg without scripts, for mail and CI, that looks like
+ * flamegraph.pl's. Each frame has a <title>, which browsers show as a tooltip: "NAME (N samples,
+ * P%)", with microseconds for CPU time. In a comparison it ends in "; +D%": the change of the
+ * frame's share against the base, in percentage points.
  *
- * Source: flamegraph.pl, of which the measures, the order and the titles are.
+ * Source: flamegraph.pl, for the dimensions, the order and the titles.
  */
 #pragma once
 
@@ -13,15 +13,18 @@
 
 #include "output/artefact.h"
 
-/* Pixels of the image: as wide as flamegraph.pl's; what is narrower than so much is left out. */
+/*
+ * Width of the image in pixels, as in flamegraph.pl. Narrower frames than the minimum are
+ * omitted.
+ */
 #define SVG_WIDTH     1200
 #define SVG_MIN_WIDTH 0.1
 
-/* Beyond that nobody scrolls; deeper frames are left out, and a line says so. */
+/* Deeper frames are omitted, as nobody would scroll that far; a line reports it. */
 #define SVG_MAX_ROWS 500
 
 /*
- * Write the image and flush it. Streamed: memory is what the tree takes again, at most. 0;
- * -ENOMEM; the stream's error as negative errno.
+ * Write the image and flush it. It is streamed: memory is at most as much again as the tree
+ * takes. Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int flamegraph_svg_write(const struct artefact *artefact, FILE *out);

@@ -16,7 +16,7 @@
 
 #define MS_PER_S 1000
 
-/* Colours are the Firefox Profiler's, which knows no others; one of them has to be grey. */
+/* The Firefox Profiler accepts only these colours, and requires one category to be grey. */
 static const char *const category_colours[] = {
 	[ORIGIN_APPLICATION] = "yellow",
 	[ORIGIN_SITE_PACKAGES] = "green",
@@ -135,7 +135,7 @@ static void units_write(struct gecko_writer *writer)
 	json_object_end(&writer->json);
 }
 
-/* run_tell() */
+/* for run_tell() */
 static void pair_write(void *context, const char *name, const char *value)
 {
 	struct gecko_writer *writer = context;
@@ -147,7 +147,7 @@ static void pair_write(void *context, const char *name, const char *value)
 	json_object_end(&writer->json);
 }
 
-/* What the page shows as "additional information", a section for each run. */
+/* Write a section for each run, which the page shows as "additional information". */
 static void runs_write(struct gecko_writer *writer, const struct artefact *artefact)
 {
 	struct json *json = &writer->json;
@@ -176,7 +176,7 @@ static void runs_write(struct gecko_writer *writer, const struct artefact *artef
 	text_done(&caveats);
 }
 
-/* Between ticks, as asked for, else as it was. */
+/* Return the time between ticks: as requested, else as achieved. */
 static double interval_ms(const struct artefact *artefact)
 {
 	const struct run *run = artefact->runs;
@@ -210,7 +210,7 @@ static void meta_write(struct gecko_writer *writer, const struct artefact *artef
 	json_double(json, interval_ms(artefact));
 	gecko_fixed(writer, "startTime", writer->samples.start_ns, GECKO_MS);
 	gecko_u64(writer, "profilingStartTime", 0);
-	/* What is shown ends in front of it, so the last sample has to be before. */
+	/* The page shows the time before this, so the last sample must be earlier. */
 	gecko_fixed(writer, "profilingEndTime",
 		    writer->samples.end_ns - writer->samples.start_ns + NS_PER_US, GECKO_MS);
 	gecko_u64(writer, "processType", 0);
@@ -259,7 +259,7 @@ static void writer_done(struct gecko_writer *writer)
 	text_done(&writer->text);
 }
 
-/* Write through a stream that compresses. */
+/* Write through a compressing stream. */
 static int compressed_write(struct gecko_writer *writer, const struct artefact *artefact, FILE *out)
 {
 	FILE *stream;

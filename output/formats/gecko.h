@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The processed format of the Firefox Profiler, version 60, compressed: what
- * profiler.firefox.com, its command line and Perfetto open. What of it we write is in
- * docs/formats.md.
+ * The processed profile format of the Firefox Profiler, version 60, compressed: for
+ * profiler.firefox.com, its command line and Perfetto. docs/formats.md describes the part that is
+ * written.
  *
  * Source: github.com/firefox-devtools/profiler, src/types/profile.ts,
  * docs-developer/CHANGELOG-formats.md
@@ -14,11 +14,11 @@
 #include "output/artefact.h"
 
 /*
- * Write the kept samples of a profile, and flush: each with its time, its weight in
- * milliseconds and, where it was measured, its CPU time. Functions are rows of their own, so
- * a profile by line shows both. Stretches in which a thread collects garbage, has the GIL or
- * waits for it are markers.
+ * Write the kept samples of a profile and flush. Each has its time, its weight in milliseconds
+ * and, if measured, its CPU time. Functions are separate rows, so a profile by line shows
+ * functions and lines. Periods in which a thread collects garbage, holds the GIL or waits for it
+ * are markers, as are those of JIT code and approximate stacks.
  *
- * 0; -ENOMEM; the stream's error as negative errno.
+ * Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int gecko_write(const struct artefact *artefact, FILE *out);

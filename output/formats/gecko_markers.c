@@ -3,7 +3,7 @@
 
 static const struct {
 	const char *name;
-	uint32_t flag; /* of samples */
+	uint32_t flag; /* of the samples */
 } kinds[NR_GECKO_MARKERS] = {
 	[GECKO_COLLECTS] = {"GC", SAMPLE_GC},
 	[GECKO_HAS_GIL] = {"Has GIL", SAMPLE_HOLDS_GIL},
@@ -36,7 +36,7 @@ static const struct profile_sample *sample_at(const struct gecko_markers *marker
 	return &markers->rows[markers->order[index]];
 }
 
-/* Whether a sample has the flag and goes on what the one before it has begun. */
+/* Return whether a sample has the flag and directly continues the previous one. */
 static bool goes_on(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
 {
 	const struct profile_sample *before;
@@ -48,13 +48,13 @@ static bool goes_on(const struct gecko_markers *markers, uint32_t index, uint32_
 	       thread_samples_begin_ns(sample_at(markers, index)) <= before->time_ns;
 }
 
-/* Whether a marker begins with the sample. */
+/* Return whether a marker begins at the sample. */
 static bool begins(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
 {
 	return (sample_at(markers, index)->flags & flag) && !goes_on(markers, index, flag);
 }
 
-/* The marker that begins there. */
+/* Return the marker that begins at the sample. */
 static struct gecko_marker marker_at(const struct gecko_markers *markers, uint32_t index,
 				     enum gecko_marker_kind kind)
 {

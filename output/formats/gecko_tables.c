@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* gecko_shared(): functions, frames, stacks, and what they refer to. */
+/* gecko_shared(): functions, frames, stacks, and the tables they refer to. */
 #include "output/formats/gecko_markers.h"
 #include "output/formats/gecko_writer.h"
 
-/* What a resource is, if it is a library. */
+/* Resource type of a library. */
 enum { RESOURCE_LIBRARY = 1 };
 
 static void table_write(struct gecko_writer *writer, const char *name,
@@ -35,15 +35,15 @@ static void value_none(struct gecko_writer *writer, uint32_t row)
 
 /*
  * The tables of functions, frames and stacks have the rows of the profile, and one more for
- * samples without a Python frame. What is a thread's root there has rows as well, of the
- * same function, but no sample names them, and no stack has them as its prefix.
+ * samples without frames. A thread's root has rows as well, with the function of that last one,
+ * but no sample or prefix refers to them.
  */
 static bool is_named(const struct gecko_writer *writer, uint32_t function)
 {
 	return function < writer->nr_functions;
 }
 
-/* Whether it is a file's, and not a module's that machine code lies in. */
+/* Return whether a function's path is a source file, not the module of its machine code. */
 static bool is_python(const struct gecko_writer *writer, uint32_t function)
 {
 	return is_named(writer, function) && writer->functions[function].kind == FUNCTION_PYTHON;
@@ -68,7 +68,7 @@ static void func_name(struct gecko_writer *writer, uint32_t row)
 	gecko_string_number(writer, &writer->strings, name);
 }
 
-/* JavaScript stands for what is interpreted: views of one of both kinds then work. */
+/* The page treats JavaScript as interpreted code; with this its views of one kind or both work. */
 static void func_is_js(struct gecko_writer *writer, uint32_t row)
 {
 	json_bool(&writer->json, is_python(writer, row));
@@ -103,7 +103,7 @@ static void func_line(struct gecko_writer *writer, uint32_t row)
 	line_write(writer, is_named(writer, row) ? writer->functions[row].first_line : 0);
 }
 
-/* The function of a frame; that of no frame if it has none. */
+/* Return the function of a frame; without one, that of samples without frames. */
 static uint32_t frame_function(const struct gecko_writer *writer, uint32_t frame)
 {
 	if (frame == writer->nr_frames || writer->frames[frame].function == PROFILE_NONE)
@@ -207,7 +207,7 @@ static const struct gecko_column symbol_columns[] = {
 	{0},
 };
 
-/* Strings come last, as the others put theirs in. */
+/* Strings come last, because the other tables add to them. */
 void gecko_shared(struct gecko_writer *writer)
 {
 	static const struct gecko_column strings = {"stringArray", string_value};

@@ -5,10 +5,10 @@
 #include "output/formats/gecko_markers.h"
 #include "output/formats/gecko_writer.h"
 
-/* A marker with a beginning and an end. */
+/* Phase of a marker with a start and an end. */
 enum { PHASE_INTERVAL = 1 };
 
-/* Of the thread that is being written, by time. */
+/* Return a sample of the current thread, by time. */
 static const struct profile_sample *sample_at(const struct gecko_writer *writer, uint32_t row)
 {
 	return &writer->rows[writer->samples.order[writer->slice->first + row]];
@@ -21,7 +21,7 @@ static void sample_stack(struct gecko_writer *writer, uint32_t row)
 	json_u64(&writer->json, node == PROFILE_NONE ? writer->nr_nodes : node);
 }
 
-/* Milliseconds since the first sample of all began. */
+/* Write milliseconds since the start of the first sample of all. */
 static void since_start_write(struct gecko_writer *writer, uint64_t time_ns)
 {
 	json_fixed(&writer->json, time_ns - writer->samples.start_ns, GECKO_MS);
@@ -69,7 +69,7 @@ static void samples_write(struct gecko_writer *writer)
 	json_object_end(&writer->json);
 }
 
-/* A column of the markers, whose rows are found anew for each. */
+/* A column of the markers; the markers are computed again for each column. */
 struct marker_column {
 	const char *name;
 	void (*value)(struct gecko_writer *writer, const struct gecko_marker *marker);
@@ -151,7 +151,7 @@ static void markers_write(struct gecko_writer *writer)
 	json_object_end(&writer->json);
 }
 
-/* Who it is; of a thread without a row no more than that. */
+/* Write a thread's name, ids and process. A thread without a row has a name only. */
 static void identity_write(struct gecko_writer *writer)
 {
 	uint32_t thread = writer->slice->thread;

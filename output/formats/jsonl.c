@@ -13,7 +13,8 @@
 struct writer {
 	struct json json;
 	const struct artefact *artefact;
-	uint32_t *stack_of_node; /* owned; PROFILE_NONE: not written yet; the last: no node */
+	/* owned; PROFILE_NONE: not written yet; the last entry is for samples without a node */
+	uint32_t *stack_of_node;
 	uint32_t nr_nodes;
 	uint32_t nr_stacks;
 	struct stack_path path;
@@ -32,7 +33,7 @@ static void object_end(struct json *json)
 	json_next(json);
 }
 
-/* A bool, null if it is not known. */
+/* Write a bool, or null if it is unknown. */
 static void put_bool(struct json *json, const char *key, bool is_known, bool value)
 {
 	json_key(json, key);
@@ -42,7 +43,7 @@ static void put_bool(struct json *json, const char *key, bool is_known, bool val
 		json_null(json);
 }
 
-/* An index, null if it is none. */
+/* Write an index, or null for PROFILE_NONE. */
 static void put_index(struct json *json, const char *key, uint32_t index)
 {
 	json_key(json, key);
@@ -52,7 +53,7 @@ static void put_index(struct json *json, const char *key, uint32_t index)
 		json_u64(json, index);
 }
 
-/* A line, null if it is not known. */
+/* Write a line, or null if it is unknown. */
 static void put_line(struct json *json, const char *key, int32_t line)
 {
 	json_key(json, key);
@@ -111,7 +112,7 @@ static void threads_write(struct writer *writer)
 	}
 }
 
-/* The root of a thread is no frame: samples name their thread. */
+/* Write a frame, unless it is a thread's root: samples refer to their thread. */
 static void put_frame(struct json *json, const struct profile *profile, uint32_t index)
 {
 	uint32_t nr;
@@ -130,7 +131,7 @@ static void put_frame(struct json *json, const struct profile *profile, uint32_t
 	json_object_end(json);
 }
 
-/* Write the stack of a node, if it was not yet. */
+/* Write the stack of a node, unless it was written before. */
 static int stack_write(struct writer *writer, uint32_t node, uint32_t *ret_stack)
 {
 	const struct profile *profile = writer->artefact->profile;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * JSON Lines, for databases and scripts (docs/formats.md): an object a line, told apart by
- * "type". First each run ("run"), process and thread; then the samples in the order of the
- * profile, each distinct stack before the first sample that names it.
+ * JSON Lines, for databases and scripts (docs/formats.md): one object a line, with its kind in
+ * "type". Each "run", process and thread comes first; then the samples in the order of the
+ * profile, with each distinct stack before the first sample that refers to it.
  */
 #pragma once
 
@@ -11,10 +11,10 @@
 #include "output/artefact.h"
 
 /*
- * Write the profile, which keeps its samples, to out and flush it. Every object of a type has
- * the same keys; what is not known is null. A stack has all its frames, outermost first: they
- * are written as they are read, in no more memory than the deepest stack takes.
+ * Write the profile, which must keep its samples, to out and flush it. All objects of a type have
+ * the same keys; unknown values are null. A stack has all its frames, outermost first; memory is
+ * that of the deepest stack.
  *
- * 0; -ENOMEM; the stream's error as negative errno.
+ * Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int jsonl_write(const struct artefact *artefact, FILE *out);

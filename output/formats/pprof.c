@@ -18,36 +18,36 @@
 
 typedef Perftools__Profiles__Profile Profile;
 
-/* What writing needs besides the profile. */
+/* State of the writer. */
 struct writer {
 	struct pprof_message message;
 	const struct profile *profile;
-	struct string_table modules; /* of native functions, by their mapping's id less 2 */
-	struct text program;	     /* the first word of the command line */
-	uint64_t *path;		     /* owned; ids of a stack's locations, innermost first */
+	struct string_table modules; /* of native functions; index = mapping id - 2 */
+	struct text program;	     /* first word of the command line */
+	uint64_t *path;		     /* owned; location ids of a stack, innermost first */
 	uint32_t max_path;
 	struct thread_samples samples;
-	struct profile_weight *weights; /* owned; of a thread's stacks: stack_index() */
-	uint32_t *seen;			/* owned; those that have a weight */
+	struct profile_weight *weights; /* owned; of a thread's stacks, by stack_index() */
+	uint32_t *seen;			/* owned; indices with a weight */
 	uint32_t nr_nodes;
 	uint32_t nr_runs;
-	uint32_t run;	      /* whose comments are being written */
-	uint32_t nr_comments; /* so far; their strings come after all others */
-	int64_t time_type;    /* strings of the type and unit of the time */
+	uint32_t run;	      /* the one whose comments are being written */
+	uint32_t nr_comments; /* so far; their strings follow all others */
+	int64_t time_type;    /* strings: type and unit of the time */
 	int64_t nanoseconds;
-	int error; /* the first one, where it cannot be returned */
+	int error; /* the first one that cannot be returned */
 };
 
-/* The program's own mapping is the first, which readers take for what was run. */
+/* The first mapping is the program's: readers take it for the main binary. */
 enum { PROGRAM_MAPPING = 1, FIRST_MODULE_MAPPING = 2 };
 
-/* What stands for samples without a Python frame has the ids behind all others. */
+/* Return the id of the placeholder for samples without frames: one more than all others. */
 static uint64_t idle_id(uint32_t nr)
 {
 	return (uint64_t)nr + 1;
 }
 
-/* Whether samples weigh time, too; else they are only counted. */
+/* Return whether samples have a time besides their count. */
 static bool has_time(const struct writer *writer)
 {
 	return profile_mode_is_time(profile_mode(writer->profile));
@@ -61,8 +61,7 @@ static int types_write(struct writer *writer)
 	Perftools__Profiles__ValueType *types[] = {&count, &time};
 	const enum profile_mode mode = profile_mode(writer->profile);
 	int64_t empty;
-	int err = pprof_message_string(&writer->message, "",
-				       &empty); /* the first string has to be that */
+	int err = pprof_message_string(&writer->message, "", &empty); /* string 0 must be empty */
 
 	if (!err)
 		err = pprof_message_string(&writer->message,
@@ -83,7 +82,7 @@ static int types_write(struct writer *writer)
 	return err ? err : pprof_message_append(&writer->message, &part);
 }
 
-/* Time between ticks, as asked for, else as it was. */
+/* Return the time between ticks: as requested, else as achieved. */
 static int64_t period_ns(const struct run *run)
 {
 	double hz = run->info.asked_hz > 0 ? run->info.asked_hz : stats_achieved_hz(&run->stats);
@@ -100,7 +99,7 @@ static uint64_t run_end_ns(const struct run *run)
 	return run->info.start_unix_ns + ns;
 }
 
-/* When it was, of all runs together, and how often samples were taken, of the first. */
+/* Write the time range of all runs, and the sampling period of the first. */
 static int times_write(struct writer *writer, const struct artefact *artefact)
 {
 	Profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
@@ -118,7 +117,7 @@ static int times_write(struct writer *writer, const struct artefact *artefact)
 	}
 	if (!artefact->nr_runs)
 		return 0;
-	if (start_ns == UINT64_MAX) /* no run tells when it began */
+	if (start_ns == UINT64_MAX) /* no run has a known start */
 		start_ns = end_ns = 0;
 	type.type = writer->time_type;
 	type.unit = writer->nanoseconds;
@@ -141,7 +140,7 @@ static int mapping_write(struct writer *writer, uint64_t id, const char *path)
 	if (err)
 		return err;
 	mapping.id = id;
-	/* Nothing is left to be looked up in it. */
+	/* Nothing is left to symbolize. */
 	mapping.has_functions = true;
 	mapping.has_filenames = true;
 	mapping.has_line_numbers = true;
@@ -178,7 +177,7 @@ static bool has_module(const struct profile_function *function)
 	return false;
 }
 
-/* The mapping that a function lies in, which is written if it is new. */
+/* Find the mapping of a function, and write it if it is new. */
 static int mapping_find(struct writer *writer, const struct profile_function *function,
 			uint64_t *ret_id)
 {
@@ -197,8 +196,8 @@ static int mapping_find(struct writer *writer, const struct profile_function *fu
 }
 
 /*
- * A function. Its system_name stays empty: pprof takes one that equals the name for C++ and
- * strips what is in angle brackets, of "<module>" all.
+ * Write a function. Its system_name stays empty: if that equals the name, pprof demangles it as
+ * C++ and strips everything in angle brackets, which is all of "<module>".
  *
  * Source: github.com/google/pprof, internal/symbolizer, Demangle()
  */
@@ -240,7 +239,7 @@ static int location_write(struct writer *writer, uint64_t id, uint64_t function_
 	return pprof_message_append_location(&writer->message, &row);
 }
 
-/* Functions have their index and one as their id, locations their frame's. */
+/* The id of a function is its index + 1, that of a location its frame's index + 1. */
 static int functions_write(struct writer *writer)
 {
 	uint32_t nr_functions;
@@ -255,14 +254,14 @@ static int functions_write(struct writer *writer)
 	for (uint32_t i = 0; !err && i < nr_frames; i++) {
 		uint32_t function = frames[i].function;
 
-		if (function != PROFILE_NONE) /* else a thread's root, which labels tell */
+		if (function != PROFILE_NONE) /* else a thread's root, which labels represent */
 			err = location_write(writer, (uint64_t)i + 1, (uint64_t)function + 1,
 					     &functions[function], frames[i].line);
 	}
 	return err;
 }
 
-/* What samples without a Python frame are in. */
+/* Write the placeholder for samples without frames. */
 static int idle_function_write(struct writer *writer)
 {
 	static char name[] = LABEL_NO_PYTHON_FRAMES;
@@ -279,7 +278,7 @@ static int idle_function_write(struct writer *writer)
 		   : location_write(writer, idle_id(nr_frames), idle_id(nr_functions), &idle, 0);
 }
 
-/* What tells samples of one stack apart: a label each. */
+/* Flags that separate samples of equal stacks, with a label each. */
 static const struct {
 	const char *label;
 	uint32_t flag;
@@ -290,7 +289,7 @@ static const struct {
 
 enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds), INDICES_OF_STACK = 1 << NR_KINDS };
 
-/* Of a sample: those of its thread, and of kinds. */
+/* Limit for a sample: three labels of its thread, and one for each flag. */
 enum { MAX_LABELS = 3 + NR_KINDS };
 
 /* The labels of a thread's samples. */
@@ -318,7 +317,7 @@ static int number_add(struct writer *writer, struct thread_labels *labels, const
 	Perftools__Profiles__Label *label = &labels->labels[labels->nr];
 	int err;
 
-	if (!number) /* not known */
+	if (!number) /* unknown */
 		return 0;
 	err = pprof_message_string(&writer->message, key, &label->key);
 	label->num = number;
@@ -326,7 +325,10 @@ static int number_add(struct writer *writer, struct thread_labels *labels, const
 	return err;
 }
 
-/* thread is an index into threads; PROFILE_NONE for what those without a row share. */
+/*
+ * Make the labels of a thread. thread is an index into threads, or PROFILE_NONE for threads
+ * without a row.
+ */
 static int labels_make(struct writer *writer, uint32_t thread, struct thread_labels *labels)
 {
 	const struct profile_process *process = thread_samples_process(writer->profile, thread);
@@ -375,7 +377,7 @@ static int path_append(struct writer *writer, uint32_t *nr, uint64_t id)
 	return 0;
 }
 
-/* One stack of a thread; node is PROFILE_NONE for samples without a Python frame. */
+/* Write one stack of a thread; node is PROFILE_NONE for samples without frames. */
 static int stack_write(struct writer *writer, uint32_t node, struct profile_weight weight,
 		       struct thread_labels *labels)
 {
@@ -386,7 +388,7 @@ static int stack_write(struct writer *writer, uint32_t node, struct profile_weig
 	uint32_t depth = 0;
 	int err = 0;
 
-	/* A thread's root is told by its labels. */
+	/* Labels represent the thread's root. */
 	for (; !err && node != PROFILE_NONE && frames[nodes[node].frame].function != PROFILE_NONE;
 	     node = nodes[node].parent)
 		err = path_append(writer, &depth, (uint64_t)nodes[node].frame + 1);
@@ -397,7 +399,8 @@ static int stack_write(struct writer *writer, uint32_t node, struct profile_weig
 }
 
 /*
- * Where a sample's weight is summed up. Samples without a Python frame come behind all nodes.
+ * Return where a sample's weight is summed: by node, then flags. Samples without frames come
+ * last.
  */
 static uint32_t stack_index(const struct writer *writer, const struct profile_sample *sample)
 {
@@ -410,7 +413,7 @@ static uint32_t stack_index(const struct writer *writer, const struct profile_sa
 	return index;
 }
 
-/* Sum up a thread's samples by their stacks; how many of those have any is returned. */
+/* Sum a thread's samples by stack. Returns the number of stacks, which are in seen. */
 static uint32_t weights_sum(struct writer *writer, const struct thread_slice *slice)
 {
 	uint32_t nr;
@@ -471,7 +474,7 @@ static int samples_write(struct writer *writer)
 	return err;
 }
 
-/* run_tell(): "name: value", of several runs "run 2 name: value". */
+/* Write an item of run_tell() as "name: value", or with several runs "run 2 name: value". */
 static void comment_write(void *context, const char *name, const char *value)
 {
 	struct writer *writer = context;
@@ -495,7 +498,7 @@ static void comment_write(void *context, const char *name, const char *value)
 	writer->nr_comments++;
 }
 
-/* Their strings are not kept: no other one may be found after this. */
+/* The strings of comments are not kept, so no string can be looked up after this. */
 static int comments_write(struct writer *writer, const struct artefact *artefact)
 {
 	struct text caveats = {0};
@@ -503,7 +506,7 @@ static int comments_write(struct writer *writer, const struct artefact *artefact
 	writer->nr_runs = artefact->nr_runs;
 	for (writer->run = 0; writer->run < writer->nr_runs; writer->run++)
 		run_tell(&artefact->runs[writer->run], comment_write, writer);
-	writer->nr_runs = 0; /* what follows is of none alone */
+	writer->nr_runs = 0; /* the following belongs to all runs */
 	caveats_append(&caveats, artefact);
 	if (caveats.length)
 		comment_write(writer, "note", text_string(&caveats));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * pprof's format, compressed: a message perftools.profiles.Profile. What of it we write is in
- * docs/formats.md.
+ * The format of pprof, compressed: a message perftools.profiles.Profile. docs/formats.md
+ * describes the part that is written.
  *
  * Source: output/formats/proto/profile.proto
  */
@@ -12,11 +12,12 @@
 #include "output/artefact.h"
 
 /*
- * Write the kept samples of a profile, and flush: a pprof sample for each stack of each thread,
- * with how many samples it was seen in and their time.
+ * Write the kept samples of a profile and flush. Each stack of each thread is a pprof sample with
+ * its number of samples and their time. Stacks with samples in JIT code or with approximate
+ * samples are separate pprof samples, with labels that say so.
  *
- * The message is written piece by piece, so memory does not grow with it. Names are UTF-8
- * without control characters, as label_append_escaped() makes them. 0; -ENOMEM; the stream's
- * error as negative errno.
+ * The message is written piece by piece, so memory does not grow with it. Names are UTF-8 without
+ * control characters (label_append_escaped()). Returns 0; -ENOMEM; the stream's error as negative
+ * errno.
  */
 int pprof_write(const struct artefact *artefact, FILE *out);

@@ -21,7 +21,7 @@ int pprof_message_append(struct pprof_message *message, const Perftools__Profile
 		message->max_packed = max;
 	}
 	(void)perftools__profiles__profile__pack(part, message->packed);
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	return fwrite(message->packed, 1, length, message->out) == length ? 0 : -errno;
 }
 

@@ -19,10 +19,10 @@
 
 #define NS_PER_US 1000u
 
-/* So much of a command line is shown in the list of threads, each of which repeats it. */
+/* Limit on the command line in the list of threads, each of which repeats it. */
 #define COMMAND_MAX_BYTES 64
 
-/* What writing needs besides the profile. */
+/* State of the writer. */
 struct writer {
 	struct json json;
 	const struct profile *profile;
@@ -33,19 +33,19 @@ struct writer {
 	uint32_t max_path;
 };
 
-/* Time of one thread that has one stack. */
+/* A period of one thread with one stack. */
 struct stretch {
-	uint32_t node; /* PROFILE_NONE: no Python frame, or no sample */
+	uint32_t node; /* PROFILE_NONE: no frames, or no sample */
 	uint64_t ns;
 };
 
-/* A thread's stretches, one after the other. */
+/* The stretches of a thread in sequence. */
 struct stretches {
 	const struct writer *writer;
 	const struct profile_sample *rows;
-	uint32_t next, end;   /* in the order of the samples */
-	uint64_t axis_ns;     /* what all stretches so far come to */
-	struct stretch ahead; /* has begun, and may go on */
+	uint32_t next, end;   /* indices into the sorted samples */
+	uint64_t axis_ns;     /* sum of the stretches so far */
+	struct stretch ahead; /* a stretch that has begun and may continue */
 	bool has_ahead;
 };
 
@@ -63,8 +63,8 @@ static void stretches_init(struct stretches *stretches, const struct writer *wri
 }
 
 /*
- * The time on the axis before a sample that nothing was seen of. Where times overlap, as they
- * may do when recordings are merged, the axis is ahead of them until there is a gap again.
+ * Return the time between the axis and the start of a sample. Samples of merged recordings may
+ * overlap; the axis is then ahead of them until the next gap.
  */
 static uint64_t gap_before(const struct stretches *stretches, const struct profile_sample *sample)
 {
@@ -76,7 +76,7 @@ static uint64_t gap_before(const struct stretches *stretches, const struct profi
 	return begin_ns - stretches->axis_ns;
 }
 
-/* The next sample, or the time missing before it; false at the end. */
+/* Return the next sample, or the gap before it; false at the end. */
 static bool piece_next(struct stretches *stretches, struct stretch *ret_piece)
 {
 	const struct writer *writer = stretches->writer;
@@ -98,7 +98,7 @@ static bool piece_next(struct stretches *stretches, struct stretch *ret_piece)
 	return true;
 }
 
-/* The next stretch, as long as it lasts; false at the end. */
+/* Return the next stretch, merged from equal pieces; false at the end. */
 static bool stretches_next(struct stretches *stretches, struct stretch *ret_stretch)
 {
 	struct stretch piece = {0};
@@ -124,7 +124,7 @@ static int stack_write(struct writer *writer, uint32_t node)
 	const struct profile_frame *frames = profile_frames(writer->profile, &nr);
 	uint32_t depth = 0;
 
-	/* A thread's root is what the profile is, so it is no frame of it. */
+	/* A thread's root is the profile itself, not one of its frames. */
 	while (node != PROFILE_NONE && frames[nodes[node].frame].function != PROFILE_NONE) {
 		uint32_t *path =
 			array_reserve(writer->path, depth + 1, &writer->max_path, sizeof(*path));
@@ -175,7 +175,7 @@ static void weights_write(struct writer *writer, const struct thread_slice *slic
 	json_u64(json, stretches.axis_ns / writer->unit_ns);
 }
 
-/* How much of a command line is shown: up to a whole character. */
+/* Return how many bytes of a command line are shown, ending in a whole character. */
 static size_t command_length(const char *command_line)
 {
 	size_t length = strlen(command_line);
@@ -193,7 +193,7 @@ static size_t command_length(const char *command_line)
 	return shown;
 }
 
-/* "MainThread (43), process 42: python app.py" */
+/* Append a name: "MainThread (43), process 42: python app.py". */
 static void name_append(struct text *text, const struct profile *profile, uint32_t thread)
 {
 	const struct profile_process *process = thread_samples_process(profile, thread);
@@ -249,7 +249,7 @@ static int threads_write(struct writer *writer)
 	return err;
 }
 
-/* A frame of a stack; a thread's root has a place here, but is in none. */
+/* Write a frame. A thread's root has an empty entry, which no stack refers to. */
 static void frame_write(struct writer *writer, uint32_t index)
 {
 	struct json *json = &writer->json;
@@ -293,7 +293,7 @@ static void frames_write(struct writer *writer)
 	json_object_end(json);
 }
 
-/* What was run, and what has to be known of it, for there is no other place. */
+/* Write the command line and the caveats as the title, for lack of another place. */
 static void title_write(struct writer *writer, const struct artefact *artefact)
 {
 	const char *command = artefact->nr_runs ? artefact->runs[0].info.command_line : NULL;
@@ -314,7 +314,7 @@ static void title_write(struct writer *writer, const struct artefact *artefact)
 	}
 }
 
-/* What the format has a place for, and a member of our own, which readers pass over. */
+/* Write the format's own metadata, and a member "pysample", which readers ignore. */
 static void about_write(struct writer *writer, const struct artefact *artefact)
 {
 	struct json *json = &writer->json;
@@ -336,7 +336,10 @@ static void about_write(struct writer *writer, const struct artefact *artefact)
 	json_object_end(json);
 }
 
-/* Microseconds where they are exact, as they are in recordings, for half the digits. */
+/*
+ * Return microseconds if all times are multiples of that, as in recordings, to halve the digits;
+ * else nanoseconds.
+ */
 static uint64_t find_unit(const struct profile *profile)
 {
 	uint32_t nr;

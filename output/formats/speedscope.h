@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * speedscope's own format: a profile for each thread, with its stacks in the order of time.
- * What of it we write is in docs/formats.md.
+ * The format of speedscope: a profile for each thread, with its stacks in order of time.
+ * docs/formats.md describes the part that is written.
  *
  * Source: https://www.speedscope.app/file-format-schema.json
  */
@@ -12,12 +12,12 @@
 #include "output/artefact.h"
 
 /*
- * Write the kept samples of a profile, and flush. Stacks that follow each other and are equal
- * are written once, with their weights added; time of which there is no sample, or none with
- * a Python frame, is an empty stack, so that the axis of every thread begins with the first
- * sample of all. Of CPU time the axis is that, and no time is missing from it.
+ * Write the kept samples of a profile and flush. Consecutive equal stacks are merged and their
+ * weights added. Time without a sample, or without frames, is an empty stack, so that every
+ * thread's axis begins at the first sample of all. With CPU time the axis is CPU time and has no
+ * gaps.
  *
- * The text has a number for every frame of every stack: a gigabyte is soon reached by samples
- * that are deep and many. 0; -ENOMEM; the stream's error as negative errno.
+ * The text has a number for each frame of each stack, so many deep samples easily make a
+ * gigabyte. Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int speedscope_write(const struct artefact *artefact, FILE *out);

@@ -24,7 +24,7 @@ void svg_put_number(struct text *text, uint64_t number)
 	}
 }
 
-/* How many bytes of label take at most so many columns. */
+/* Return how many bytes of label fit in max_columns columns. */
 static size_t fitting_length(const char *label, size_t max_columns)
 {
 	size_t size = strlen(label);
@@ -43,7 +43,7 @@ static size_t fitting_length(const char *label, size_t max_columns)
 	return length;
 }
 
-/* The same cut, with ".." then. */
+/* Append label, cut to columns with ".." at the end. */
 static void put_cut(struct text *text, const char *label, size_t columns)
 {
 	size_t length = fitting_length(label, columns);

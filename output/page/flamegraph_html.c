@@ -10,18 +10,18 @@
 #include "output/text/gzip.h"
 #include "output/text/xml.h"
 
-/* Nothing is ever loaded, whatever a name may have smuggled in. */
+/* Nothing can be loaded, even if a name smuggles markup in. */
 #define CONTENT_SECURITY_POLICY                                                       \
 	"default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; " \
 	"img-src data: blob:"
 
 static int put(FILE *out, const char *string)
 {
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	return fputs(string, out) < 0 ? -errno : 0;
 }
 
-/* Everything before the table. */
+/* Write everything before the table. */
 static int head_write(const struct artefact *artefact, FILE *out)
 {
 	const char *command_line = artefact->runs[0].info.command_line;
@@ -44,7 +44,7 @@ static int head_write(const struct artefact *artefact, FILE *out)
 	return err;
 }
 
-/* The first error of both: what a stream says when it is closed is what went wrong first. */
+/* Return the first error: an error on closing a stream is the cause of the other. */
 static int first_error(int err, int closing)
 {
 	return closing ? closing : err;

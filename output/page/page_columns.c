@@ -7,10 +7,10 @@
 
 #define NS_PER_US 1000u
 
-/* The flags of samples that recordings have, and the one that only pages have. */
+/* The flags of samples in recordings, and one that only pages have. */
 enum { FLAGS_MASK = 0x7f | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE, FLAG_HAS_CPU = 0x80 };
 
-/* The greatest common divisor; 0 is a multiple of everything. */
+/* Return the greatest common divisor. Every number divides 0. */
 static uint64_t common_divisor(uint64_t one, uint64_t other)
 {
 	while (other) {
@@ -22,7 +22,7 @@ static uint64_t common_divisor(uint64_t one, uint64_t other)
 	return one;
 }
 
-/* Have a number in the column; returns it in the column's unit. */
+/* Count a number in the column and return it in the column's unit. */
 static uint64_t take_number(struct page_numbers *numbers, uint64_t value)
 {
 	numbers->nr++;
@@ -50,7 +50,7 @@ static void put_unsigned(struct page_numbers *numbers, uint64_t value)
 	put_leb128(numbers, take_number(numbers, value));
 }
 
-/* Small ones are short, whatever their sign: 0, -1, 1, -2, … */
+/* Zigzag: small numbers are short, whatever their sign: 0, -1, 1, -2, … */
 static void put_signed(struct page_numbers *numbers, int64_t value)
 {
 	uint64_t size = take_number(numbers, value < 0 ? -(uint64_t)value : (uint64_t)value);
@@ -58,7 +58,7 @@ static void put_signed(struct page_numbers *numbers, int64_t value)
 	put_leb128(numbers, value < 0 ? size * 2 - 1 : size * 2);
 }
 
-/* Nanoseconds in whole microseconds, rounded so that their sum is that of the nanoseconds. */
+/* Rounds nanoseconds to microseconds so that the sums agree. */
 struct rounding {
 	uint64_t sum_ns, sum_us;
 };
@@ -106,7 +106,7 @@ static void write_function_origins(const struct page_index *index, struct page_n
 		put_unsigned(numbers, index->functions[i].origin);
 }
 
-/* The frame at a place of the index. */
+/* Return a frame by its place in the index. */
 static const struct profile_frame *frame_at(const struct page_index *index, uint32_t place)
 {
 	uint32_t nr;
@@ -118,7 +118,7 @@ static void write_frame_functions(const struct page_index *index, struct page_nu
 {
 	uint32_t root;
 
-	(void)profile_functions(index->profile, &root); /* the roots come behind the functions */
+	(void)profile_functions(index->profile, &root); /* roots come after the functions */
 	for (uint32_t i = 0; i < index->nr_frames; i++) {
 		uint32_t function = frame_at(index, i)->function;
 
@@ -147,7 +147,7 @@ static void write_node_parents(const struct page_index *index, struct page_numbe
 		put_unsigned(numbers, nodes[i].parent == PROFILE_NONE ? 0 : i - nodes[i].parent);
 }
 
-/* Frames are numbered as nodes first had them: one that is new is the next one, 0. */
+/* Frames are numbered by their first node, so a new frame is always the next one: 0. */
 static void write_node_frames(const struct page_index *index, struct page_numbers *numbers)
 {
 	uint32_t nr;
@@ -162,7 +162,7 @@ static void write_node_frames(const struct page_index *index, struct page_number
 	}
 }
 
-/* Whether a node has weight in the base; what threads' roots have is of no node. */
+/* Return whether a node has weight in the base. The weight of threads' roots belongs to no node. */
 static bool is_in_base(const struct page_index *index, const struct profile_weight *base,
 		       uint32_t node)
 {
@@ -216,12 +216,12 @@ static void write_thread_counts(const struct page_index *index, struct page_numb
 		put_unsigned(numbers, index->first_sample[i + 1] - index->first_sample[i]);
 }
 
-/* Goes through the samples of one thread after the other. */
+/* Walks through the samples, thread by thread. */
 struct sample_walk {
 	const struct page_index *index;
 	const struct profile_sample *samples;
 	uint32_t next, group;
-	bool is_first; /* of its thread */
+	bool is_first; /* in its thread */
 	struct rounding weights, cpus;
 	uint64_t weight_us, cpu_us;
 };
@@ -234,7 +234,7 @@ static struct sample_walk sample_walk_begin(const struct page_index *index)
 				    .samples = profile_samples(index->profile, &nr)};
 }
 
-/* The next one; NULL at the end. */
+/* Return the next sample; NULL at the end. */
 static const struct profile_sample *sample_walk_next(struct sample_walk *walk)
 {
 	const struct page_index *index = walk->index;
@@ -298,7 +298,7 @@ static void write_sample_weights(const struct page_index *index, struct page_num
 	}
 }
 
-/* The flags of the sample that the walk is at; all that have CPU time have one that says so. */
+/* Return the current sample's flags. A sample with CPU time always has a flag that says so. */
 static uint32_t flags_of(const struct sample_walk *walk, const struct profile_sample *sample)
 {
 	const uint32_t flags = sample->flags & FLAGS_MASK;
@@ -315,7 +315,7 @@ static void write_sample_flags(const struct page_index *index, struct page_numbe
 		put_unsigned(numbers, flags_of(&walk, sample));
 }
 
-/* What runs and holds the GIL uses nearly all of the time. */
+/* A thread that runs and holds the GIL uses nearly all of the time, which is the expected value. */
 static void write_sample_cpu(const struct page_index *index, struct page_numbers *numbers)
 {
 	const uint32_t running = SAMPLE_HOLDS_GIL | SAMPLE_ON_CPU;

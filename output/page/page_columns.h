@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The columns of the page's data (docs/formats.md): numbers as LEB128, one column after the other.
+ * The columns of the page's data (docs/formats.md): numbers as LEB128, one column after the
+ * other.
  */
 #pragma once
 
@@ -10,11 +11,11 @@
 
 #include "output/page/page_index.h"
 
-/* A number at a time, into a file or only counted. */
+/* Receives a column's numbers and writes or only counts them. */
 struct page_numbers {
-	FILE *out;	  /* borrowed; NULL: only counted */
-	uint64_t unit;	  /* that all are multiples of, and are divided by */
-	uint64_t divisor; /* the greatest such unit; 0: all are 0 */
+	FILE *out;	  /* borrowed; NULL: only count */
+	uint64_t unit;	  /* divides all numbers */
+	uint64_t divisor; /* greatest possible unit; 0: all numbers are 0 */
 	uint64_t nr, bytes;
 };
 
@@ -24,15 +25,18 @@ struct page_column {
 	void (*write)(const struct page_index *index, struct page_numbers *numbers);
 };
 
-/* What columns there are for these data, and their number in *ret_nr, at most PAGE_MAX_COLUMNS. */
+/* Return the columns that the data need. *ret_nr is their number, at most PAGE_MAX_COLUMNS. */
 #define PAGE_MAX_COLUMNS 24
 void page_columns_choose(const struct page_index *index, bool has_base,
 			 const struct page_column *ret_columns[PAGE_MAX_COLUMNS], uint32_t *ret_nr);
 
-/* How many numbers a column has, their greatest unit, and how many bytes they are in it. */
+/*
+ * Return the number of values in a column, their greatest unit, and their size in bytes in that
+ * unit.
+ */
 struct page_numbers page_column_measure(const struct page_column *column,
 					const struct page_index *index);
 
-/* Write it in a unit of its own; errors stay with the stream. */
+/* Write a column in a given unit. Errors stay with the stream. */
 void page_column_write(const struct page_column *column, const struct page_index *index,
 		       uint64_t unit, FILE *out);

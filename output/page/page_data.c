@@ -21,7 +21,7 @@ struct page_data {
 	struct page_index index;
 	struct page_sources sources;
 	const struct page_column *columns[PAGE_MAX_COLUMNS];
-	struct page_numbers sizes[PAGE_MAX_COLUMNS]; /* of the columns */
+	struct page_numbers sizes[PAGE_MAX_COLUMNS]; /* parallel to columns */
 	uint32_t nr_columns;
 };
 
@@ -116,7 +116,7 @@ static void write_threads(struct json *json, const struct profile *profile)
 	json_array_end(json);
 }
 
-/* What the numbers of function.kind and function.origin mean. */
+/* Write the meaning of function.kind and function.origin. */
 static void write_names(struct json *json)
 {
 	static const char *const kinds[] = {
@@ -178,7 +178,7 @@ static void write_columns(struct json *json, const struct page_data *data)
 	json_array_end(json);
 }
 
-/* What of the base has no node: its samples without any Python frame. */
+/* Write the base's samples without frames, which have no node. */
 static void write_base_idle(struct json *json, const struct profile *profile)
 {
 	const struct profile_sums *base = profile_sums(profile, PROFILE_BASE);
@@ -237,7 +237,7 @@ static int meta_write(const struct page_data *data, FILE *out)
 	return json_finish(&json);
 }
 
-/* fopencookie(3): takes everything, and counts it. */
+/* For fopencookie(3): count the bytes. */
 static ssize_t count_bytes(void *cookie, const char *bytes, size_t length)
 {
 	size_t *total = cookie;
@@ -247,7 +247,7 @@ static ssize_t count_bytes(void *cookie, const char *bytes, size_t length)
 	return (ssize_t)length;
 }
 
-/* How long the header will be. */
+/* Compute the length of the header. */
 static int meta_measure(const struct page_data *data, size_t *ret_bytes)
 {
 	static const cookie_io_functions_t functions = {.write = count_bytes};
@@ -271,11 +271,11 @@ static int length_write(size_t length, FILE *out)
 	return 0;
 }
 
-/* The numbers of each are of another kind: gzip.h. */
+/* Write a column and flush, because each column compresses best on its own: gzip.h. */
 static int column_write(const struct page_data *data, uint32_t i, FILE *out)
 {
 	page_column_write(data->columns[i], &data->index, data->sizes[i].unit, out);
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	return fflush(out) ? -errno : 0;
 }
 

@@ -29,7 +29,7 @@ uint64_t page_index_time_us(const struct page_index *index, const struct profile
 	return sample->time_ns / NS_PER_US - index->start_us;
 }
 
-/* Frames that no node came of, as the tree was full, are nobody's. */
+/* Number the frames. Those without a node, because the tree was full, are left out. */
 static int index_frames(struct page_index *index)
 {
 	uint32_t nr_frames;
@@ -54,7 +54,7 @@ static int index_frames(struct page_index *index)
 	return 0;
 }
 
-/* The names of all roots of threads, before any pointer to one is taken. */
+/* Make the names of all threads' roots first, because adding one may move them. */
 static int name_roots(struct page_index *index, uint32_t *ret_nr)
 {
 	uint32_t nr;
@@ -72,7 +72,7 @@ static int name_roots(struct page_index *index, uint32_t *ret_nr)
 	return index->root_names.error;
 }
 
-/* Append a row, whose numbers of strings are not looked at. */
+/* Append a row with the numbers of its strings. */
 static int add_function(struct page_index *index, struct page_function row, const char *name,
 			const char *path)
 {
@@ -125,7 +125,7 @@ uint32_t page_index_stack(const struct page_index *index, const struct profile_s
 	return index->stack_of[stack_key(index, sample)];
 }
 
-/* More samples first; stack_of has how many still. */
+/* More samples first; stack_of still has their counts. */
 static int compare_stacks(const void *a, const void *b, void *context)
 {
 	const struct page_index *index = context;
@@ -137,7 +137,7 @@ static int compare_stacks(const void *a, const void *b, void *context)
 	return one < other ? -1 : one > other;
 }
 
-/* Number the stacks so that what many samples have is a small number. */
+/* Number the stacks so that frequent ones have small numbers. */
 static int index_stacks(struct page_index *index)
 {
 	uint32_t nr_nodes;
@@ -160,7 +160,7 @@ static int index_stacks(struct page_index *index)
 	return 0;
 }
 
-/* The group of a sample: its thread's, or the last one. */
+/* Return the group of a sample: its thread's, or the last one. */
 static uint32_t group_of(const struct page_index *index, const struct profile_sample *sample)
 {
 	return sample->thread == PROFILE_NONE ? index->nr_groups - 1 : sample->thread;
@@ -179,7 +179,7 @@ static int compare_times(const void *a, const void *b, void *context)
 	return one < other ? -1 : one > other;
 }
 
-/* Recordings that were merged need not have come in the order of their times. */
+/* Sort a group by time. It is in order already unless recordings were merged out of order. */
 static void sort_group(struct page_index *index, uint32_t group)
 {
 	uint32_t nr;
@@ -194,7 +194,7 @@ static void sort_group(struct page_index *index, uint32_t group)
 		}
 }
 
-/* Sort the samples by thread, which takes one look at each, and then by time. */
+/* Sort the samples by thread, with a counting sort, and then by time. */
 static int index_samples(struct page_index *index)
 {
 	uint32_t nr;
@@ -204,7 +204,7 @@ static int index_samples(struct page_index *index)
 	(void)profile_threads(index->profile, &index->nr_groups);
 	index->nr_groups++;
 	index->samples = calloc((size_t)nr + 1, sizeof(*index->samples));
-	/* While they are sorted, where a group begins stands one further. */
+	/* One more: during the sort, the start of each group is one place later. */
 	index->first_sample = calloc((size_t)index->nr_groups + 2, sizeof(*index->first_sample));
 	if (!index->samples || !index->first_sample)
 		return -ENOMEM;
@@ -228,7 +228,7 @@ static int compare_us(const void *a, const void *b)
 	return one < other ? -1 : one > other;
 }
 
-/* Each time once; most come in order, a tick's one after the other. */
+/* Remove duplicates, after sorting if needed. */
 static void unify_ticks(struct page_index *index, bool in_order)
 {
 	uint32_t nr = 0;
@@ -241,7 +241,10 @@ static void unify_ticks(struct page_index *index, bool in_order)
 	index->nr_ticks = nr;
 }
 
-/* Count or, once there is room, collect the times of samples that follow another time. */
+/*
+ * Collect the times of samples that differ from the previous sample's; before ticks_us is
+ * allocated, only count them. Returns whether they are in order.
+ */
 static bool collect_ticks(struct page_index *index, uint64_t *ret_first_us)
 {
 	uint32_t nr;
@@ -268,7 +271,7 @@ static bool collect_ticks(struct page_index *index, uint64_t *ret_first_us)
 	return in_order;
 }
 
-/* When the first run began, if that is known and no sample was before; else the first sample. */
+/* Return the start of the first run or, if that is unknown or later, the first sample. */
 static uint64_t start_of(const struct artefact *artefact, uint64_t first_us)
 {
 	uint64_t start_us = UINT64_MAX;
@@ -304,7 +307,7 @@ uint32_t page_index_tick(const struct page_index *index, uint64_t time_us, uint3
 	uint32_t step = 1;
 	uint32_t high;
 
-	/* In steps that double, until the time lies in [low, low + step). */
+	/* Double the step until the time is in [low, low + step). */
 	while (low + step < index->nr_ticks && index->ticks_us[low + step] <= time_us) {
 		low += step;
 		step *= 2;

@@ -12,18 +12,18 @@
 #include "output/text/utf8.h"
 #include "procmem/array.h"
 
-/* Lines that are wanted, both ends among them. */
+/* Lines to include, from first to last. */
 struct range {
 	uint32_t path;
-	uint64_t path_ns; /* the self time of that file */
+	uint64_t path_ns; /* self time of the file */
 	uint32_t first, last;
 };
 
-/* What is wanted of all files; owned. */
+/* The ranges of all files; owned. */
 struct wanted {
 	struct range *ranges;
 	uint32_t nr, max;
-	uint64_t *path_ns; /* by number of string */
+	uint64_t *path_ns; /* by number of the path */
 };
 
 void page_sources_done(struct page_sources *sources)
@@ -51,7 +51,7 @@ static int want(struct wanted *wanted, uint32_t path, int32_t first, int32_t las
 	return 0;
 }
 
-/* Of a function, whose last executed line is known. */
+/* Include a function up to its last executed line. */
 static int want_function(struct wanted *wanted, const struct page_function *function, int32_t last)
 {
 	int32_t first = function->first_line;
@@ -63,7 +63,7 @@ static int want_function(struct wanted *wanted, const struct page_function *func
 	return want(wanted, function->path, first, last);
 }
 
-/* Of a line outside of functions. */
+/* Include the surroundings of a line outside of functions. */
 static int want_around(struct wanted *wanted, const struct page_function *function, int32_t line)
 {
 	int32_t last = line > INT32_MAX - PAGE_SOURCE_AROUND ? line : line + PAGE_SOURCE_AROUND;
@@ -90,7 +90,10 @@ static int sum_paths(struct wanted *wanted, const struct page_index *index)
 	return 0;
 }
 
-/* The executed lines of all frames: those of functions into last_lines, others are wanted. */
+/*
+ * Go through the executed lines of all frames. Record those in functions in last_lines, and
+ * include the others.
+ */
 static int look_at_frames(struct wanted *wanted, const struct page_index *index,
 			  int32_t *last_lines)
 {
@@ -143,7 +146,7 @@ static int wanted_collect(struct wanted *wanted, const struct page_index *index)
 	return err;
 }
 
-/* How much of a line is shown: whole characters. */
+/* Return how many bytes of a line are shown, ending in a whole character. */
 static size_t shown_length(const char *line)
 {
 	size_t length = strlen(line);
@@ -157,7 +160,7 @@ static size_t shown_length(const char *line)
 	return length;
 }
 
-/* How many bytes one more range of a file may take. */
+/* Return how many bytes another range of a file may take. */
 static size_t room_left(const struct page_sources *sources, size_t bytes_before_file)
 {
 	size_t of_file = bytes_before_file + PAGE_SOURCE_MAX_FILE_BYTES;
@@ -166,7 +169,7 @@ static size_t room_left(const struct page_sources *sources, size_t bytes_before_
 	return sources->bytes < end ? end - sources->bytes : 0;
 }
 
-/* Add a range of a file, as far as there is room. */
+/* Add a range of a file, as far as it fits. */
 static int add_source(struct page_sources *sources, const struct source_file *file,
 		      const struct range *range, size_t room)
 {
@@ -198,7 +201,7 @@ static int add_source(struct page_sources *sources, const struct source_file *fi
 	return 0;
 }
 
-/* The range that the first ones make together, and how many those are. */
+/* Join the leading ranges that overlap or touch; *ret_nr is their number. */
 static struct range join_ranges(const struct range *ranges, uint32_t nr, uint32_t *ret_nr)
 {
 	struct range joined = ranges[0];
@@ -211,7 +214,7 @@ static struct range join_ranges(const struct range *ranges, uint32_t nr, uint32_
 	return joined;
 }
 
-/* The ranges of one file, in the order of their lines. */
+/* Add the ranges of one file, in line order. */
 static int add_file(struct page_sources *sources, const struct source_file *file,
 		    const struct range *ranges, uint32_t nr)
 {
@@ -256,7 +259,7 @@ static int read_files(struct page_sources *sources, const struct page_index *ind
 	return err;
 }
 
-/* When the first of the runs was over: of all files are to be as they were then. 0: not known. */
+/* Return when the first of the runs ended: files must not have changed since. 0: unknown. */
 static uint64_t runs_end_ns(const struct artefact *artefact)
 {
 	uint64_t end_ns = UINT64_MAX;
@@ -273,7 +276,7 @@ static uint64_t runs_end_ns(const struct artefact *artefact)
 	return end_ns == UINT64_MAX ? 0 : end_ns;
 }
 
-/* Whether a run was on another machine, so far as it is known. */
+/* Return whether a run is known to be from another machine. */
 static bool is_from_elsewhere(const struct artefact *artefact)
 {
 	char host[HOST_NAME_MAX + 1] = "";

@@ -12,7 +12,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 
-/* A function with its times, all lines together. */
+/* A function with its times, summed over its lines. */
 struct row {
 	const struct profile_function *function;
 	uint64_t self_ns, total_ns;
@@ -26,7 +26,7 @@ static uint32_t function_of(const struct profile *profile, const struct tree_wal
 	return profile_frames(profile, &nr)[walk->nodes[node].frame].function;
 }
 
-/* nr_active: for each function, how often it is on the path being walked. */
+/* Sum the times of functions. nr_active counts each function's occurrences on the current path. */
 static void sum_functions(const struct profile *profile, const struct tree_walk *walk,
 			  uint32_t *nr_active, struct row *rows)
 {
@@ -57,7 +57,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(one->function->qualname, other->function->qualname);
 }
 
-/* Rows of all functions, those with the most time first; free() them. */
+/* Return all functions, those with the most self time first; the caller frees *ret_rows. */
 static int collect_rows(const struct profile *profile, struct row **ret_rows, uint32_t *ret_nr)
 {
 	const struct profile_function *functions = profile_functions(profile, ret_nr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the page shows without JavaScript: the functions with the most time, as an HTML table. */
+/* What the page shows without JavaScript: the hottest functions as an HTML table. */
 #pragma once
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #define PAGE_TABLE_ROWS 20
 
 /*
- * Write the table of the functions with the most time of their own, whatever lines the
- * profile's rows are. 0; -ENOMEM; the stream's error as negative errno.
+ * Write the table of the functions with the most self time, summed over lines. Returns 0;
+ * -ENOMEM; the stream's error as negative errno.
  */
 int page_table_write(const struct profile *profile, FILE *out);

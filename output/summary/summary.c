@@ -6,7 +6,7 @@
 
 #include "output/summary/summary_parts.h"
 
-/* Why there is no table: no sample at all, or none that is shown. */
+/* Explain why there is no table: no samples, or none that the mode shows. */
 static void nothing_print(struct summary_page *page)
 {
 	const struct artefact *artefact = page->artefact;
@@ -24,7 +24,10 @@ static bool is_empty(const struct artefact *artefact)
 		 profile_sums(artefact->profile, PROFILE_BASE)->account.nr_shown);
 }
 
-/* What was asked for, one below the other: calls, the tree; else the table. */
+/*
+ * Print the parts that were requested, one below the other: callers, callees, tree; else the
+ * table.
+ */
 static int body_print(struct summary_page *page)
 {
 	const struct artefact_options *options = &page->artefact->options;

@@ -7,27 +7,28 @@
 #include "output/artefact.h"
 
 /*
- * Write the summary to out and flush it: of each run what was sampled, in one line each if
- * they are many; what has to be known of the samples (caveats.h); then what options ask for, one
- * below the other: callers, callees, the tree; if none of them, the table.
+ * Write the summary to out and flush it. It begins with the runs, one line each if there are
+ * many, and the caveats (caveats.h). Then come the parts that the options request, one below the
+ * other: callers, callees, the tree; without any of them, the table.
  *
- * Rows of the table are sorted by self time, then total time, then name. Percentages are of
- * the time that all samples stand for; the self ones add up to 100, with a row
- * LABEL_NO_PYTHON_FRAMES for what has no function. With a base each row has its share now and
- * before, of the time of its own side, and the difference in percentage points, by whose
- * amount they are sorted; what one side only has is marked. Narrow terminals do without the
- * times there, or without what was before as well.
+ * The table is sorted by self time, then total time, then name. Percentages are of the time of
+ * all samples; the self times add up to 100 %, with a row LABEL_NO_PYTHON_FRAMES for samples
+ * without a function. With a base, each row has its share now and before, each of the time of its
+ * side, and the difference in percentage points, and rows are sorted by the size of that. Rows
+ * that only one side has are marked. Narrow terminals omit the times, and then the shares before.
  *
- * The tree has the calls with at least half a percent of the time, the largest first and at
- * most max_rows lines; a last line says what is not shown. Chains of calls with one callee
- * each and next to no time of their own lose their middle. callers and callees tell, for the
- * hottest ten functions whose label has the text in it, the direct ones: a sample counts once
- * for a call however often the call is in its stack, so where there is recursion they add up
- * to more than the function. Neither looks at the base.
+ * The tree has the calls with at least half a percent of the time, the largest first and at most
+ * max_rows lines; a last line reports the rest. Long chains of calls, with one callee each and
+ * hardly any self time, are folded in the middle.
  *
- * Paths and names that are too long for the terminal lose their beginning. Widths below 60
- * are taken for 60.
+ * callers and callees list the direct callers or callees of the ten hottest functions whose label
+ * contains the text. A sample counts once for a call, however often its stack contains it, so
+ * with recursion they can add up to more than the function. Neither these nor the tree show the
+ * base.
  *
- * 0; -ENOMEM; the stream's error as negative errno.
+ * Paths and names that are too long for the terminal lose their beginning. Widths below 60 count
+ * as 60.
+ *
+ * Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int summary_write(const struct artefact *artefact, FILE *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The callers or callees of some functions of a summary. */
+/* The callers or callees of functions in a summary. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -10,10 +10,10 @@
 #include "output/summary/summary_names.h"
 #include "output/summary/summary_parts.h"
 
-/* Of more functions that match, the hottest are told; a longer text matches fewer. */
+/* Only the hottest matches are shown; a longer text matches fewer. */
 #define MAX_MATCHES 10
 
-/* The other side of one call. */
+/* One caller or callee. */
 struct row {
 	struct summary_name name;
 	uint64_t ns;
@@ -25,9 +25,9 @@ struct table {
 	const char *text;
 	struct call_graph graph;
 	uint64_t whole_ns;
-	uint32_t *matches; /* owned; parties, the hottest first */
+	uint32_t *matches; /* owned; parties, hottest first */
 	uint32_t nr_matches;
-	struct row *rows; /* owned; of one party, as many as it can have */
+	struct row *rows; /* owned; of one party, with room for the most it can have */
 	uint32_t nr_rows;
 };
 
@@ -38,7 +38,7 @@ static void table_done(struct table *table)
 	free(table->rows);
 }
 
-/* By total time, then by index, as qsort_r wants it. */
+/* By total time, then index. */
 static int match_compare(const void *left, const void *right, void *context)
 {
 	const struct call_party *parties = context;
@@ -71,7 +71,7 @@ static int matches_find(struct table *table)
 	return cell->error;
 }
 
-/* The name of who is at the other side of a call. */
+/* Return the name of a caller or callee. */
 static struct summary_name party_name(const struct call_graph *graph, uint32_t party)
 {
 	struct summary_name name;
@@ -95,7 +95,7 @@ static int row_compare(const void *left, const void *right)
 	return summary_name_compare(&a->name, &b->name);
 }
 
-/* The rows of one party: its calls, and of callees what it did itself. */
+/* Collect the rows of one party: its calls and, for callees, its self time. */
 static void rows_collect(struct table *table, uint32_t party)
 {
 	const struct call_graph *graph = &table->graph;
@@ -121,7 +121,7 @@ static void rows_collect(struct table *table, uint32_t party)
 	qsort(table->rows, table->nr_rows, sizeof(*table->rows), row_compare);
 }
 
-/* Two lines: what it is, and its own figures. */
+/* Print two lines: the function, and its times. */
 static void title_print(const struct table *table, uint32_t index)
 {
 	const struct call_party *party = &table->graph.parties[index];
@@ -217,7 +217,7 @@ int summary_calls_print(struct summary_page *page, enum summary_calls which, con
 	if (!err)
 		err = matches_find(&table);
 	if (!err) {
-		/* One for every party on the other side, outermost and itself. */
+		/* One for each party, the outermost, and the function itself. */
 		table.rows = calloc((size_t)table.graph.nr_parties + 2, sizeof(*table.rows));
 		err = table.rows ? 0 : -ENOMEM;
 	}

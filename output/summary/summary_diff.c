@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a comparison: what share each function has now, and had before. */
+/* The table of a comparison: the share of each function now and before. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "output/summary/summary_parts.h"
 #include "procmem/cleanup.h"
 
-/* Narrower terminals do without the times, or without what was before too. */
+/* Narrower terminals omit the times, or the shares before. */
 #define MIN_COLUMNS_WITH_TIMES	130
 #define MIN_COLUMNS_WITH_BEFORE 96
 
-/* Differences are whole numbers of these, so that what is equal is not sorted by its rounding. */
+/* Changes are integers in these units, so that rounding errors do not affect the order. */
 #define CHANGE_UNITS 1000000
 
 struct row {
@@ -25,7 +25,7 @@ struct row {
 
 struct table {
 	struct summary_page *page;
-	struct row *rows; /* owned; what differs most first */
+	struct row *rows; /* owned; largest change first */
 	uint32_t nr_rows;
 	uint32_t nr_shown;
 	uint64_t whole_now_ns, whole_before_ns;
@@ -33,7 +33,7 @@ struct table {
 	struct summary_names names;
 };
 
-/* The larger difference first, whichever its direction. */
+/* Larger changes first, whatever their sign. */
 static int compare_changes(int64_t a, int64_t b)
 {
 	int64_t amount_a = a < 0 ? -a : a;
@@ -53,7 +53,7 @@ static int row_compare(const void *left, const void *right)
 	return order ? order : summary_name_compare(&a->name, &b->name);
 }
 
-/* From one share to another. */
+/* Return the change between two shares. */
 static int64_t change_of(const struct table *table, uint64_t now_ns, uint64_t before_ns)
 {
 	double points = summary_percent(now_ns, table->whole_now_ns) -
@@ -105,7 +105,7 @@ static int rows_collect(struct table *table)
 	return 0;
 }
 
-/* Columns of the numbers and the mark, with the gaps behind them. */
+/* Return the width of the numbers and the mark, with the gaps after them. */
 static size_t numbers_width(const struct table *table)
 {
 	size_t width = 4 * strlen(" self%  ") + strlen("gone  ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The head of a summary: its runs. */
+/* The head of a summary: its runs and caveats. */
 #include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
@@ -11,10 +11,10 @@
 #include "output/summary/summary_parts.h"
 #include "procmem/clock.h"
 
-/* More runs than these have a line each. */
+/* With more runs, each has a single line. */
 #define MAX_WHOLE_RUNS 3
 
-/* Whole Hz, but for rates so low that they have none. */
+/* Append a rate in whole Hz, with decimals below 10. */
 static void append_rate(struct text *line, double rate_hz)
 {
 	text_printf(line, "%.*f", rate_hz > 0 && rate_hz < 10 ? 2 : 0, rate_hz);
@@ -27,7 +27,7 @@ static void append_asked(struct text *line, double asked_hz)
 	text_puts(line, " asked");
 }
 
-/* " · 0.12% WHAT". */
+/* Append " · 0.12% WHAT". */
 static void append_share(struct text *line, double percent, const char *what)
 {
 	text_puts(line, " · ");
@@ -48,7 +48,7 @@ static void append_command_line(struct text *line, const struct run_info *info)
 	label_append_escaped(line, info->command_line, strlen(info->command_line), LABEL_DISPLAY);
 }
 
-/* "pid 42 · Python 3.12.1 · ", so far as it is known. */
+/* Append the known parts of "pid 42 · Python 3.12.1 · ". */
 static void append_target(struct text *line, const struct run_info *info)
 {
 	if (info->pid)
@@ -60,7 +60,7 @@ static void append_target(struct text *line, const struct run_info *info)
 	}
 }
 
-/* The file and the cause of death: "core.7 · SIGSEGV". */
+/* Append the file and the cause of death: "core.7 · SIGSEGV". */
 static void append_core(struct text *line, const struct run_info *info)
 {
 	label_append_escaped(line, info->core, strlen(info->core), LABEL_DISPLAY);
@@ -70,7 +70,10 @@ static void append_core(struct text *line, const struct run_info *info)
 	}
 }
 
-/* Threads are counted over all runs: with several, the last line of the head tells them. */
+/*
+ * Print the target. Threads are counted over all runs, so with several the last line of the head
+ * has their number.
+ */
 static void print_target(struct summary_page *page, const struct run *run, bool is_only)
 {
 	const struct profile *profile = page->artefact->profile;
@@ -91,7 +94,7 @@ static void print_target(struct summary_page *page, const struct run *run, bool 
 	summary_page_line(page, "");
 }
 
-/* Append why stacks were lost, if any were: " (slow 3, link 1)". */
+/* Append the losses by reason, if there are any: " (moved 3, lock 1)". */
 static void append_losses(struct text *line, const struct sampler_stats *stats)
 {
 	const char *separator = " (";
@@ -125,7 +128,7 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 	summary_page_line(page, "");
 }
 
-/* Which core it was, and of what the process died. */
+/* Print the core and what the process died of. */
 static void print_core(struct summary_page *page, const struct run *run)
 {
 	struct text *line = &page->cell;
@@ -155,7 +158,7 @@ static void print_run(struct summary_page *page, const struct run *run, bool is_
 	text_puts(&page->out, "\n");
 }
 
-/* What the command line was comes last, where it may be cut. */
+/* Print a run in one line. The command line comes last, where it may be cut. */
 static void print_run_line(struct summary_page *page, const struct run *run)
 {
 	struct text *line = &page->cell;
@@ -215,7 +218,7 @@ static uint64_t samples_taken(const struct run *runs, uint32_t nr_runs)
 	return nr;
 }
 
-/* Append "12 of 2000 samples · 2.000 s", of one side. */
+/* Append "12 of 2000 samples · 2.000 s" for one side. */
 static void append_shown(struct summary_page *page, enum profile_side side)
 {
 	const struct artefact *artefact = page->artefact;
@@ -233,7 +236,7 @@ static void append_shown(struct summary_page *page, enum profile_side side)
 	summary_page_amount(page, sums->time_ns);
 }
 
-/* Whether there is more to say than what one run says of itself. */
+/* Return whether the page shows something other than all of one run. */
 static bool is_part(const struct artefact *artefact)
 {
 	const struct profile_sums *sums = profile_sums(artefact->profile, PROFILE_SELF);
@@ -255,7 +258,8 @@ static void print_shown(struct summary_page *page)
 	}
 	if (profile_mode_is_time(mode))
 		text_printf(&page->cell, " of %s", profile_mode_time(mode));
-	if (!artefact->has_base && profile_mode_is_time(mode)) { /* else they are those of both */
+	if (!artefact->has_base &&
+	    profile_mode_is_time(mode)) { /* else they are those of both sides */
 		text_puts(&page->cell, " · ");
 		append_count(&page->cell, profile_nr_threads(artefact->profile), "thread");
 	}

@@ -30,7 +30,7 @@ int summary_name_compare(const struct summary_name *a, const struct summary_name
 	return order ? order : (a->frame > b->frame) - (a->frame < b->frame);
 }
 
-/* The name, in the page's cell. */
+/* Put the name in the page's cell. */
 static const char *name_text(struct summary_page *page, const struct summary_name *name)
 {
 	text_clear(&page->cell);
@@ -44,7 +44,7 @@ static const char *name_text(struct summary_page *page, const struct summary_nam
 	return text_string(&page->cell);
 }
 
-/* The place, in the page's cell; "" if there is none. */
+/* Put the place in the page's cell; "" if there is none. */
 static const char *place_text(struct summary_page *page, const struct summary_name *name)
 {
 	text_clear(&page->cell);
@@ -71,7 +71,10 @@ void summary_names_widen(struct summary_names *names, struct summary_page *page,
 		names->place_width = place_width;
 }
 
-/* Give the names what they need if the places fit too, else at most half of what there is. */
+/*
+ * If both columns do not fit, the places get their width and the names the rest, but at least
+ * half.
+ */
 void summary_names_share(struct summary_names *names, const struct summary_page *page,
 			 size_t numbers_width)
 {
@@ -105,7 +108,7 @@ void summary_names_print(const struct summary_names *names, struct summary_page 
 	size_t used;
 
 	if (name->words || !name->function)
-		name_width += 2 + names->place_width; /* it has no place */
+		name_width += 2 + names->place_width; /* use the space of the place */
 	used = text_append_tail(&page->out, name_text(page, name), name_width);
 	if (*place_text(page, name)) {
 		text_pad(&page->out, name_width - used + 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The last two columns of a summary's tables: the function, and where it is. */
+/* The last two columns of a summary's tables: the function and its place. */
 #pragma once
 
 #include <stddef.h>
@@ -8,27 +8,30 @@
 #include "output/profile/profile.h"
 #include "output/summary/summary_page.h"
 
-/* What a row is of. The first of these that is there counts. */
+/* What a row shows: the first of these that is set. */
 struct summary_name {
-	const char *words;			 /* for what is no frame; NULL */
-	const struct profile_function *function; /* with its line; NULL: the frame is a root */
+	const char *words;			 /* instead of a function; NULL */
+	const struct profile_function *function; /* with its line; NULL: frame is a thread's root */
 	int32_t line;
-	const char *mark; /* in front of the line: label_line_mark(); static */
-	uint32_t frame;	  /* of the profile */
+	const char *mark; /* before the line: label_line_mark(); static */
+	uint32_t frame;	  /* in the profile */
 };
 
-/* The name of a row of the profile. */
+/* Return the name of a row of the profile. */
 struct summary_name summary_name_of_frame(const struct profile *profile, uint32_t frame);
 
-/* By name and path, as qsort wants it, so that no order depends on chance. */
+/* By name, path and row, so that the order is stable. */
 int summary_name_compare(const struct summary_name *a, const struct summary_name *b);
 
-/* Widths of both columns. */
+/* Widths of the two columns. */
 struct summary_names {
 	size_t name_width, place_width;
 };
 
-/* Begin with what the headings take; widen for a row; then share what the numbers leave. */
+/*
+ * Start with the widths of the headings; widen for each row; then fit both into what the numbers
+ * leave.
+ */
 void summary_names_init(struct summary_names *names);
 void summary_names_widen(struct summary_names *names, struct summary_page *page,
 			 const struct summary_name *name);

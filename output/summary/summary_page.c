@@ -54,7 +54,7 @@ static bool is_time(const struct summary_page *page)
 	return profile_mode_is_time(profile_mode(page->artefact->profile));
 }
 
-/* A weight as the page shows it: seconds, or what was counted. */
+/* Return a weight as the page shows it: in seconds, or as a count. */
 static double amount_of(const struct summary_page *page, uint64_t weight)
 {
 	return (double)weight / (is_time(page) ? NS_PER_S : 1);
@@ -62,7 +62,7 @@ static double amount_of(const struct summary_page *page, uint64_t weight)
 
 void summary_page_fit_time(struct summary_page *page, uint64_t longest_ns)
 {
-	/* Milliseconds tell nothing in a run of hours. */
+	/* Milliseconds are noise in runs of hours. */
 	page->time_decimals = longest_ns < 1000ull * NS_PER_S ? 3 : 1;
 	if (!is_time(page))
 		page->time_decimals = 0;

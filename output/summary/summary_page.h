@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page that a summary is written on: lines that keep to the terminal, styles only if they
- * are wanted, and columns of times and shares. In a mode without time what is counted stands
- * where times do. For the parts of output/summary/summary.c.
+ * The page of a summary: lines cut to the terminal, optional styles, and columns of times and
+ * shares. Modes without time show counts in place of times. For the parts of
+ * output/summary/summary.c.
  */
 #pragma once
 
@@ -19,40 +19,40 @@
 struct summary_page {
 	const struct artefact *artefact; /* borrowed */
 	struct text out;
-	struct text cell; /* being made */
-	int time_width;	  /* of a column of seconds */
+	struct text cell; /* text of the current cell */
+	int time_width;	  /* width of a time column */
 	int time_decimals;
 };
 
-/* Free its texts. */
+/* Free the texts. */
 void summary_page_done(struct summary_page *page);
 
-/* Columns of the terminal, those below SUMMARY_MIN_COLUMNS taken for that; 0: as wide as needed. */
+/* Return the width of the terminal, at least SUMMARY_MIN_COLUMNS; 0: as wide as needed. */
 unsigned summary_page_columns(const struct summary_page *page);
 
-/* Begin and end a style, one of the two above or "", if the page has colours. */
+/* Begin a style, one of the two above or "", and end it. No effect without colours. */
 void summary_page_style(struct summary_page *page, const char *style);
 void summary_page_plain(struct summary_page *page);
 
-/* Print the line that is in the cell in a style, cut to the terminal, and empty the cell. */
+/* Print the cell as a line in a style, cut to the terminal, and clear the cell. */
 void summary_page_line(struct summary_page *page, const char *style);
 
-/* Make columns of seconds so wide that this one fits. */
+/* Make time columns wide enough for this time. */
 void summary_page_fit_time(struct summary_page *page, uint64_t longest_ns);
 
-/* Columns of a time with the gap behind it. */
+/* Return the width of a time column with the gap after it. */
 size_t summary_page_time_columns(const struct summary_page *page);
 
 /*
- * Append seconds, what a column of them is called ("self s"), a share of whole_ns in percent
- * ("  12.5"), each with the gap behind it.
+ * Append a time in seconds, the heading of such a column ("self s"), or a share of whole_ns in
+ * percent ("  12.5"), each with the gap after it.
  */
 void summary_page_time(struct summary_page *page, uint64_t ns);
 void summary_page_time_head(struct summary_page *page, const char *what);
 void summary_page_share(struct summary_page *page, uint64_t ns, uint64_t whole_ns);
 
-/* Append a time with its unit to the line that is being made: "1.500 s", "3 threads". */
+/* Append a time with its unit to the cell: "1.500 s", "3 threads". */
 void summary_page_amount(struct summary_page *page, uint64_t ns);
 
-/* ns of whole_ns in percent; 0 if there is no whole. */
+/* Return ns in percent of whole_ns; 0 if that is 0. */
 double summary_percent(uint64_t ns, uint64_t whole_ns);

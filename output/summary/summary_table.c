@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of a summary: the functions by self time. */
+/* The table of a summary: functions by self time. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -25,7 +25,7 @@ struct table {
 	struct summary_names names;
 };
 
-/* The larger first, as qsort wants it. */
+/* Larger first. */
 static int compare_descending(uint64_t a, uint64_t b)
 {
 	return (a < b) - (a > b);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tree of a summary. Its rows are the nodes that have a share worth telling, the largest
- * of them if those are too many; they are a tree as well, since no node is larger than its
- * parent. Of a long chain of calls, each with one callee and next to nothing else, only the
- * ends are shown. Nothing here is recursive: the target decides how deep the tree is.
+ * The tree of a summary. Its rows are the nodes with a sufficient share, or the largest of them
+ * if there are too many. They are a tree too, because no node is larger than its parent. Long
+ * chains of calls, each with one callee and hardly anything else, are folded in the middle.
+ * Nothing here is recursive, because the target decides how deep the tree is.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,24 +17,25 @@
 #include "output/text/text_width.h"
 #include "procmem/cleanup.h"
 
-/* Calls with less than half a percent of the time are told in one line for all of them. */
+/* Calls with a smaller share are summed up in one line. */
 #define MIN_SHARE_PERMILLE 5
 
-/* So many calls of a chain are shown at either end. */
+/* Calls shown at either end of a chain. */
 #define CHAIN_END 3
 
-/* Columns of a connector: one for each level. */
+/* Width of a connector: one for each level. */
 #define CONNECTOR_WIDTH 3
 
-/* Connectors of the levels above take at most half of what there is. */
+/* Connectors take at most half the width. */
 #define MAX_INDENT_PART 2
 
-/* A node that has a row. Rows are in the order of the nodes: parents before their children. */
+/* A node with a row. Rows are in node order: parents before children. */
 struct row {
-	uint32_t node;				    /* PROFILE_NONE: what has no Python frame */
-	uint32_t parent, first_child, next_sibling; /* rows; the largest first; PROFILE_NONE */
-	uint32_t nr_above, nr_below;		    /* of its chain */
-	size_t indent_length;			    /* bytes of the connectors before it */
+	uint32_t node; /* PROFILE_NONE: samples without frames */
+	uint32_t parent, first_child,
+		next_sibling;	     /* rows; siblings largest first; PROFILE_NONE: none */
+	uint32_t nr_above, nr_below; /* rows of its chain above and below it */
+	size_t indent_length;	     /* bytes of its connectors in indent */
 	uint64_t self_ns, total_ns;
 	bool is_shown;
 };
@@ -46,7 +47,7 @@ struct tree {
 	uint64_t min_ns;
 	struct row *rows; /* owned */
 	uint32_t nr_rows;
-	uint32_t *order; /* owned; rows, the largest first */
+	uint32_t *order; /* owned; rows, largest first */
 	uint32_t nr_shown;
 	uint32_t first_root; /* a row */
 	struct text indent;  /* connectors of the row being printed */
@@ -78,7 +79,7 @@ static void row_add(struct tree *tree, uint32_t node, uint32_t parent, uint64_t 
 	};
 }
 
-/* A parent is at least as large as its child: it has a row, and an earlier one. */
+/* A parent is at least as large as its child, so it has a row, which comes first. */
 static int rows_collect(struct tree *tree)
 {
 	const struct profile *profile = tree->page->artefact->profile;
@@ -107,14 +108,14 @@ static int rows_collect(struct tree *tree)
 	return 0;
 }
 
-/* Whether next to all of a row's time is that of one callee. */
+/* Return whether almost all of the caller's time is callee's. */
 static bool row_is_in_chain(const struct tree *tree, const struct row *callee)
 {
 	return callee->parent != PROFILE_NONE &&
 	       tree->rows[callee->parent].total_ns - callee->total_ns < tree->min_ns;
 }
 
-/* Find how far each row is from the ends of its chain. */
+/* Compute each row's distance from the ends of its chain. */
 static void chains_find(struct tree *tree)
 {
 	for (uint32_t i = 0; i < tree->nr_rows; i++) {
@@ -131,7 +132,7 @@ static void chains_find(struct tree *tree)
 	}
 }
 
-/* How many rows of a chain are folded into one line; 0 if there are too few to be. */
+/* Return how many rows of a chain are folded into one line; 0 if it is too short. */
 static uint32_t chain_folded(const struct row *row)
 {
 	uint32_t nr = row->nr_above + row->nr_below + 1;
@@ -144,7 +145,7 @@ static bool row_is_folded(const struct row *row)
 	return chain_folded(row) && row->nr_above >= CHAIN_END && row->nr_below >= CHAIN_END;
 }
 
-/* Whether a line is printed for a row: its own, or that of all that are folded with it. */
+/* Return whether a line is printed for a row: its own, or that of the folded rows. */
 static bool row_has_line(const struct row *row)
 {
 	return !row_is_folded(row) || row->nr_above == CHAIN_END;
@@ -161,7 +162,7 @@ static int order_compare(const void *left, const void *right, void *context)
 	return (a > b) - (a < b);
 }
 
-/* Show the largest rows, as many as there are lines for. Their parents are among them. */
+/* Choose the largest rows, as many as there are lines. Their parents are among them. */
 static int rows_choose(struct tree *tree)
 {
 	uint32_t nr_left = tree->page->artefact->options.max_rows;
@@ -182,7 +183,7 @@ static int rows_choose(struct tree *tree)
 	return 0;
 }
 
-/* Link the rows that are shown: the smallest first, each before what is there. */
+/* Link the chosen rows: smallest first, each at the head of its list. */
 static void rows_link(struct tree *tree)
 {
 	tree->first_root = PROFILE_NONE;
@@ -198,7 +199,7 @@ static void rows_link(struct tree *tree)
 	}
 }
 
-/* The label, in the page's cell. */
+/* Put the label in the page's cell. */
 static void label_make(struct tree *tree, const struct row *row)
 {
 	struct text *cell = &tree->page->cell;
@@ -213,7 +214,7 @@ static void label_make(struct tree *tree, const struct row *row)
 				   tree->walk.nodes[row->node].frame, LABEL_DISPLAY);
 }
 
-/* Columns that are left for connectors and label; SIZE_MAX: as many as are needed. */
+/* Return the width left for connectors and label; SIZE_MAX if unlimited. */
 static size_t label_columns(const struct tree *tree)
 {
 	size_t columns = summary_page_columns(tree->page);
@@ -245,8 +246,8 @@ static void row_print(struct tree *tree, const struct row *row)
 }
 
 /*
- * Print a row behind the connectors that it has, and add those of its children. Of rows that
- * are folded only the first has a line, and only its children are indented.
+ * Print a row after its connectors, and add those for its children. Of folded rows only the first
+ * has a line, and only its children are indented.
  */
 static void row_enter(struct tree *tree, struct row *row)
 {
@@ -277,7 +278,7 @@ static void rows_print(struct tree *tree)
 	}
 }
 
-/* The nodes that are not shown, and the time that no row has as its own. */
+/* The nodes that are not shown, and the time that is no shown row's self time. */
 struct rest {
 	uint64_t nr, ns, largest_ns;
 };
@@ -344,7 +345,7 @@ int summary_tree_print(struct summary_page *page)
 	};
 	int err = tree_walk_init(&tree.walk, profile, PROFILE_SELF);
 
-	/* At least one: calls without any time have no row. */
+	/* At least 1, so that calls without time have no row. */
 	tree.min_ns = tree.whole_ns / 1000 * MIN_SHARE_PERMILLE + 1;
 	if (!err)
 		err = rows_collect(&tree);
