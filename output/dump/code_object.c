@@ -9,14 +9,14 @@
 #include "output/text/byte_buffer.h"
 
 /*
- * Debug information of one function: which lines its instructions are of. DWARF 4, in as few
- * entries as debuggers ask for: a unit, the function, its line table.
+ * DWARF 4 line information for one function, with as few entries as debuggers accept: a unit, the
+ * function and its line table.
  *
  * Source: DWARF 4 §2.17 (ranges), §3.1 (units), §6.1.2 (.debug_aranges), §6.2 (line tables), §7
  * (encodings).
  */
 
-/* The sections. */
+/* The DWARF sections. */
 struct code_debug_info {
 	struct byte_buffer abbrev;
 	struct byte_buffer info;
@@ -26,13 +26,13 @@ struct code_debug_info {
 
 enum { DWARF_VERSION = 4, ARANGES_VERSION = 2, ADDRESS_BYTES = 8 };
 
-/* Abbreviations: the unit, and the function in it. */
+/* Abbreviation codes: the unit, and the function in it. */
 enum { ABBREV_UNIT = 1, ABBREV_FUNCTION = 2 };
 
-/* Of a line table without special opcodes these mean nothing, but may not be zero. */
+/* Unused without special opcodes, but must not be zero. */
 enum { LINE_BASE = 1, LINE_RANGE = 1, OPCODE_BASE = 13 };
 
-/* A number of so many bytes, in the order of the object. */
+/* Append a number of nr bytes in the object's byte order. */
 static void put(struct byte_buffer *buffer, const struct code_object *object, uint64_t number,
 		uint32_t nr)
 {
@@ -48,7 +48,7 @@ static void put_string(struct byte_buffer *buffer, const char *string)
 	byte_buffer_append(buffer, string, (uint32_t)strlen(string) + 1);
 }
 
-/* A number with a sign, as DWARF has it. */
+/* Append a signed number as SLEB128. */
 static void put_signed(struct byte_buffer *buffer, int64_t number)
 {
 	while (number < -64 || number >= 64) {
@@ -58,7 +58,7 @@ static void put_signed(struct byte_buffer *buffer, int64_t number)
 	byte_buffer_fixed(buffer, (uint64_t)number & 0x7f, 1);
 }
 
-/* Leave room for the length of what follows, and write it there when that is whole. */
+/* Reserve the length of what follows, and fill it in once that is complete. */
 static uint32_t begin_length(struct byte_buffer *buffer)
 {
 	byte_buffer_fixed(buffer, 0, 4);
@@ -115,14 +115,14 @@ static void make_info(const struct code_object *object, struct byte_buffer *buff
 	const uint32_t begin = begin_length(buffer);
 
 	put(buffer, object, DWARF_VERSION, 2);
-	put(buffer, object, 0, 4); /* in .debug_abbrev */
+	put(buffer, object, 0, 4); /* offset in .debug_abbrev */
 	byte_buffer_uint(buffer, ADDRESS_BYTES);
 	byte_buffer_uint(buffer, ABBREV_UNIT);
 	put_string(buffer, "pysample");
 	put_string(buffer, object->lines[0].path);
 	put(buffer, object, object->addr, ADDRESS_BYTES);
 	put(buffer, object, object->code_bytes, 8);
-	put(buffer, object, 0, 4); /* in .debug_line */
+	put(buffer, object, 0, 4); /* offset in .debug_line */
 	byte_buffer_uint(buffer, ABBREV_FUNCTION);
 	put_string(buffer, object->name);
 	put(buffer, object, object->addr, ADDRESS_BYTES);
@@ -131,26 +131,26 @@ static void make_info(const struct code_object *object, struct byte_buffer *buff
 	end_length(buffer, object, begin);
 }
 
-/* Which unit the code is of: libdw looks for it here. */
+/* Map the code's addresses to the unit. libdw looks here. */
 static void make_aranges(const struct code_object *object, struct byte_buffer *buffer)
 {
 	const uint32_t begin = begin_length(buffer);
 
 	put(buffer, object, ARANGES_VERSION, 2);
-	put(buffer, object, 0, 4); /* in .debug_info */
+	put(buffer, object, 0, 4); /* offset in .debug_info */
 	put(buffer, object, ADDRESS_BYTES, 1);
-	put(buffer, object, 0, 1); /* segments have no names */
-	put(buffer, object, 0, 4); /* pairs are aligned */
+	put(buffer, object, 0, 1); /* size of a segment selector */
+	put(buffer, object, 0, 4); /* padding: pairs are aligned */
 	put(buffer, object, object->addr, ADDRESS_BYTES);
 	put(buffer, object, object->code_bytes, ADDRESS_BYTES);
-	put(buffer, object, 0, ADDRESS_BYTES); /* the last pair */
+	put(buffer, object, 0, ADDRESS_BYTES); /* end of the list */
 	put(buffer, object, 0, ADDRESS_BYTES);
 	end_length(buffer, object, begin);
 }
 
 /* Lines. */
 
-/* Whether that line begins a file that the line before is not of: they have one entry. */
+/* Return whether a line begins a new file. Consecutive lines of one file share an entry. */
 static bool begins_file(const struct code_object *object, size_t line)
 {
 	return line == 0 || strcmp(object->lines[line].path, object->lines[line - 1].path) != 0;
@@ -158,22 +158,22 @@ static bool begins_file(const struct code_object *object, size_t line)
 
 static void put_line_header(const struct code_object *object, struct byte_buffer *buffer)
 {
-	/* How many operands the standard opcodes have. */
+	/* Number of operands of each standard opcode. */
 	static const uint8_t lengths[OPCODE_BASE - 1] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1};
 	const uint32_t begin = begin_length(buffer);
 
-	put(buffer, object, 1, 1); /* the least length of an instruction */
-	put(buffer, object, 1, 1); /* operations of one */
-	put(buffer, object, 1, 1); /* each line is where a statement begins */
+	put(buffer, object, 1, 1); /* minimum instruction length */
+	put(buffer, object, 1, 1); /* maximum operations per instruction */
+	put(buffer, object, 1, 1); /* is_stmt by default */
 	put(buffer, object, LINE_BASE, 1);
 	put(buffer, object, LINE_RANGE, 1);
 	put(buffer, object, OPCODE_BASE, 1);
 	byte_buffer_append(buffer, lengths, sizeof(lengths));
-	byte_buffer_uint(buffer, 0); /* no folders */
+	byte_buffer_uint(buffer, 0); /* no directories */
 	for (size_t i = 0; i < object->nr_lines; i++)
 		if (begins_file(object, i)) {
 			put_string(buffer, object->lines[i].path);
-			byte_buffer_append(buffer, "\0\0", 3); /* folder, time, length */
+			byte_buffer_append(buffer, "\0\0", 3); /* directory, time, length */
 		}
 	byte_buffer_uint(buffer, 0);
 	end_length(buffer, object, begin);
@@ -210,7 +210,7 @@ static void put_discriminator(struct byte_buffer *buffer, uint32_t discriminator
 static void put_line_program(const struct code_object *object, struct byte_buffer *buffer)
 {
 	uint64_t addr = object->addr;
-	uint64_t line = 1; /* the state that a program begins with */
+	uint64_t line = 1; /* initial state of a line program */
 	uint64_t file = 0;
 
 	put_extended(buffer, DW_LNE_set_address, ADDRESS_BYTES);
@@ -244,7 +244,7 @@ static void make_line(const struct code_object *object, struct byte_buffer *buff
 	end_length(buffer, object, begin);
 }
 
-/* Fill the sections, which are empty, for an object that has lines. Memory may run out. */
+/* Fill the empty sections for an object with lines. Out of memory shows in their failed flags. */
 static void code_debug_info_make(const struct code_object *object, struct code_debug_info *sections)
 {
 	make_abbrev(&sections->abbrev);
@@ -267,7 +267,7 @@ static void code_debug_info_done(struct code_debug_info *sections)
 	byte_buffer_done(&sections->line);
 }
 
-/* The sections, in their order in the file; the first one is nothing. */
+/* The sections, in file order. */
 enum section {
 	SECTION_NULL,
 	SECTION_TEXT,
@@ -295,18 +295,20 @@ static const char *const section_names[] = {
 };
 enum { NR_SECTIONS = sizeof(section_names) / sizeof(section_names[0]) };
 
-/* What is being written. libelf keeps pointers to what the sections hold until it has written. */
+/* State of a write. libelf keeps pointers to the contents of sections until it has written them. */
 struct writing {
 	const struct code_object *object;
 	Elf *elf;
 	struct code_debug_info debug_info;
-	struct byte_buffer strings; /* the name of the symbol */
-	struct byte_buffer names;   /* of the sections */
+	struct byte_buffer strings; /* with the symbol's name */
+	struct byte_buffer names;   /* section names */
 	uint32_t name_offsets[NR_SECTIONS];
-	Elf64_Sym symbols[2]; /* the first one is nothing */
+	Elf64_Sym symbols[2]; /* the first one is the null symbol */
 };
 
-/* One section; what there is none of is an empty one, so that their numbers are the same. */
+/*
+ * Add a section. Sections without contents are added empty, so that section numbers are constant.
+ */
 static Elf64_Shdr *add_section(struct writing *writing, enum section section, uint32_t type,
 			       const void *bytes, size_t nr_bytes)
 {
@@ -372,7 +374,7 @@ static bool add_symbol(struct writing *writing)
 	if (!symbols)
 		return false;
 	symbols->sh_link = SECTION_STRTAB;
-	symbols->sh_info = 1; /* the first one that is global */
+	symbols->sh_info = 1; /* index of the first global symbol */
 	symbols->sh_entsize = sizeof(writing->symbols[0]);
 	writing->symbols[1] = (Elf64_Sym){
 		.st_name = 1,
@@ -394,14 +396,14 @@ static bool add_header(struct writing *writing)
 	if (!header)
 		return false;
 	header->e_ident[EI_DATA] = writing->object->is_big_endian ? ELFDATA2MSB : ELFDATA2LSB;
-	header->e_type = ET_DYN; /* as the images of perf and CPython: its addresses are given */
+	header->e_type = ET_DYN; /* as in perf's and CPython's images; addresses are absolute */
 	header->e_machine = writing->object->elf_machine;
 	header->e_version = EV_CURRENT;
 	header->e_shstrndx = SECTION_SHSTRTAB;
 	return true;
 }
 
-/* The segment that says where the code is in memory, for readers that look at those. */
+/* Fill in the segment of a section, for readers that use segments. */
 static bool add_segment(struct writing *writing, size_t section, Elf64_Phdr *segment)
 {
 	Elf_Scn *found = elf_getscn(writing->elf, section);
@@ -432,7 +434,7 @@ static bool add_all(struct writing *writing)
 	segments = elf64_newphdr(writing->elf, nr_segments);
 	if (!segments || !add_loaded(writing) || !add_debug_info(writing) || !add_symbol(writing))
 		return false;
-	/* Now it is known where everything will be in the file. */
+	/* Lay out the file: segments need the offsets. */
 	if (elf_update(writing->elf, ELF_C_NULL) < 0)
 		return false;
 	for (size_t i = 0; i < nr_segments; i++)
@@ -441,7 +443,7 @@ static bool add_all(struct writing *writing)
 	return elf_update(writing->elf, ELF_C_WRITE) >= 0;
 }
 
-/* An error of libelf, as far as it was one of the file's. */
+/* Return libelf's error, as far as errno has it. */
 static int write_error(void)
 {
 	return errno == ENOMEM ? -ENOMEM : errno ? -errno : -EIO;

@@ -14,35 +14,35 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 
-/* A sample that is kept: its thread and frames copied. Functions live as long as the sampler. */
+/* A kept sample, with thread and frames copied. Functions are borrowed from the sampler. */
 struct dumped {
 	struct sample_thread thread;
 	uint32_t flags;
 	int error;
 	uint32_t nr_frames;
-	char *exception_type;	      /* owned; NULL: it handles none */
+	char *exception_type;	      /* owned; NULL: no exception */
 	char *exception_message;      /* owned */
 	struct frame *frames;	      /* owned */
-	struct frame_detail *details; /* owned; NULL: none came */
+	struct frame_detail *details; /* owned; NULL: none */
 };
 
 struct dump {
 	struct sample_sink sink;
-	struct dumped *threads; /* the first nr_crashed of them crashed */
+	struct dumped *threads; /* owned; the first nr_crashed crashed */
 	uint32_t nr_threads, max_threads, nr_crashed;
 	bool wants_native;
 	bool wants_variables;
-	struct source_lines *sources; /* borrowed; NULL: not wanted */
-	pid_t *tids;		      /* of the first nr_tids threads, by rising value; owned */
+	struct source_lines *sources; /* borrowed; NULL: no source */
+	pid_t *tids;		      /* of the first nr_tids threads, ascending; owned */
 	uint32_t nr_tids;
 	struct dump_tasks tasks;
 	enum tasks_told tasks_told;
 	struct native_thread *natives;
 	uint32_t nr_natives, max_natives;
-	const struct post_mortem *post_mortem; /* borrowed; NULL: it is of a process */
+	const struct post_mortem *post_mortem; /* borrowed; NULL for a process */
 };
 
-/* The place of a new thread, for which there is room: behind those that crashed, or the last. */
+/* Insert a thread, for which there is room: after those that crashed if it did, else at the end. */
 static struct dumped *add_place(struct dump *dump, bool crashed)
 {
 	struct dumped *threads = dump->threads;
@@ -54,7 +54,7 @@ static struct dumped *add_place(struct dump *dump, bool crashed)
 	return &threads[place];
 }
 
-/* Copy the exception of a sample. 0 or -ENOMEM. */
+/* Copy the exception of a sample. Returns 0 or -ENOMEM. */
 static int copy_exception(const struct sample *sample, char **ret_type, char **ret_message)
 {
 	cleanup_free char *type = NULL;
@@ -184,7 +184,7 @@ static int compare_tids(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Have the ids of all threads sorted. False if out of memory. */
+/* Make a sorted array of all thread ids. Returns false if out of memory. */
 static bool sort_tids(struct dump *dump)
 {
 	pid_t *tids;
@@ -220,7 +220,7 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread)
 	return 0;
 }
 
-/* The first thread whose sample has that flag, or NULL. */
+/* Return the first thread whose sample has a flag, or NULL. */
 static const struct dumped *dump_find(const struct dump *dump, uint32_t flag)
 {
 	for (uint32_t i = 0; i < dump->nr_threads; i++)
@@ -229,7 +229,7 @@ static const struct dumped *dump_find(const struct dump *dump, uint32_t flag)
 	return NULL;
 }
 
-/* How many threads of Python's have no id: any native one may be one of those. */
+/* Return how many Python threads have no id. Any native thread may be one of them. */
 static size_t dump_count_unknown(const struct dump *dump)
 {
 	size_t nr = 0;
@@ -244,7 +244,7 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
-/* What a thread does, and what became of it. */
+/* Append a thread's state. */
 static void append_state(struct text *text, uint32_t flags)
 {
 	static const struct {
@@ -316,8 +316,8 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
 }
 
 /*
- * The thread whose end was that of the process, or of a snapshot the main one; NULL if there is
- * none, or it is none of Python's.
+ * Return the thread whose crash ended the process, or for a snapshot the main thread; NULL if
+ * there is none, or if Python does not know the thread that crashed.
  */
 static const struct dumped *fatal_thread(const struct dump *dump)
 {
@@ -352,7 +352,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text)
 		text_puts(text, "  (no Python frames)\n");
 }
 
-/* What a thread does, by its state. Source: proc_pid_stat(5). */
+/* Return what a thread does, by its state. Source: proc_pid_stat(5). */
 static const char *state_text(char state)
 {
 	switch (state) {
@@ -420,7 +420,7 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 			    finalizes->thread.tid);
 }
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 static int append_tasks(struct text *text, const struct dump *dump)
 {
 	int err = dump_tasks_append(text, &dump->tasks, dump->sources);
@@ -461,7 +461,7 @@ static void write_exception(struct json *json, const struct dumped *dumped)
 	json_object_end(json);
 }
 
-/* Why the stack is not all that there was; NULL: it is. */
+/* Return why a stack is incomplete; NULL if it is complete. */
 static const char *error_text(const struct dumped *dumped)
 {
 	if (dumped->error)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The stacks of all threads at one moment, as text in traceback order or as JSON.
- * A sink that keeps one sample per thread and writes them when asked.
+ * The stacks of all threads at one instant, as text in traceback order or as JSON. A sink that
+ * keeps one sample of each thread and writes them on request.
  */
 #pragma once
 
@@ -15,93 +15,93 @@
 
 struct dump; /* a struct sample_sink */
 
-/* A thread of the process that Python knows nothing of. */
+/* A thread of the process that Python does not know. */
 struct native_thread {
 	pid_t tid;	/* in our PID namespace */
-	char name[16];	/* the comm, not escaped */
+	char name[16];	/* the comm, unescaped */
 	char state;	/* a letter of proc_pid_stat(5) */
-	char wchan[64]; /* where in the kernel it waits; "" if that is not told */
+	char wchan[64]; /* kernel function it waits in; "" if unknown */
 };
 
-/* One without samples. NULL if out of memory. dump_destroy() accepts NULL. */
+/* Create an empty dump. Returns NULL if out of memory. dump_destroy() accepts NULL. */
 struct dump *dump_create(void);
 void dump_destroy(struct dump *dump);
 
 /*
- * The sink to hand to a sampler; borrowed from dump. Its sample() copies all but the
- * functions, which are borrowed from the sampler for as long as dump is written. 0, or
- * -ENOMEM when the sample was not added.
+ * Return the sink to hand to a sampler, borrowed from dump. Its sample() copies everything but
+ * the functions, which are borrowed from the sampler until the dump is written. It returns 0, or
+ * -ENOMEM if the sample was not added.
  */
 struct sample_sink *dump_sink(struct dump *dump);
 
-/*
- * Have native threads in the dump as well, from now on: a dump without this call says
- * nothing of them.
- */
+/* Include native threads. Without this call the dump does not mention them. */
 void dump_want_native(struct dump *dump);
 
 /*
- * Have the variables that details of samples have in the JSON. Without this call it does not
+ * Include in the JSON the variables of the samples' details. Without this call it does not
  * mention any.
  */
 void dump_want_variables(struct dump *dump);
 
 /*
- * Add one, unless a sample came of it; it is copied. Samples with threads whose tid is 0 may
- * be of any: then the dump says how many those are, and names no native ones. 0 or -ENOMEM.
+ * Add a copy of a native thread, unless it has a sample. Samples with tid 0 may be of any thread;
+ * the dump then gives the number of those and lists no native threads. Returns 0 or -ENOMEM.
  */
 int dump_add_native(struct dump *dump, const struct native_thread *thread);
 
 /*
- * Have a dump of a core file begin and end with what that tells, which is borrowed for as
- * long as the dump is written.
+ * Begin and end the dump of a core file with post_mortem, which is borrowed until the dump is
+ * written.
  */
 void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mortem);
 
-/*
- * Have the source of each frame's line in the dump, out of sources, which are borrowed until it
- * is written.
- */
+/* Include the source line of each frame. sources is borrowed until the dump is written. */
 void dump_want_sources(struct dump *dump, struct source_lines *sources);
 
 /*
- * What a dump has to say of asyncio's tasks, which come by the sink as samples do: nothing
- * (the version is not asked for them), all, or that some are missing. Nothing before this call.
+ * What the dump says about asyncio tasks, which come through the sink like samples: nothing,
+ * because the version is not read for them (the default); that the list is complete; or that
+ * tasks are missing.
  */
 enum tasks_told { TASKS_NOT_TOLD, TASKS_ALL_TOLD, TASKS_SOME_TOLD };
 void dump_tell_tasks(struct dump *dump, enum tasks_told told);
 
 /*
- * Write what was taken, threads in the order they came, those that crashed first, native ones
- * last: for people, most
- * recent call last, control characters escaped. Not flushed. 0; -ENOMEM; the stream's error
- * as negative errno.
+ * Write the dump for people, most recent call last, with control characters escaped: the threads
+ * in order of arrival, crashed ones first, native ones last. Not flushed. Returns 0; -ENOMEM; the
+ * stream's error as negative errno.
  */
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
 
 /*
- * Append what ended a process, of a dump of a core file, and where: the signal, and the stack of
- * the thread that crashed, else of the main one, else of the first. In equal deaths the text is the
- * same.
+ * Append how the process of a core file died, and where: the signal, and the stack of the crashed
+ * thread, else of the main one, else of the first. Equal deaths have equal texts.
  */
 void dump_append_fatal(const struct dump *dump, struct text *text);
 
 /*
- * One JSON object: pid, python, command, finalizing: the tid of the thread that ends the
- * interpreter, null if none does or 3.6 does not tell; threads: an array of tid, name (Python's,
- * else the kernel's), os_name (the kernel's), interpreter, main, holds_gil, waits_for_gil, gc, jit
- * (SAMPLE_IN_JIT), crashed, exception (null, or type and message), c_stack_missing, proven, error
- * (null, or why the stack could not be followed to its bottom, or that pieces of its frames are not
- * in the core), frames: an array, outermost first, of name, kind (label_kind()), path, line,
- * first_line, address (of a native frame, a hexadecimal string, else null), column, end_line,
- * end_column (struct frame_detail; null if not known), if wanted source (the line, null if there is
- * none that may be shown), and if wanted locals: an array of name, kind ("argument", "local",
- * "free"), value, null if they could not be read; tasks: null if nothing is told of them, else an
- * array of id (a hexadecimal string: the address), name ("" if it could not be read), running, tid
- * (null: its thread has ended), proven, error, frames as those of threads, awaited_by: an array of
- * ids; tasks_complete: null, or whether none is missing; native_threads: null if they are not
- * wanted, or any may be one of threads with a tid of 0, else an array of tid, name, state (a
- * letter), wchan (null if not told). Of a core file also what post_mortem_write_json() writes.
- * Flushed. 0, or the stream's error as negative errno.
+ * Write one JSON object and flush it. Returns 0, or the stream's error as negative errno. Its
+ * members:
+ *
+ * - pid, python, command;
+ * - finalizing: tid of the thread that ends the interpreter; null if none does, and for 3.6;
+ * - threads: an array of
+ *   - tid, name (Python's, else the kernel's), os_name (the kernel's), interpreter, main,
+ *     holds_gil, waits_for_gil, gc, jit (SAMPLE_IN_JIT), crashed, c_stack_missing, proven,
+ *   - exception: null, or type and message,
+ *   - error: null, or why the stack could not be followed to the bottom, or that pieces of its
+ *     frames are not in the core,
+ *   - frames: an array, outermost first, of name, kind (label_kind()), path, line, first_line,
+ *     address (of a native frame, a hexadecimal string, else null), column, end_line, end_column
+ *     (struct frame_detail; null if unknown); if wanted, source (the line; null if there is none
+ *     that may be shown); if wanted, locals: an array of name, kind ("argument", "local",
+ *     "free"), value, or null if they could not be read;
+ * - tasks: null if tasks are not read, else an array of id (the address, a hexadecimal string),
+ *   name ("" if it could not be read), running, tid (null: its thread has ended), proven, error,
+ *   frames as above, awaited_by: an array of ids;
+ * - tasks_complete: null if tasks are not read, else whether none is missing;
+ * - native_threads: null if they are not wanted or any may be a thread with tid 0, else an array
+ *   of tid, name, state (a letter), wchan (null if unknown);
+ * - for a core file, the members of post_mortem_write_json().
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -9,7 +9,7 @@
 #include "output/dump/dump_source.h"
 #include "output/profile/label.h"
 
-/* Have one detail own its variables. */
+/* Give a detail its own copy of its variables. */
 static int copy_variables(struct frame_detail *detail)
 {
 	const struct variable *from = detail->variables;
@@ -42,7 +42,7 @@ int dump_copy_variables(struct frame_detail *details, uint32_t nr)
 			err = copy_variables(&details[i]);
 			continue;
 		}
-		/* These are still the other's. */
+		/* These still belong to the source of the copy. */
 		details[i].variables = NULL;
 		details[i].nr_variables = 0;
 	}
@@ -60,7 +60,10 @@ void dump_free_variables(struct frame_detail *details, uint32_t nr)
 	}
 }
 
-/* A line for each, indented below its frame's; or one that says that they could not be read. */
+/*
+ * Append a line for each variable, indented below its frame, or one that says they are
+ * unreadable.
+ */
 static void dump_append_variables(struct text *text, const struct frame_detail *detail)
 {
 	if (detail->lacks_variables)
@@ -83,7 +86,7 @@ static const char *kind_name(enum variable_kind kind)
 	return "local";
 }
 
-/* "locals": an array of name, kind, value; or null if they could not be read. */
+/* Write "locals": an array of name, kind, value, or null if they could not be read. */
 static void dump_write_variables(struct json *json, const struct frame_detail *detail)
 {
 	json_key(json, "locals");
@@ -106,7 +109,7 @@ static void dump_write_variables(struct json *json, const struct frame_detail *d
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
-/* What is known of a frame beside the frame. */
+/* Return a frame's detail. */
 static const struct frame_detail *detail_of(const struct dump_frames *frames, uint32_t i)
 {
 	return frames->details ? &frames->details[i] : &unknown;
@@ -118,8 +121,8 @@ static void append_name(struct text *text, const char *name)
 }
 
 /*
- * A native frame, or one of the kernel, has a module, but no line; what is in no file is not said
- * to be in one.
+ * Append a frame. Native and kernel frames have a module but no line; frames without a file name
+ * none.
  */
 static void append_frame(struct text *text, const struct dump_frames *frames, uint32_t i)
 {
@@ -144,7 +147,7 @@ static void append_frame(struct text *text, const struct dump_frames *frames, ui
 	dump_append_variables(text, detail_of(frames, i));
 }
 
-/* Whether two frames read the same. */
+/* Return whether two frames are printed alike. */
 static bool frames_same(const struct dump_frames *frames, uint32_t i, uint32_t k)
 {
 	const struct frame *a = &frames->frames[i];
@@ -155,12 +158,15 @@ static bool frames_same(const struct dump_frames *frames, uint32_t i, uint32_t k
 }
 
 /*
- * A recursion: how often the next *ret_period frames from i on come once more, one time right
- * behind the other. 0 if it is too seldom to be worth a line.
+ * Detect a recursion. Returns how often the *ret_period frames from i on directly repeat; 0 if
+ * that is too rare to be worth a line.
  */
 static uint32_t count_repeats(const struct dump_frames *frames, uint32_t i, uint32_t *ret_period)
 {
-	/* With the frames of C a call of Python's has some ten: three of them call each other. */
+	/*
+	 * With C frames a Python call has about ten frames; this allows three that call each
+	 * other.
+	 */
 	enum { MAX_PERIOD = 32, LEAST_REPEATS = 3 };
 
 	for (uint32_t period = 1; period <= MAX_PERIOD && period < frames->nr - i; period++) {
@@ -197,7 +203,7 @@ void dump_frames_append(struct text *text, const struct dump_frames *frames)
 	}
 }
 
-/* A number that may not be known, which is less than 0 then. */
+/* Write a number, or null if it is negative (unknown). */
 static void write_known(struct json *json, const char *key, int32_t value)
 {
 	json_key(json, key);
@@ -207,7 +213,7 @@ static void write_known(struct json *json, const char *key, int32_t value)
 		json_i64(json, value);
 }
 
-/* In hexadecimal digits, as more than 53 bits are no number of everybody's. */
+/* Write an address as hexadecimal digits, because many JSON readers handle only 53 bits. */
 static void write_address(struct json *json, uint64_t addr)
 {
 	char digits[24];

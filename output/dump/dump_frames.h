@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The frames of a stack in a dump, as both of its writers have them. */
+/* The frames of a stack in a dump, for its text and its JSON. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,30 +10,30 @@
 #include "output/text/text.h"
 #include "sampler/sample.h"
 
-/* Frames, outermost first; all borrowed. */
+/* A stack, outermost frame first; everything is borrowed. */
 struct dump_frames {
 	const struct frame *frames;
-	const struct frame_detail *details; /* one for each; NULL: not known */
+	const struct frame_detail *details; /* one per frame; NULL: unknown */
 	uint32_t nr;
-	bool with_variables;	      /* the details were asked for them */
+	bool with_variables;	      /* the details have variables */
 	struct source_lines *sources; /* NULL: no source */
 };
 
 /*
- * Append a line for each frame, as CPython's tracebacks have it, its source and variables. Of a
- * recursion, of up to eight frames a round, one round is written and how often it comes.
+ * Append a line for each frame, as in CPython's tracebacks, with its source and variables. A
+ * recursion of up to 32 frames a round is printed once, with the number of its repetitions.
  */
 void dump_frames_append(struct text *text, const struct dump_frames *frames);
 
-/* Write the value of a key: an array of objects, as dump_write_json() has them. */
+/* Write the value of a key: an array of objects as in dump_write_json(). */
 void dump_frames_write(struct json *json, const struct dump_frames *frames);
 
 /*
- * Have nr copied details own their variables, which are another's so far: copies of them. 0 or
- * -ENOMEM; dump_free_variables() in either case.
+ * Replace the borrowed variables of nr copied details by copies that they own. Returns 0 or
+ * -ENOMEM; call dump_free_variables() either way.
  */
 int dump_copy_variables(struct frame_detail *details, uint32_t nr);
 void dump_free_variables(struct frame_detail *details, uint32_t nr);
 
-/* What sample.error, which is not 0, means: a few words that end a sentence. */
+/* Return the meaning of a sample.error that is not 0: a few words to end a sentence. */
 const char *dump_error_text(int error);

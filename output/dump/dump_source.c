@@ -7,10 +7,10 @@
 #include "output/profile/label.h"
 #include "output/text/text_width.h"
 
-/* What Python takes for indentation. */
+/* Characters that Python treats as indentation. */
 #define INDENTATION " \t\f"
 
-/* A line, without what is blank around it: [start, end) in bytes. */
+/* A line without surrounding blanks: [start, end) in bytes. */
 struct stripped {
 	const char *line;
 	size_t start, end;
@@ -29,7 +29,10 @@ static struct stripped strip(const char *line)
 	return stripped;
 }
 
-/* The part of a line that the frame executes. False if it is not known, or all of it. */
+/*
+ * Find the part of a line that the frame executes. Returns false if it is unknown or the whole
+ * line.
+ */
 static bool find_marked(const struct stripped *stripped, int32_t line,
 			const struct frame_detail *detail, size_t *ret_start, size_t *ret_end)
 {
@@ -48,7 +51,7 @@ static bool find_marked(const struct stripped *stripped, int32_t line,
 	return start < end && (start > stripped->start || end < stripped->end);
 }
 
-/* How wide a part of a line is as it is shown. */
+/* Return the width of a part of a line as printed. */
 static size_t shown_width(struct text *scratch, const char *bytes, size_t length)
 {
 	text_clear(scratch);

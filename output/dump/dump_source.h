@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The line of source that a frame executes, in a dump. */
+/* The source line that a frame executes, in a dump. */
 #pragma once
 
 #include "output/dump/source_lines.h"
@@ -8,10 +8,10 @@
 #include "sampler/sample.h"
 
 /*
- * Append the line as CPython's tracebacks have it: without its indentation, and if the columns are
- * known and not those of all of it, a line that marks them with ^, up to its end if they go on in
- * another one. If the file is newer, a line that says so; if there is none, nothing. -ENOMEM is
- * kept in the text, or the document.
+ * Append the line as in CPython's tracebacks, without its indentation. If the columns are known
+ * and not the whole line, a second line marks them with ^, up to the line's end if they continue
+ * on another. If the file is newer, append a line that says so; without a file nothing. -ENOMEM
+ * is kept in text, or in json.
  */
 void dump_source_append(struct text *text, struct source_lines *lines, const struct frame *frame,
 			const struct frame_detail *detail);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tasks for people: those that are alike are told together. */
+/* Tasks of a dump. In the text, equal tasks share a paragraph. */
 #include "output/dump/dump_tasks.h"
 
 #include <errno.h>
@@ -91,7 +91,7 @@ static int add_stack(struct dump_tasks *tasks, const struct task_sample *task, u
 	return 0;
 }
 
-/* The stack of a task: one that is there, or a new one. */
+/* Find the stack of a task, or add it. */
 static int take_stack(struct dump_tasks *tasks, const struct task_sample *task, uint32_t *ret_stack)
 {
 	const uint64_t hash = hash_of(task);
@@ -110,7 +110,7 @@ static int take_stack(struct dump_tasks *tasks, const struct task_sample *task, 
 	return pair_map_add(&tasks->by_hash, first, second, *ret_stack);
 }
 
-/* The index of the task with that addr, or DUMP_TASKS_NONE. */
+/* Return the index of the task at addr, or DUMP_TASKS_NONE. */
 static uint32_t find_task(const struct dump_tasks *tasks, uint64_t addr)
 {
 	return pair_map_find(&tasks->by_addr, (uint32_t)(addr >> 32), (uint32_t)addr);
@@ -151,7 +151,7 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task)
 	return 0;
 }
 
-/* The frames of a stack, borrowed, and with sources, which may be NULL. */
+/* Return the frames of a stack, borrowed, with sources, which may be NULL. */
 static struct dump_frames frames_of(const struct dump_tasks *tasks, uint32_t stack,
 				    struct source_lines *sources)
 {
@@ -209,20 +209,20 @@ void dump_tasks_write(struct json *json, const struct dump_tasks *tasks,
 	json_array_end(json);
 }
 
-/* So many names are told of tasks that are alike, or that await one. */
+/* Limit on the names listed of equal tasks, or of tasks that await one. */
 enum { NAMES_TOLD = 5 };
 
-/* Tasks of one thread with one stack. */
+/* Tasks of one thread with the same stack. */
 struct group {
-	uint32_t first, last; /* indices of tasks */
+	uint32_t first, last; /* task indices */
 	uint32_t nr;
 };
 
 struct groups {
-	struct group *groups; /* in the order of their first tasks; owned */
+	struct group *groups; /* owned; ordered by their first tasks */
 	uint32_t nr, max;
-	uint32_t *next;		  /* of each task the next one in its group; owned */
-	struct pair_map by_place; /* the index of a group by stack and thread */
+	uint32_t *next;		  /* owned; by task: the next task in its group */
+	struct pair_map by_place; /* (stack, thread) → group */
 };
 
 static void groups_done(struct groups *groups)
@@ -232,7 +232,7 @@ static void groups_done(struct groups *groups)
 	pair_map_done(&groups->by_place);
 }
 
-/* Whether a task may be told together with others: what they do at one moment is known. */
+/* Return whether a task may be grouped: its stack is complete and of one instant. */
 static bool may_join(const struct dumped_task *task)
 {
 	return !task->running && !task->error && !(task->flags & SAMPLE_UNPROVEN);
@@ -286,7 +286,7 @@ static int groups_fill(struct groups *groups, const struct dump_tasks *tasks)
 	return err;
 }
 
-/* A task by its name, or its address if it has none that is known. */
+/* Append a task's name, or its address if the name is empty or unknown. */
 static void append_task(struct text *text, const struct dump_tasks *tasks, uint64_t addr)
 {
 	const uint32_t index = find_task(tasks, addr);
@@ -301,7 +301,7 @@ static void append_task(struct text *text, const struct dump_tasks *tasks, uint6
 	text_puts(text, "\"");
 }
 
-/* The first names of nr tasks, and that there are more. */
+/* Append the first names of nr tasks, and how many more there are. */
 static void append_tasks(struct text *text, const struct dump_tasks *tasks, const uint64_t *addrs,
 			 size_t nr)
 {
@@ -321,7 +321,7 @@ static int compare_addrs(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* How many of so many are different; those are in front then, by rising value. */
+/* Sort and remove duplicates. Returns how many remain at the front. */
 static size_t keep_different(uint64_t *addrs, size_t nr)
 {
 	size_t nr_kept = 0;
@@ -333,7 +333,7 @@ static size_t keep_different(uint64_t *addrs, size_t nr)
 	return nr_kept;
 }
 
-/* Whether nr tasks, which are all that await some task of a group, await each of its tasks. */
+/* Return whether the nr tasks that await some task of a group await all of them. */
 static bool await_all(const struct dump_tasks *tasks, const struct groups *groups,
 		      const struct group *group, size_t nr)
 {
@@ -343,7 +343,7 @@ static bool await_all(const struct dump_tasks *tasks, const struct groups *group
 	return true;
 }
 
-/* All that await some task of a group, allocated. NULL: out of memory. */
+/* Return all tasks that await some task of a group, allocated; NULL if out of memory. */
 static uint64_t *collect_awaiters(const struct dump_tasks *tasks, const struct groups *groups,
 				  const struct group *group, size_t *ret_nr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The tasks of asyncio in a dump. Of thousands most have the same stack as many others: each
- * stack is kept once, and those who read the text see it once.
+ * The asyncio tasks of a dump. Thousands of tasks usually share few stacks, so each stack is kept
+ * and printed once.
  */
 #pragma once
 
@@ -11,48 +11,48 @@
 #include "output/dump/dump_frames.h"
 #include "output/text/pair_map.h"
 
-#define DUMP_TASKS_NONE UINT32_MAX /* the index of none */
+#define DUMP_TASKS_NONE UINT32_MAX /* no task */
 
 struct dumped_stack {
 	struct frame *frames;	      /* owned */
-	struct frame_detail *details; /* owned; NULL: none came */
+	struct frame_detail *details; /* owned; NULL: none */
 	uint32_t nr_frames;
 };
 
-/* A task that is kept. */
+/* A kept task. */
 struct dumped_task {
 	uint64_t addr;
 	char *name; /* owned */
 	pid_t tid;
-	bool has_thread; /* tid is that of its event loop's thread, which has not ended */
+	bool has_thread; /* tid is its event loop's thread, which is alive */
 	bool running;
 	uint32_t flags;
 	int error;
-	uint32_t stack;	      /* index of it */
-	uint64_t *awaited_by; /* owned; addr of each */
+	uint32_t stack;	      /* index into stacks */
+	uint64_t *awaited_by; /* owned; task addresses */
 	uint32_t nr_awaited_by;
 };
 
-/* All zero there are none. */
+/* Empty when all zero. */
 struct dump_tasks {
-	struct dumped_task *tasks; /* in the order they came */
+	struct dumped_task *tasks; /* in order of arrival */
 	uint32_t nr_tasks, max_tasks;
-	struct dumped_stack *stacks; /* no two are equal, but by chance */
+	struct dumped_stack *stacks; /* distinct, except after a hash collision */
 	uint32_t nr_stacks, max_stacks;
-	struct pair_map by_addr; /* the index of a task by both halves of addr */
-	struct pair_map by_hash; /* of a stack, by its contents */
+	struct pair_map by_addr; /* halves of addr → task */
+	struct pair_map by_hash; /* halves of the contents' hash → stack */
 };
 
-/* Free all, there are none then. */
+/* Free everything and empty tasks. */
 void dump_tasks_done(struct dump_tasks *tasks);
 
-/* Add one, copied but for the functions. 0, or -ENOMEM when it was not added. */
+/* Add a copy of a task; its functions are borrowed. Returns 0, or -ENOMEM if it was not added. */
 int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task);
 
-/* Append a paragraph for each task, or for tasks that are alike. 0 or -ENOMEM. */
+/* Append a paragraph for each task or group of equal tasks. Returns 0 or -ENOMEM. */
 int dump_tasks_append(struct text *text, const struct dump_tasks *tasks,
 		      struct source_lines *sources);
 
-/* Write the value of a key: an array of objects, as dump_write_json() has them. */
+/* Write the value of a key: an array of objects as in dump_write_json(). */
 void dump_tasks_write(struct json *json, const struct dump_tasks *tasks,
 		      struct source_lines *sources);

@@ -13,7 +13,10 @@ static void append_escaped(struct text *text, const char *string)
 	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
 }
 
-/* The name of the code; NULL: not told. Of a fault it is above 0, where 0 is that of kill(2). */
+/*
+ * Return the name of the code; NULL if unknown. For a fault with an address code 0, which is that
+ * of kill(2), counts as unknown.
+ */
 static const char *code_name_of(const struct post_mortem *post_mortem)
 {
 	return post_mortem->has_addr && !post_mortem->code

@@ -29,7 +29,7 @@ const char *source_file_line(const struct source_file *file, uint32_t line)
 	return file->bytes + file->starts[line - 1];
 }
 
-/* "<string>", "app.py" and "/etc/shadow" are not paths of a source file. */
+/* Return whether a path can be a source file's. "<string>", "app.py" and "/etc/shadow" cannot. */
 static bool may_be_source(const char *path)
 {
 	static const char *const suffixes[] = {".py", ".pyw", ".pyx"};
@@ -46,7 +46,7 @@ static bool may_be_source(const char *path)
 	return false;
 }
 
-/* Whether we may read what others may not; in doubt we may. */
+/* Return whether this process may read files that others may not. */
 static bool is_privileged(void)
 {
 	const uint64_t wanted = CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH);
@@ -54,7 +54,7 @@ static bool is_privileged(void)
 	return geteuid() == 0 || (capabilities_effective() & wanted) != 0;
 }
 
-/* Whether a descriptor's file has these bits in its mode. */
+/* Return whether a descriptor's file has all these mode bits. */
 static bool has_mode(int fd, mode_t bits)
 {
 	struct stat status;
@@ -62,13 +62,13 @@ static bool has_mode(int fd, mode_t bits)
 	return fstat(fd, &status) == 0 && (status.st_mode & bits) == bits;
 }
 
-/* A file below a folder, or -1; never a link. */
+/* Open a file in a folder, never a link. Returns -1 on failure. */
 static int open_file(int folder, const char *name)
 {
 	return openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* The same of a path without links, if everybody may; each part is looked at as it is opened. */
+/* Open a path without links if everybody may read it. Each component is checked as it is opened. */
 static int open_as_anybody(char *path)
 {
 	cleanup_close int folder = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -94,7 +94,7 @@ static int open_as_anybody(char *path)
 	return file >= 0 && has_mode(file, S_IROTH) ? take_fd(file) : -1;
 }
 
-/* A descriptor of the file if it may be shown; -1. */
+/* Open a file that may be shown. Returns -1 if it may not, or on failure. */
 static int open_source(const char *path)
 {
 	cleanup_free char *real = may_be_source(path) ? realpath(path, NULL) : NULL;
@@ -104,7 +104,7 @@ static int open_source(const char *path)
 	return is_privileged() ? open_as_anybody(real) : open_file(AT_FDCWD, real);
 }
 
-/* The same below a sysroot. */
+/* The same for a file below a sysroot. */
 static int open_source_below(const struct sysroot *sysroot, const char *path)
 {
 	cleanup_close int fd = may_be_source(path) ? sysroot_open_file(sysroot, path) : -1;
@@ -114,7 +114,7 @@ static int open_source_below(const struct sysroot *sysroot, const char *path)
 	return take_fd(fd);
 }
 
-/* Read so many bytes, or what there is. */
+/* Read max bytes, or fewer at the end of the file. */
 static int read_bytes(int fd, char *bytes, size_t max, size_t *ret_length)
 {
 	size_t length = 0;
@@ -147,7 +147,7 @@ static bool is_text(const char *bytes, size_t length)
 	return true;
 }
 
-/* The bytes of a line's end: "\n", "\r\n" or "\r", as Python takes them; 0: it is none. */
+/* Return the size of a line end, "\n", "\r\n" or "\r" as in Python; 0 if there is none. */
 static size_t line_end(const char *bytes)
 {
 	if (bytes[0] == '\r')
@@ -155,7 +155,10 @@ static size_t line_end(const char *bytes)
 	return bytes[0] == '\n';
 }
 
-/* How many lines there are; with starts where each begins. The text is terminated. */
+/*
+ * Count the lines of a terminated text. With starts, also store where each begins and terminate
+ * them.
+ */
 static uint32_t split_lines(char *bytes, size_t length, size_t *starts)
 {
 	uint32_t nr = 0;
@@ -174,7 +177,7 @@ static uint32_t split_lines(char *bytes, size_t length, size_t *starts)
 	return nr;
 }
 
-/* A BOM belongs to no line. */
+/* Remove a BOM. */
 static size_t skip_bom(char *bytes, size_t length)
 {
 	static const char bom[] = "\xef\xbb\xbf";
@@ -210,7 +213,7 @@ static int file_fill(struct source_file *file, int fd, size_t max)
 	return 0;
 }
 
-/* Whether what is open is a file that can be read whole. */
+/* Return whether fd is a regular file within the size limit. */
 static bool is_readable(int fd, struct stat *ret_status)
 {
 	return fd >= 0 && fstat(fd, ret_status) == 0 && S_ISREG(ret_status->st_mode) &&
@@ -236,7 +239,7 @@ int source_file_read(const char *path, uint64_t until_ns, struct source_file *re
 
 	if (!is_readable(fd, &status))
 		return -ENOENT;
-	/* A copy or an unpacked archive may keep the first, never the second. */
+	/* Copying or unpacking may preserve mtime, but never ctime. */
 	if (until_ns &&
 	    (timespec_ns(status.st_mtim) > until_ns || timespec_ns(status.st_ctim) > until_ns))
 		return -EAGAIN;

@@ -18,13 +18,13 @@ void source_lines_done(struct source_lines *lines)
 		.sysroot = lines->sysroot, .until_ns = lines->until_ns, .newer = lines->newer};
 }
 
-/* What a file takes: its text, and where its lines begin. */
+/* Return the memory of a file: its text and the offsets of its lines. */
 static size_t bytes_of(const struct source_file *file)
 {
 	return file->starts[file->nr_lines] + file->nr_lines * sizeof(*file->starts);
 }
 
-/* Read a file that was not asked for before. 0 or -ENOMEM. */
+/* Read a new file. Returns 0 or -ENOMEM. */
 static int add_file(struct source_lines *lines, const char *path)
 {
 	struct source_lines_file *files =
@@ -46,7 +46,7 @@ static int add_file(struct source_lines *lines, const char *path)
 	return 0;
 }
 
-/* The file at path, or NULL: one too many. */
+/* Find the file at path, or read it. Returns 0; -ENOENT if there are too many files; -ENOMEM. */
 static int get_file(struct source_lines *lines, const char *path,
 		    const struct source_lines_file **ret_file)
 {
@@ -70,7 +70,7 @@ int source_lines_get(struct source_lines *lines, const char *path, int32_t line,
 	const struct source_lines_file *file;
 	int err;
 
-	if (line < 1) /* of native code the path is a program's, too */
+	if (line < 1) /* native code, whose path is a program's */
 		return -ENOENT;
 	err = get_file(lines, path, &file);
 	if (!err)

@@ -24,7 +24,7 @@ void stack_groups_done(struct stack_groups *groups)
 	*groups = (struct stack_groups){.groups = NULL};
 }
 
-/* The group of a stack, which is a new one if nobody had it. NULL if out of memory. */
+/* Find the group of a stack, or add it. Returns NULL if out of memory. */
 static struct stack_group *group_get(struct stack_groups *groups, const char *stack)
 {
 	uint32_t nr = groups->stacks.nr;
@@ -61,7 +61,7 @@ int stack_groups_add(struct stack_groups *groups, const char *stack, const char 
 	return 0;
 }
 
-/* The larger first, then the one that came first, as qsort_r wants it. */
+/* Larger first, then in order of arrival. */
 static int group_compare(const void *left, const void *right, void *context)
 {
 	const struct stack_group *groups = context;

@@ -5,24 +5,24 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* 91 * 91 pairs of digits are enough for 13 bits, and one digit for 6. */
+/* 91 * 91 pairs of digits encode 13 bits, and one digit encodes 6. */
 enum { BASE = 91, PAIR_BITS = 13, DIGIT_BITS = 6 };
 
-/* Characters that are collected before they are written; they come in pairs. */
+/* Characters to collect before a write. They come in pairs. */
 #define BUFFER_CHARACTERS 4096
 
 struct base91 {
 	FILE *out;     /* borrowed */
-	uint32_t bits; /* that are not written yet, the first one the lowest */
+	uint32_t bits; /* not yet encoded; the first one is the lowest */
 	unsigned int nr_bits;
 	char characters[BUFFER_CHARACTERS];
 	size_t nr_characters;
-	int error; /* the first one of out, negative errno */
+	int error; /* first error of out, negative errno */
 };
 
 static void characters_write(struct base91 *base91)
 {
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	if (!base91->error && fwrite(base91->characters, 1, base91->nr_characters, base91->out) !=
 				      base91->nr_characters)
 		base91->error = -errno;
@@ -38,7 +38,7 @@ static void digit_put(struct base91 *base91, uint32_t digit)
 		characters_write(base91);
 }
 
-/* Write the first of the bits. */
+/* Encode the first 13 bits. */
 static void pair_put(struct base91 *base91)
 {
 	const uint32_t value = base91->bits & ((1u << PAIR_BITS) - 1);
@@ -49,7 +49,7 @@ static void pair_put(struct base91 *base91)
 	base91->nr_bits -= PAIR_BITS;
 }
 
-/* fopencookie(3): 0 with errno is a failure. */
+/* For fopencookie(3): returns 0 with errno on failure. */
 static ssize_t cookie_write(void *cookie, const char *bytes, size_t length)
 {
 	struct base91 *base91 = cookie;
@@ -108,6 +108,6 @@ int base91_close(FILE *stream)
 {
 	if (!stream)
 		return 0;
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	return fclose(stream) ? -errno : 0;
 }

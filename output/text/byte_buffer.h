@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes that are appended, with the numbers of recordings (docs/formats.md). */
+/* A growing array of bytes, with the number encodings of recordings (docs/formats.md). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /*
- * All zero it is empty. Once memory runs out it takes nothing more and says so in failed, so
- * that many calls need one check.
+ * Empty when all zero. Once memory runs out, failed is set and further calls do nothing, so one
+ * check covers many calls.
  */
 struct byte_buffer {
 	uint8_t *bytes; /* owned */
@@ -15,25 +15,25 @@ struct byte_buffer {
 	bool failed;
 };
 
-/* The longest number. */
+/* Size of the longest LEB128 number. */
 enum { BYTE_BUFFER_UINT_BYTES = 10 };
 
-/* Free what it holds; it is empty then. */
+/* Free the bytes and empty the buffer. */
 void byte_buffer_done(struct byte_buffer *buffer);
 
-/* Forget the bytes, keep the room. */
+/* Remove the bytes but keep the memory. */
 void byte_buffer_clear(struct byte_buffer *buffer);
 
-/* Make room for so many bytes more. False if there is none; failed is set then. */
+/* Make room for nr more bytes. Returns false and sets failed if out of memory. */
 bool byte_buffer_grow(struct byte_buffer *buffer, uint32_t nr);
 
-/* Append bytes as they are. */
+/* Append bytes unchanged. */
 void byte_buffer_append(struct byte_buffer *buffer, const void *bytes, uint32_t nr);
 
-/* Append a fixed number of so many bytes, at most 8, little endian. */
+/* Append a number as nr bytes, at most 8, little endian. */
 void byte_buffer_fixed(struct byte_buffer *buffer, uint64_t number, uint32_t nr);
 
-/* Append the length of a string and its bytes; at most max_bytes, not in the middle of UTF-8. */
+/* Append a string's length and bytes, at most max_bytes, cut between UTF-8 characters. */
 void byte_buffer_string(struct byte_buffer *buffer, const char *string, uint32_t max_bytes);
 
 /* Append a number as LEB128. */
@@ -47,7 +47,7 @@ static inline void byte_buffer_uint(struct byte_buffer *buffer, uint64_t number)
 	buffer->bytes[buffer->nr++] = (uint8_t)number;
 }
 
-/* The same with a sign: 0, -1, 1, -2 are 0, 1, 2, 3. */
+/* Append a signed number in zigzag order: 0, -1, 1, -2 become 0, 1, 2, 3. */
 static inline void byte_buffer_int(struct byte_buffer *buffer, int64_t number)
 {
 	byte_buffer_uint(buffer, ((uint64_t)number << 1) ^ (number < 0 ? UINT64_MAX : 0));

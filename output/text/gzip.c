@@ -7,30 +7,30 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-/* zlib.h, deflateInit2(): the largest window, and 16 for a gzip header and trailer. */
+/* zlib.h, deflateInit2(): the largest window, plus 16 for a gzip header and trailer. */
 #define GZIP_WINDOW_BITS  (15 + 16)
 #define DEFAULT_MEM_LEVEL 8
 
-/* The fastest level that looks ahead for a longer match: deflate.c, configuration_table. */
+/* The fastest level with lazy matching: deflate.c, configuration_table. */
 #define FAST_LEVEL 4
 
-/* What is compressed at a time, and room for what comes of it. */
+/* Size of the input and of the output buffer. */
 #define BUFFER_BYTES 65536u
 
 struct gzip {
 	FILE *out; /* borrowed */
 	z_stream zlib;
-	int error;		  /* the first one of out, negative errno */
-	char input[BUFFER_BYTES]; /* stdio's */
+	int error;		  /* first error of out, negative errno */
+	char input[BUFFER_BYTES]; /* stdio's buffer */
 	unsigned char compressed[BUFFER_BYTES];
 };
 
-/* Write what zlib has made; afterwards it has room again. */
+/* Write zlib's output and empty its buffer. */
 static void compressed_write(struct gzip *gzip)
 {
 	size_t length = sizeof(gzip->compressed) - gzip->zlib.avail_out;
 
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	if (!gzip->error && fwrite(gzip->compressed, 1, length, gzip->out) != length)
 		gzip->error = -errno;
 	gzip->zlib.next_out = gzip->compressed;
@@ -38,8 +38,8 @@ static void compressed_write(struct gzip *gzip)
 }
 
 /*
- * Have zlib take its input; flush is Z_NO_FLUSH, Z_BLOCK for the end of a block, or Z_FINISH for
- * that of the member.
+ * Compress the pending input. flush is Z_NO_FLUSH, Z_BLOCK to end a block, or Z_FINISH to end the
+ * member.
  */
 static void input_compress(struct gzip *gzip, int flush)
 {
@@ -47,7 +47,7 @@ static void input_compress(struct gzip *gzip, int flush)
 	int status;
 
 	do {
-		/* Z_BUF_ERROR: there was nothing to do. Others come of wrong use only. */
+		/* Z_BUF_ERROR: nothing to do. Other errors are misuse. */
 		status = deflate(&gzip->zlib, flush);
 		assert(status == Z_OK || status == Z_STREAM_END || status == Z_BUF_ERROR);
 		was_full = !gzip->zlib.avail_out;
@@ -57,8 +57,8 @@ static void input_compress(struct gzip *gzip, int flush)
 }
 
 /*
- * fopencookie(3): anything less than length is a failure, and 0 with errno tells of it. What
- * does not fill the buffer comes of fflush(3), or is the end.
+ * For fopencookie(3): a result below length is a failure, and 0 with errno reports it. A write
+ * that does not fill the buffer comes from fflush(3), or is the last.
  */
 static ssize_t cookie_write(void *cookie, const char *bytes, size_t length)
 {

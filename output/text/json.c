@@ -11,15 +11,15 @@
 
 #include "output/text/utf8.h"
 
-/* The digits of 64 bits, a sign, a point. */
+/* 64-bit digits, a sign, a point */
 enum { NUMBER_MAX_BYTES = 24 };
 
-/* Nobody else writes to the stream meanwhile: it need not be locked for every comma. */
+/* Unlocked, because nothing else writes to the stream: locking for each comma is slow. */
 static void put_bytes(struct json *json, const char *bytes, size_t length)
 {
 	if (json->error || !length)
 		return;
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	if (fwrite_unlocked(bytes, 1, length, json->out) != length)
 		json->error = -errno;
 }
@@ -47,7 +47,7 @@ static void put_line_break(struct json *json)
 		put(json, " ");
 }
 
-/* What comes between the previous thing and a value or key. */
+/* Write what separates a value or key from the previous item. */
 static void item_begin(struct json *json)
 {
 	if (json->has_key) {
@@ -121,13 +121,16 @@ void json_array_end(struct json *json)
 	nest_end(json, ']');
 }
 
-/* True for what RFC 8259, section 7, wants escaped, and for what no text should hold raw. */
+/*
+ * Return whether to escape a code point: RFC 8259, section 7, requires it, or it is a control
+ * character.
+ */
 static bool must_escape(uint32_t code_point)
 {
 	return code_point == '"' || code_point == '\\' || utf8_is_control(code_point);
 }
 
-/* All code points that are escaped lie below U+10000: no surrogate pairs. */
+/* Escaped code points are below U+10000, so no surrogate pairs are needed. */
 static void put_escape(struct json *json, uint32_t code_point)
 {
 	char escape[sizeof("\\uffff")];
@@ -139,7 +142,7 @@ static void put_escape(struct json *json, uint32_t code_point)
 	put(json, escape);
 }
 
-/* Most bytes are these, and have nothing to be decoded. */
+/* Most bytes are plain and need no decoding. */
 static bool is_plain(char byte)
 {
 	return byte >= ' ' && byte < 0x7f && byte != '"' && byte != '\\';
@@ -147,7 +150,7 @@ static bool is_plain(char byte)
 
 static void put_quoted(struct json *json, const char *bytes, size_t length)
 {
-	size_t start = 0; /* of what was not written yet */
+	size_t start = 0; /* of what is not written yet */
 	size_t step;
 
 	put_byte(json, '"');
@@ -215,7 +218,7 @@ void json_double(struct json *json, double value)
 	put_value(json, number);
 }
 
-/* Write the digits of value so that they end before end; where they begin. */
+/* Write the digits of value so that they end at end. Returns where they begin. */
 static char *digits_before(char *end, uint64_t value)
 {
 	do {

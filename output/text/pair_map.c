@@ -16,9 +16,8 @@ void pair_map_done(struct pair_map *map)
 }
 
 /*
- * Fibonacci hashing (Knuth, TAOCP 3, 6.4): indices are small and dense, and the
- * product spreads them. Its low bits depend on the low bits of second alone, so
- * the high half is folded in.
+ * Fibonacci hashing (Knuth, TAOCP 3, 6.4). Indices are small and dense, and the product spreads
+ * them. Its low bits depend only on the low bits of second, so the high half is folded in.
  */
 static size_t pair_hash(uint32_t first, uint32_t second)
 {
@@ -27,7 +26,7 @@ static size_t pair_hash(uint32_t first, uint32_t second)
 	return (size_t)(product ^ product >> 32);
 }
 
-/* The slot of the pair, or the free slot where it belongs. */
+/* Return the slot of the pair, or the free slot where it belongs. */
 static struct pair_slot *slot_find(const struct pair_map *map, uint32_t first, uint32_t second)
 {
 	size_t mask = map->max_slots - 1;

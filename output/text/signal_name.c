@@ -7,8 +7,8 @@
 #include <string.h>
 
 /*
- * Codes of all signals have the number 0; the first one counts. SI_TKILL and those above 9 are
- * Linux's own.
+ * Number 0 stands for all signals. The first match counts. SI_TKILL and codes above 9 are
+ * specific to Linux.
  */
 static const struct {
 	int number;
@@ -17,7 +17,7 @@ static const struct {
 	const char *text;
 } codes[] = {
 	{0, SI_USER, "SI_USER", "kill"},
-	/* On x86-64 a general protection fault, as of an address that is not canonical. */
+	/* On x86-64 a general protection fault, for example at a non-canonical address. */
 	{SIGSEGV, SI_KERNEL, "SI_KERNEL", "a fault without an address, as of one that can be none"},
 	{0, SI_KERNEL, "SI_KERNEL", "by the kernel"},
 	{0, SI_QUEUE, "SI_QUEUE", "sigqueue"},
@@ -70,7 +70,7 @@ void signal_name(int number, char ret_name[SIGNAL_NAME_MAX_BYTES])
 		(void)snprintf(ret_name, SIGNAL_NAME_MAX_BYTES, "SIG%d", number);
 }
 
-/* Where a code stands in the table; NR_CODES if it is not there. */
+/* Return the index of a code in the table; NR_CODES if there is none. */
 static size_t find_code(int number, int code)
 {
 	size_t i = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What signals and their si_code are called. Source: sigaction(2),
+ * Names of signals and of their si_code. Source: sigaction(2),
  * include/uapi/asm-generic/siginfo.h.
  */
 #pragma once
@@ -8,14 +8,14 @@
 /* Room for "SIGRTMIN+30". */
 #define SIGNAL_NAME_MAX_BYTES 16
 
-/* "SIGSEGV"; "SIG99" of what is none. */
+/* Write the name of a signal: "SIGSEGV", or "SIG99" for an unknown number. */
 void signal_name(int number, char ret_name[SIGNAL_NAME_MAX_BYTES]);
 
 /*
- * "SEGV_MAPERR", static; NULL if it is not known. The same code means another thing with each
- * signal.
+ * Return the name of a code, "SEGV_MAPERR", which is static; NULL if it is unknown. Equal codes
+ * mean different things for different signals.
  */
 const char *signal_code_name(int number, int code);
 
-/* What that means, a few words: "the address is not mapped"; NULL if it is not known. */
+/* Return its meaning in a few words: "the address is not mapped"; NULL if it is unknown. */
 const char *signal_code_text(int number, int code);

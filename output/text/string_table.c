@@ -29,7 +29,7 @@ static uint64_t hash_of(const char *string, uint64_t seed)
 	return hash ^ hash >> 32;
 }
 
-/* The slot of a string, or the free one where it would be. */
+/* Return the slot of a string, or the free slot where it belongs. */
 static uint32_t *slot_of(const struct string_table *table, const char *string)
 {
 	size_t mask = table->max_slots - 1;
@@ -40,7 +40,7 @@ static uint32_t *slot_of(const struct string_table *table, const char *string)
 	return &table->slots[i];
 }
 
-/* Room for one string more. */
+/* Make room for one more string. */
 static int slots_reserve(struct string_table *table)
 {
 	struct string_table larger = *table;

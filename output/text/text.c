@@ -35,7 +35,7 @@ const char *text_string(const struct text *text)
 	return text->bytes ? text->bytes : "";
 }
 
-/* Make room for so many bytes more and the terminator. */
+/* Make room for length more bytes and the terminator. */
 static bool text_reserve(struct text *text, size_t length)
 {
 	size_t max = text->max ? text->max : MIN_BYTES;
@@ -112,7 +112,7 @@ int text_write(const struct text *text, FILE *out)
 {
 	if (text->error)
 		return text->error;
-	errno = EIO; /* should the stream fail without saying why */
+	errno = EIO; /* in case the stream fails without setting it */
 	if (text->length && fwrite(text->bytes, 1, text->length, out) != text->length)
 		return -errno;
 	return 0;

@@ -6,7 +6,7 @@
 
 #include "output/text/utf8.h"
 
-/* The length of the character at the start of a string that is not empty. */
+/* Return the length and width of the first character of a non-empty string. */
 static size_t char_length(const char *string, size_t *ret_width)
 {
 	uint32_t code_point = '?';

@@ -19,7 +19,7 @@ static bool in_ranges(uint32_t code_point, const struct code_range *ranges, size
 
 size_t utf8_decode(const char *bytes, size_t size, uint32_t *ret_code_point)
 {
-	/* The smallest code point that needs so many bytes; less is overlong. */
+	/* Smallest code point of each length; smaller ones are overlong. */
 	static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
 	const unsigned char *byte = (const unsigned char *)bytes;
 	uint32_t code_point = byte[0];

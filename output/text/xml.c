@@ -7,7 +7,7 @@
 #include "output/profile/label.h"
 #include "output/text/utf8.h"
 
-/* What stands for a code point; NULL: it stands for itself. */
+/* Return the replacement of a code point; NULL if it has none. */
 static const char *entity_of(uint32_t code_point)
 {
 	switch (code_point) {
@@ -29,10 +29,10 @@ static const char *entity_of(uint32_t code_point)
 	}
 }
 
-/* The same of bytes that are valid UTF-8 without control characters. */
+/* Append valid UTF-8 without control characters, with its entities. */
 static void append_entities(struct text *text, const char *bytes, size_t length)
 {
-	size_t start = 0; /* of what was not appended yet */
+	size_t start = 0; /* of what is not appended yet */
 	size_t step;
 
 	for (size_t i = 0; i < length; i += step) {

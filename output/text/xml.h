@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text for XML and HTML: between tags, and in attributes in double quotes. */
+/* Escaped text for XML and HTML: between tags, and in attributes in double quotes. */
 #pragma once
 
 #include <stddef.h>
@@ -7,9 +7,9 @@
 #include "output/text/text.h"
 
 /*
- * Append bytes as text that can never be markup, whatever they hold: as
- * label_append_escaped() makes them harmless, and then with entities for what means something
- * to a parser; U+FFFE and U+FFFF, which XML has no way to say, become U+FFFD.
+ * Append bytes so that they can never be markup: escaped as by label_append_escaped(), then with
+ * entities for characters that parsers interpret. U+FFFE and U+FFFF, which XML cannot represent,
+ * become U+FFFD.
  *
  * Source: XML 1.0, fifth edition, 2.2 "Characters" and 2.4 "Character Data and Markup".
  */
