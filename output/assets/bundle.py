@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Join the page's sources into a C file (README.md), or, with --parts, into its two parts.
+"""Join the page's sources into a C file (README.md), or with --parts into its two parts.
 
 usage: bundle.py OUT.c
        bundle.py --parts PAGE LOADER
@@ -20,7 +20,7 @@ STRING = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'")
 
 
 def tokens(text, at=0, until=None):
-    """Pairs (token, where it ends) of a script without comments; until: the } of a template."""
+    """Yield the tokens of a script without comments, each with its end. until: a template's }."""
     depth, last = 0, "("
     while at < len(text):
         char = text[at]
@@ -43,7 +43,7 @@ def tokens(text, at=0, until=None):
 
 
 def template(text, start):
-    """The template literal that starts there, as it stands."""
+    """Return the template literal at start, unchanged."""
     at = start + 1
     while text[at] != "`":
         if text.startswith("${", at):
@@ -54,7 +54,7 @@ def template(text, start):
 
 
 def compact(text):
-    """A script without the white space that it does not need; its statements end in ; or }."""
+    """Remove unnecessary white space from a script whose statements all end in ; or }."""
     out, last = [], ""
     for token, _ in tokens(text):
         word = re.match(r"[\w$]", token) and re.search(r"[\w$]$", last)
@@ -67,7 +67,7 @@ def compact(text):
 
 
 def without_comments(text, line_comments):
-    """Text without block comments that begin a line, // lines, indentation and empty lines."""
+    """Remove block comments that begin a line, // lines, indentation and empty lines."""
     text = re.sub(r"^[ \t]*/\*.*?\*/[ \t]*\n", "", text, flags=re.S | re.M)
     lines = (line.strip() for line in text.split("\n"))
     return "\n".join(l for l in lines if l and not (line_comments and l.startswith("//")))
@@ -99,7 +99,7 @@ def loader():
 
 
 def c_array(kind, name, data):
-    """A definition of bytes, of strings as well: literals have a limit."""
+    """Define an array of bytes, even for strings, because the length of literals is limited."""
     rows = (data[i : i + 24] for i in range(0, len(data), 24))
     body = "\n".join("\t" + "".join(f"{byte}," for byte in row) for row in rows)
     return f"const {kind} {name}[{len(data)}] = {{\n{body}\n}};\n"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The time-ordered flame chart: a lane for each thread, runs of samples with the same frames
- * as one block. A pixel shows the sample at its middle, so drawing costs as many steps as
- * there are pixels, whatever the number of samples.
+ * The time-ordered flame chart: a lane for each thread, with a block for each run of samples that
+ * share a frame. A pixel shows the sample at its middle, so the cost of drawing depends on the
+ * number of pixels, not of samples.
  */
 import { ancestor, place } from "./model.mjs";
 import { ROW, Stage, block, duration, ink, labelType, outline, prepare } from "./stage.mjs";
@@ -49,7 +49,7 @@ export class Chart {
 		this.stage.setContent(y);
 		this.stage.redraw();
 	}
-	/* Show another time; at least 20 us of it. */
+	/* Show another time range of at least 20 us. */
 	show(from, to) {
 		const { profile } = this.page, span = Math.max(20, Math.min(to - from, profile.to - profile.from));
 		this.from = Math.max(profile.from, Math.min(from, profile.to - span));
@@ -112,7 +112,7 @@ export class Chart {
 		this.hovered = run;
 		this.on.hover(run, event);
 	}
-	/* The sample that a thread shows at a time, -1: none. */
+	/* The sample that a thread shows at a time; -1 if there is none. */
 	sampleAt({ start, end }, time) {
 		const { samples } = this.page.profile;
 		let a = start, b = end;
@@ -125,7 +125,7 @@ export class Chart {
 		}
 		return a < end && this.starts[a] <= time && this.is[a] === 1 ? a : -1;
 	}
-	/* The run at a place: {node, from, to, thread, nr} or null. */
+	/* The run at a position, as {node, first, last, from, to, thread, y}, or null. */
 	find(x, y) {
 		const { tree, hovered } = this, { samples } = this.page.profile, inside = y + this.stage.scroll;
 		const lane = this.lanes.find(l => inside >= l.y && inside < l.y + HEAD + l.rows * ROW);
@@ -145,7 +145,7 @@ export class Chart {
 			last++;
 		return { node, first, last, from: this.starts[first], to: samples.time[last], thread: lane.thread, y: lane.y + HEAD + (depth - 1) * ROW };
 	}
-	/* What each pixel of a lane shows, as [x, end, node] for those that show the same. */
+	/* What the pixels of a lane show, as [x, end, node] for each run of equal ones. */
 	segments({ start, end }) {
 		const { stage, tree, is, starts } = this, { time, node } = this.page.profile.samples, out = [];
 		let i = start;
@@ -188,7 +188,9 @@ export class Chart {
 		context.fillStyle = inks.dim;
 		context.fillText(this.page.threadNote(thread), 8 + labelType().width(name) + 10, y + 11);
 	}
-	/* Rows from the innermost that is seen outwards, so that each step is to a parent. */
+	/*
+	 * Draws rows from the innermost visible one outwards, so that each step goes to a parent.
+	 */
 	paintLane(context, inks, lane, top) {
 		const { stage, tree } = this, { functions } = this.page.profile;
 		const deepest = Math.min(lane.rows, Math.ceil((stage.height - top) / ROW)), outmost = Math.max(1, Math.floor(-top / ROW));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Colours of frames: a hue for each origin, varied a little by module, of equal lightness. */
+/* Colours of frames: one hue for each origin, varied slightly by module, at equal lightness. */
 
-/* Hue in OKLCH and how far modules stray from it; what people have written first. */
+/* Hue in OKLCH, how far modules deviate from it, and a name. The legend has this order. */
 export const ORIGINS = {
 	application: [62, 16, "application"],
 	"site-packages": [250, 16, "site-packages"],
@@ -28,7 +28,7 @@ export function oklch(lightness, chroma, hue) {
 		byte(-0.0041960863 * l - 0.7034186147 * m + 1.707614701 * s);
 }
 
-/* FNV-1a, as a number from 0 to 1. */
+/* FNV-1a, scaled to a number between 0 and 1. */
 function hash(text) {
 	let h = 0x811c9dc5;
 	for (let i = 0; i < text.length; i++)
@@ -44,7 +44,7 @@ export class Colours {
 			return [0, 1, 2].map(kind => this.fill(origin, h, kind));
 		});
 	}
-	/* kind: 0 a function, 1 one of its lines, 2 something that a search did not match. */
+	/* kind: 0 for a function, 1 for one of its lines, 2 for what a search did not match. */
 	fill(origin, h = 0.5, kind = 0) {
 		const [hue, stray] = ORIGINS[origin] ?? ORIGINS.other;
 		const chroma = (ORIGINS[origin] ?? ORIGINS.other) === ORIGINS.other ? 0.008 : 0.088;
@@ -55,13 +55,13 @@ export class Colours {
 	frame(f, isLine, faded) {
 		return this.fills[f][faded ? 2 : isLine ? 1 : 0];
 	}
-	/* change: of the share of the whole, -1 to 1; red grew, blue shrank. */
+	/* change: difference of the shares, -1 to 1. Red grew, blue shrank. */
 	delta(change, faded) {
 		const size = faded ? 0 : Math.min(1, Math.sqrt(Math.abs(change) * 4));
 		const lightness = this.dark ? 0.36 + 0.16 * size : 0.93 - 0.2 * size;
 		return oklch(lightness, 0.004 + 0.15 * size, change > 0 ? 27 : 255);
 	}
-	/* Heat of a source line, from 0 to 1, as a wash behind its text. */
+	/* Background of a source line, by its heat from 0 to 1. */
 	heat(part) {
 		const size = Math.sqrt(part);
 		return oklch(this.dark ? 0.24 + 0.2 * size : 0.985 - 0.17 * size, 0.005 + 0.12 * size, 55 - 20 * size);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The view as a file of its own. */
+/* Exports the view to a file. */
 import { label } from "./model.mjs";
 import { ROW, labelType } from "./stage.mjs";
 import { nodeName } from "./flame.mjs";
 
-/* A line for each run: what is known of it. */
+/* A line for each run, with everything known of it. */
 const about = meta => [["run", meta.runs], ["base", meta.base_runs ?? []]].flatMap(([key, runs]) => runs.map(run => `${key} ${JSON.stringify(run)}\n`));
 
-/* Collapsed stacks of own weights where mask is set; as output/formats/collapsed.c writes them. */
+/*
+ * Collapsed stacks of the self weights that mask selects, as output/formats/collapsed.c writes
+ * them.
+ */
 export function collapsed({ functions }, folded, mask) {
 	const { tree, own } = folded, lines = [], total = new Map();
 	const name = i => (tree.line[i] ? label(functions, tree.func[i], tree.line[i]) : label(functions, tree.func[i])).replaceAll(";", ":").replace(/ \d+(\.\d*)?$/, "$& ()");
@@ -27,7 +30,7 @@ export function collapsed({ functions }, folded, mask) {
 
 const escaped = text => text.replace(/[&<>"\ufffe\uffff]/g, c => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c] ?? "?");
 
-/* What a Flame shows, all of its levels, as an image. */
+/* All levels of a Flame as an SVG image. */
 export function svg(flame, page, title) {
 	const { view, top, flip } = flame, width = Math.max(800, flame.stage.width), type = labelType(), out = [];
 	const scale = width / view.w[top], from = view.left[top], { functions } = page.profile;

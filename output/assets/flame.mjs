@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Stacks on a canvas: the flame graph, the inverted one, callers and callees. A view is a
- * Folded or a Merged of model.mjs. Only what is at least half a pixel wide is drawn, found by
- * searching its level.
+ * Stacks on a canvas: the flame graph, the inverted one, callers and callees. A view is a Folded
+ * or a Merged of model.mjs. Only nodes at least half a pixel wide are drawn; each level is
+ * searched for them.
  */
 import { place } from "./model.mjs";
 import { ROW, Stage, block, ink, outline, prepare } from "./stage.mjs";
 
 const NARROW = 0.5;
 
-/* The first of the nodes [a, b) of a level that ends behind x. */
+/* The first of a level's nodes [a, b) that ends after x. */
 function endsBehind(view, a, b, x) {
 	while (a < b) {
 		const middle = (a + b) >> 1;
@@ -21,7 +21,7 @@ function endsBehind(view, a, b, x) {
 	return a;
 }
 
-/* What a node is called in a view of stacks. */
+/* The name of a node in a view of stacks. */
 export function nodeName(functions, view, i, all) {
 	if (view.line(i))
 		return `line ${view.line(i)}`;
@@ -29,7 +29,7 @@ export function nodeName(functions, view, i, all) {
 }
 
 export class Flame {
-	/* on: hover(i, event), select(i), zoom(i), menu(i, event); i is -1 for nothing. */
+	/* on: hover(i, event), select(i), zoom(i), menu(i, event); i is -1 for no node. */
 	constructor(host, page, on) {
 		Object.assign(this, { host, page, on, view: null, top: 0, selected: -1, hovered: -1, flip: false });
 		this.stage = new Stage(host, context => this.paint(context));
@@ -51,7 +51,7 @@ export class Flame {
 				on.menu(i, event);
 		});
 	}
-	/* Show a view with a node as wide as the stage; glide there if it is the same view. */
+	/* Show a view with node top as wide as the stage, animated if the view stays the same. */
 	set(view, top, flip) {
 		const from = this.view === view && this.seen ? { ...this.seen } : null;
 		if (this.view !== view)
@@ -83,7 +83,7 @@ export class Flame {
 		if (this.flip && !this.top)
 			stage.scroll = levels * ROW;
 	}
-	/* Where a level is: px from the top of the stage. */
+	/* Position of a level in px from the top of the stage. */
 	y(depth) {
 		const { stage } = this, all = Math.max(this.rows * ROW + 4, stage.height);
 		return (this.flip ? all - (depth + 1) * ROW - 2 : depth * ROW + 2) - stage.scroll;
@@ -165,7 +165,7 @@ export class Flame {
 		this.on.select(i);
 		this.stage.redraw();
 	}
-	/* Arrow keys go along the tree as it is seen; true if the key was one. */
+	/* Arrow keys move along the tree as it is drawn. Returns whether the key was handled. */
 	key(event) {
 		const { view, selected, flip } = this;
 		const step = { ArrowUp: flip ? 1 : -1, ArrowDown: flip ? -1 : 1, ArrowLeft: "left", ArrowRight: "right" }[event.key];
@@ -183,7 +183,7 @@ export class Flame {
 			this.go(view.children(view.parent(selected)), step === "left" ? -1 : 1);
 		return true;
 	}
-	/* To the first sibling in a range that is seen, or the next on one side. */
+	/* Select the first visible node of a range, or the next visible sibling on one side. */
 	go([a, b], side) {
 		let i = side ? this.selected + side : a;
 		while (side >= 0 && i >= a && i < b && !(this.view.w[i] > 0))

@@ -1,4 +1,4 @@
-/* What an element holds: base 91 of gzip (docs/formats.md), which is not needed any more. */
+/* Remove an element and decode its contents: base 91 of gzip (docs/formats.md). */
 async function unpack(id) {
 	const element = document.getElementById(id), text = element.textContent.replaceAll("~", "<"), { length } = text;
 	const digits = new TextEncoder().encode(text + "#"), bytes = new Uint8Array(((length >> 1) * 13 + (length & 1) * 6) >> 3);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The profile of a page: its columns decoded, trees of its stacks, what filters leave of its
- * samples, and sums over them. Nothing here knows of a document.
+ * The profile of a page: decoded columns, trees of stacks, filters, and sums. Nothing here
+ * depends on a document.
  *
- * Sums are triples: t is time (us of the profile's mode, or CPU time), n samples, b the
- * base's, in whichever of the two is asked for; w is t or n, what things are wide by. Trees
- * are numbered level by level with the children of a node together, in the order of their
- * weight in the whole profile: a level is a range, sorted from left to right, so that drawing
- * and pointing need a search and no walk, however deep it is. Node 0 is everything.
+ * Sums are triples: t is time (us in the profile's mode, or CPU time), n the number of samples, b
+ * the base's value for the chosen weight. w is t or n, whichever determines widths. Trees are
+ * numbered level by level, with the children of a node together and in order of their weight in
+ * the whole profile. A level is then a range that is sorted from left to right, so drawing and
+ * pointing are a search and not a walk, however deep the tree is. Node 0 is the root.
  */
 export const NO_FRAMES = "[no python frames]";
 
-/* [flags looked at, their value, whether samples without a frame count, what it is called] */
+/* [flags to compare, their value, whether samples without frames count, name] */
 export const STATES = {
 	frames: [0, 0, false, "Idle hidden"],
 	all: [0, 0, true, "All states"],
@@ -30,7 +30,7 @@ export const STRIP_BINS = 2048;
 
 const CONTROL = /[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]|\p{Cs}/gu;
 
-/* A name made harmless to look at, as output/profile/label.h does. */
+/* Escape a name for display, as output/profile/label.h does. */
 export function shown(text) {
 	return text.replace(CONTROL, c => {
 		const hex = c.charCodeAt(0).toString(16);
@@ -38,7 +38,7 @@ export function shown(text) {
 	});
 }
 
-/* LEB128, zigzag if it is signed; numbers may be larger than 32 bits. */
+/* LEB128, with zigzag if signed. Numbers may exceed 32 bits. */
 function numbers(bytes, at, column) {
 	const out = new Float64Array(column.count), signed = column.type === "s", end = at + column.bytes, { unit = 1 } = column;
 	for (let i = 0; i < out.length; i++) {
@@ -58,12 +58,12 @@ function running(deltas, sum = 0) {
 	return deltas.map(delta => (sum += delta));
 }
 
-/* Whether no time passed: each sample is a thread of a core, and counts as one. */
+/* Whether no time passed: each sample is a thread of a core and counts as 1. */
 export function isTimeless(meta) {
 	return meta.mode === "count";
 }
 
-/* Samples lie thread by thread, each thread's in the order of time. */
+/* Samples are stored thread by thread, in order of time. */
 function decodeSamples(column, meta, idleNode) {
 	const ticks = running(column["tick.time"], meta.first_us), counts = column["thread.count"];
 	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint16Array.from(column["sample.flags"]);
@@ -112,8 +112,8 @@ function decodeFunctions(column, meta) {
 }
 
 /*
- * Lines that may be some statements late, as lineKey(): those of Python's innermost frame of samples
- * that ran in code of CPython's JIT.
+ * The lines, as lineKey(), that may be a few statements late: those of the innermost Python
+ * frames of samples in code of CPython's JIT.
  */
 function lateLines(column, meta, { func, line, parent }, { n, node, flags }) {
 	const late = new Set(), python = meta.kinds.indexOf("python"), kind = column["function.kind"];
@@ -129,7 +129,7 @@ function lateLines(column, meta, { func, line, parent }, { n, node, flags }) {
 
 const lineKey = (f, line) => f * 2 ** 31 + line;
 
-/* The whole profile out of the payload; what page-data is, docs/formats.md says. */
+/* Decode the whole profile from the payload (docs/formats.md, page-data). */
 export function decode(payload) {
 	const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
 	const meta = JSON.parse(new TextDecoder().decode(payload.subarray(4, 4 + size)));
@@ -145,7 +145,7 @@ export function decode(payload) {
 	const nr = column["node.frame"].length, nrFrames = column["frame.function"].length;
 	const func = new Int32Array(nr + 1), line = new Int32Array(nr + 1), parent = new Int32Array(nr + 1);
 	const frame = new Int32Array(nr + 1);
-	let nextFrame = 0; /* the first that no node had yet */
+	let nextFrame = 0; /* the first that no node has had */
 	for (let i = 0; i < nr; i++) {
 		frame[i] = column["node.frame"][i] ? nextFrame - column["node.frame"][i] : nextFrame++;
 		func[i] = column["frame.function"][frame[i]];
@@ -168,12 +168,12 @@ export function decode(payload) {
 	return { meta, functions, base, nodes, late: lateLines(column, meta, nodes, decoded.samples), ...decoded };
 }
 
-/* Whether a line of a function may be some statements late. */
+/* Whether a line of a function may be a few statements late. */
 export function isLate(profile, f, line) {
 	return profile.late.has(lineKey(f, line));
 }
 
-/* "qualname (path:line)" of a function, or with line of one of its lines. */
+/* "qualname (path:line)" of a function, or of one of its lines. */
 export function label(functions, f, line = 0) {
 	const place = location(functions, f, line);
 	return functions.name[f] + (place && ` (${place})`);
@@ -184,10 +184,10 @@ export function location(functions, f, line = 0, paths = functions.path) {
 	return paths[f] && paths[f] + (at ? ":" + at : "");
 }
 
-/* The same with the end of its path only. */
+/* The same with only the end of the path. */
 export const place = (functions, f, line) => location(functions, f, line, functions.brief);
 
-/* Where (parent, key) is told apart: nodes while a tree is made, each found by what it is. */
+/* The nodes of a tree under construction, found by (parent, key). */
 class Nodes {
 	constructor(most) {
 		this.table = new Int32Array(2 ** Math.ceil(Math.log2(most * 2 + 2)));
@@ -213,7 +213,10 @@ class Nodes {
 	}
 }
 
-/* Each node's first child, as if children of one were together; n + 1 of them. */
+/*
+ * The index of each node's first child, if the children of a node were consecutive; n + 1
+ * entries.
+ */
 function childStarts(parent, n) {
 	const starts = new Int32Array(n + 1);
 	for (let i = 1; i < n; i++)
@@ -223,7 +226,7 @@ function childStarts(parent, n) {
 	return starts;
 }
 
-/* The order of levels: heavier children first, then as they came. */
+/* The order of nodes by level: heavier children first, then in their old order. */
 function levelOrder(parent, n, weight) {
 	const starts = childStarts(parent, n), children = new Int32Array(n), at = starts.slice();
 	for (let i = 1; i < n; i++)
@@ -240,9 +243,9 @@ function levelOrder(parent, n, weight) {
 }
 
 /*
- * The tree of all stacks, by functions, or with split a function's lines as nodes below it
- * and what they call below those. map leads from the profile's nodes to where their stacks
- * end; func and line (0: the function itself) say what a node is, key which of its siblings.
+ * The tree of all stacks, by function. With split, each function's lines are nodes below it, and
+ * callees are below lines. map leads from the profile's nodes to the ends of their stacks. func
+ * and line (0: the function itself) identify a node, key identifies it among its siblings.
  */
 export function buildTree(profile, split) {
 	const { nodes, samples, base } = profile, nrFunctions = profile.functions.n;
@@ -287,14 +290,14 @@ export function buildTree(profile, split) {
 	return tree;
 }
 
-/* The ancestor of a node at a depth that is not below it, in so many steps as depth has digits. */
+/* The ancestor of a node at a given depth, which is not below the node; in O(log depth) steps. */
 export function ancestor(tree, node, depth) {
 	while (tree.depth[node] > depth)
 		node = tree.depth[tree.jump[node]] >= depth ? tree.jump[node] : tree.parent[node];
 	return node;
 }
 
-/* Which nodes are outermost with their group; groups below 0 are none. */
+/* Which nodes are the outermost of their group on their path. Negative groups are ignored. */
 export function outermost(tree, group, nrGroups) {
 	const open = new Int32Array(nrGroups), is = new Uint8Array(tree.n), next = tree.first.slice();
 	for (let i = 0; i >= 0; ) {
@@ -311,13 +314,13 @@ export function outermost(tree, group, nrGroups) {
 	return is;
 }
 
-/* Which nodes have all of the functions focus and none of exclude on their stacks; or null. */
+/* Which nodes have all of focus and none of exclude on their stacks; null without a filter. */
 function stackMask({ nodes }, focus, exclude) {
 	if (!focus.length && !exclude.length)
 		return null;
 	const bit = new Map(), pass = new Uint8Array(nodes.n), bits = new Int32Array(nodes.n);
 	focus.forEach((f, i) => bit.set(f, 1 << i));
-	const wanted = [...bit.values()].reduce((a, b) => a | b, 0), bad = 1 << 30; /* one may be in focus twice */
+	const wanted = [...bit.values()].reduce((a, b) => a | b, 0), bad = 1 << 30; /* focus may repeat a function */
 	exclude.forEach(f => bit.set(f, bad));
 	for (let i = 0; i < nodes.n; i++) {
 		bits[i] = (nodes.parent[i] < 0 ? 0 : bits[nodes.parent[i]]) | (bit.get(nodes.func[i]) ?? 0);
@@ -327,8 +330,8 @@ function stackMask({ nodes }, focus, exclude) {
 }
 
 /*
- * Of each sample whether the filter shows it, whatever its time: 1, 0, or 2 if it is hidden as
- * idle only. threads is null for all, or a Set of their indices.
+ * Whether the filter shows each sample, regardless of time: 1, 0, or 2 if it is hidden only
+ * because it is idle. threads is null for all, or a Set of indices.
  */
 export function showing(profile, filter) {
 	const { samples: { n, node, flags }, nodes, threads } = profile, is = new Uint8Array(n);
@@ -348,9 +351,9 @@ export function showing(profile, filter) {
 }
 
 /*
- * What the filter leaves of the samples that are showing(): sums by the profile's nodes, of
- * what is hidden as idle, and by time for the strip, to which from and to (us, half open;
- * null for all) do not matter.
+ * What the filter leaves of the samples that are showing(): sums by node of the profile, the sum
+ * hidden as idle, and the strip's values by time. from and to (us, half open; null for all) do
+ * not affect the strip.
  */
 export function select(profile, filter, is) {
 	const { samples: { n: nr, time, node, flags, cpu, weight: own }, nodes, base } = profile;
@@ -391,8 +394,8 @@ export function select(profile, filter, is) {
 }
 
 /*
- * When each sample's time begins, for the time-ordered view: where its thread's previous one
- * was, but no earlier than what it stands for.
+ * When each sample's time begins, for the time-ordered view: at its thread's previous sample, but
+ * no earlier than its weight allows.
  */
 export function sampleStarts({ samples: { n, time, weight }, threads, meta, from, to, nrTicks }) {
 	const starts = new Float64Array(n), tick = 1.5 * (to - from) / Math.max(1, nrTicks - 1);
@@ -404,7 +407,7 @@ export function sampleStarts({ samples: { n, time, weight }, threads, meta, from
 	return starts;
 }
 
-/* Sums of a selection over a tree: own and total ones by node, and where nodes begin. */
+/* Sums of a selection over a tree: self and total by node, and the left edge of each node. */
 export class Folded {
 	constructor(tree, selection) {
 		const { n, parent, first } = tree;
@@ -436,7 +439,7 @@ export class Folded {
 	level(d) { return d < this.tree.levels.length - 1 ? [this.tree.levels[d], this.tree.levels[d + 1]] : null; }
 	get size() { return this.tree.n; }
 	children(i) { return [this.tree.first[i], this.tree.first[i + 1]]; }
-	/* How many levels have something as wide as least between two places. */
+	/* The number of levels with a node at least this wide between two positions. */
 	height(least, from, to) {
 		let most = 0;
 		for (let i = 0; i < this.tree.n; i++)
@@ -444,7 +447,7 @@ export class Folded {
 				most = this.tree.depth[i];
 		return most + 1;
 	}
-	/* Which nodes are at or below one. */
+	/* Which nodes are top or below it. */
 	below(top) {
 		const { n, parent } = this.tree, is = new Uint8Array(n);
 		is[top] = 1;
@@ -455,10 +458,10 @@ export class Folded {
 }
 
 /*
- * Stacks merged from where they end outwards (up; of all that seeds holds), or from some
- * nodes inwards. Levels are made when they are asked for, and only below what is as wide as
- * this.least or on the path: keys from the root to the node zoomed to. A cursor is a node,
- * times two; plus one when its line is still to be shown.
+ * Stacks merged from their ends outwards (up; over all seeds), or from some nodes inwards. Levels
+ * are made on demand, and only below nodes that are at least this.least wide or on the path: the
+ * keys from the root to the zoomed node. A cursor is a node times 2, plus 1 if its line has been
+ * shown.
  */
 export class Merged {
 	constructor(folded, seeds, up, func = -1) {
@@ -476,7 +479,10 @@ export class Merged {
 		this.root = root;
 		this.open([], 0);
 	}
-	/* Begin again, with the path kept open; returns the node at its end, 0 if there is none. */
+	/*
+	 * Start over with a path kept open. Returns the node at its end, or the deepest that
+	 * exists.
+	 */
 	open(path, part) {
 		Object.assign(this, {
 			funcs: [], lines: [], keys: [], parents: [], depths: [], left: [], t: [], n: [], b: [],
@@ -523,7 +529,7 @@ export class Merged {
 			keys.unshift(this.keys[i]);
 		return keys;
 	}
-	/* At most; what is too narrow to be seen is not followed. */
+	/* An upper bound: nodes too narrow to be seen are not followed. */
 	height() {
 		const { tree } = this.source;
 		let most = 0;
@@ -550,7 +556,7 @@ export class Merged {
 		if (this.up)
 			this.sum(group, sums);
 	}
-	/* Callers begin at the frames themselves: take the step to who called them. */
+	/* Callers start at the frames themselves: step to their callers. */
 	climb(root) {
 		const { tree } = this.source, at = [...root.next];
 		root.next = new Map();
@@ -593,7 +599,7 @@ export class Merged {
 		this.b.push(group.b);
 		this.frontier.push(group.next);
 	}
-	/* One more level; false if there is nothing in it. */
+	/* Add a level; false if it would be empty. */
 	grow() {
 		const depth = this.starts.length - 1, start = this.starts[depth - 1], { tree } = this.source;
 		const above = this.frontier, made = this.funcs.length;
@@ -623,7 +629,7 @@ export class Merged {
 	}
 }
 
-/* The frames that stacks end in, for the inverted view. */
+/* The frames in which stacks end, for the inverted view. */
 export function leaves({ tree, own }) {
 	const out = [];
 	for (let i = 1; i < tree.n; i++)
@@ -632,7 +638,7 @@ export function leaves({ tree, own }) {
 	return out;
 }
 
-/* Self and total of every function; recursion counts once. outer is outermost() by function. */
+/* Self and total of every function; recursion counts once. outer: outermost() by function. */
 export function functionSums({ tree, own, t, n, b }, outer, nrFunctions) {
 	const out = {};
 	for (const [name, mine, all] of [["t", own.t, t], ["n", own.n, n], ["b", own.b, b]]) {
@@ -647,13 +653,13 @@ export function functionSums({ tree, own, t, n, b }, outer, nrFunctions) {
 	return out;
 }
 
-/* Which functions an expression matches; capitals in it make case count. Throws if it is none. */
+/* Which functions match an expression. Capitals make it case-sensitive. Throws if it is invalid. */
 export function matchFunctions(functions, text) {
 	const pattern = new RegExp(text, /\p{Lu}/u.test(text.replace(/\\./g, "")) ? "" : "i");
 	return Uint8Array.from(functions.name, (_, f) => (pattern.test(label(functions, f)) ? 1 : 0));
 }
 
-/* Which nodes are in a stack below a function of mask, themselves included. */
+/* Which nodes are a function of mask or below one. */
 export function matchNodes(tree, mask) {
 	const is = new Uint8Array(tree.n);
 	for (let i = 1; i < tree.n; i++)
@@ -661,7 +667,7 @@ export function matchNodes(tree, mask) {
 	return is;
 }
 
-/* Which nodes' own weights are below the inverted view's zoom: their stacks end in path. */
+/* Which nodes' stacks end in path, so that their self weight is in the inverted view's zoom. */
 export function endingIn({ tree }, path) {
 	const is = new Uint8Array(tree.n);
 	for (let i = 1; i < tree.n; i++) {
@@ -681,7 +687,7 @@ export function endingIn({ tree }, path) {
 	return is;
 }
 
-/* The sum of own weights where a mask is set, and another if there is one. */
+/* The sum of the self weights that mask, and other if given, select. */
 export function sumOwn({ own }, mask, other) {
 	let t = 0, n = 0, b = 0;
 	for (let i = 0; i < own.t.length; i++)
@@ -694,9 +700,9 @@ export function sumOwn({ own }, mask, other) {
 }
 
 /*
- * What the source view is made of, once for a split tree: group is a number for each distinct
- * (path, line), outer says where a line is outermost, outerFile where a file is. The modules of C
- * functions are no files of it: they have no lines.
+ * The basis of the source view, made once for a split tree. group numbers each distinct (path,
+ * line); outer marks the outermost nodes of a line, outerFile those of a file. The modules of C
+ * functions are not included, because they have no lines.
  */
 export function sourceGroups(profile, tree) {
 	const ids = new Map(), group = new Int32Array(tree.n).fill(-1), lines = [];
@@ -719,7 +725,7 @@ export function sourceGroups(profile, tree) {
 	return { group, file, lines, outer: outermost(tree, group, lines.length), outerFile: outermost(tree, file, nrFiles) };
 }
 
-/* Files with their sums and lines, by the index of their path; heaviest first. */
+/* The files with their sums and lines, heaviest first. */
 export function sourceSums({ tree, own, t, n, w }, groups) {
 	const files = new Map(), { group, file, lines, outer, outerFile } = groups;
 	const zero = () => ({ self: 0, total: 0, selfN: 0, totalN: 0 });
@@ -744,7 +750,7 @@ export function sourceSums({ tree, own, t, n, w }, groups) {
 	return [...files.values()].sort((a, b) => b.self - a.self || b.total - a.total);
 }
 
-/* Who calls a line and whom it calls, as [node's function, its line, weight], heaviest first. */
+/* The callers and callees of a line, as [function, line, weight], heaviest first. */
 export function aroundLine({ tree, w }, { group, outer, lines }, path, line) {
 	const wanted = lines.findIndex(l => l.path === path && l.line === line), callers = new Map(), callees = new Map();
 	const add = (to, node, weight) => {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The page: its state, which the URL's fragment keeps, and everything around the views.
+ * The page: its state, which is kept in the URL's fragment, and everything around the views.
  *
- * For tests and scripts there is window.pysample:
- *   ready         a promise, there from the start; it fails if the data cannot be read
- *   state()       what is shown, an object of plain values (STATE below)
+ * Tests and scripts can use window.pysample:
+ *   ready         a promise, present from the start; rejects if the data cannot be read
+ *   state()       what is shown, as an object of plain values (STATE below)
  *   set(patch)    change some of it, as the controls do; returns totals()
- *   zoom(names)   to the node that the functions' labels lead to from the root, [] for all
- *   totals()      of the current view, after every filter and its zoom: {total, samples, self,
- *                 totals, matched, hidden, all}: us (the base's apart in base), self and totals
- *                 as {"qualname (path:line)": us}, escaped as output/profile/label.h does, of functions,
- *                 or of lines while they are split (totals: lines that are known); matched: {us, samples} of the search, or null
- *   loaded_ms     how long it took to decode and show
+ *   zoom(names)   zoom to the node that the labels lead to from the root, [] for all
+ *   totals()      of the current view, after all filters and its zoom: {total, samples, base,
+ *                 self, totals, matched, hidden, all, view}. Times are in us. self and totals are
+ *                 {"qualname (path:line)": us}, escaped as by output/profile/label.h, for
+ *                 functions, or if they are split for the known lines. matched is the search's
+ *                 {us, samples}, or null
+ *   loaded_ms     time to decode and show the page
  */
 import {
 	Folded, Merged, NO_FRAMES, STATES, buildTree, decode, endingIn, functionSums, isLate, isTimeless, label, leaves, location,
@@ -31,7 +32,7 @@ const STATE = {
 	view: "flame", threads: null, state: "frames", weight: "time", lines: false, flip: false, norm: true,
 	from: null, to: null, focus: [], exclude: [], query: "", zoom: 0, path: [], func: -1, file: -1, line: 0, theme: "",
 };
-/* What has to be made anew when a part of the state changes. */
+/* The parts of the state whose change invalidates what is kept. */
 const FILTERS = ["threads", "state", "focus", "exclude"], RANGE = ["weight", "from", "to"];
 
 const KEYS = [
@@ -86,7 +87,7 @@ class Page {
 		this.show();
 	}
 
-	/* What is kept until the filters change. */
+	/* Kept until the filters change. */
 	keep(name, make) { return (this.kept[name] ??= make()); }
 	get showing() { return this.keep("showing", () => showing(this.profile, this.state)); }
 	get selection() { return this.keep("selection", () => select(this.profile, this.state, this.showing)); }
@@ -109,7 +110,7 @@ class Page {
 		const sum = values => values.reduce((a, b) => a + b, 0);
 		return (this.wholes ??= { time: sum(samples.weight), cpu: samples.cpu ? sum(samples.cpu) : 0, samples: samples.n });
 	}
-	/* What is zoomed to, as a mask of own weights and their sum. */
+	/* The zoomed part, as a mask of self weights, and its sum. */
 	scope() {
 		const { view, zoom, path } = this.state, folded = this.folded();
 		const mask = view === "flame" && zoom ? folded.below(zoom) : view === "inverted" && path.length ? endingIn(folded, path) : null;
@@ -146,12 +147,12 @@ class Page {
 				if (Object.hasOwn(STATE, key))
 					out[key] = JSON.parse(decodeURIComponent(text));
 			} catch {
-				/* not ours */
+				/* not one of ours */
 			}
 		}
 		return this.checked(out);
 	}
-	/* A fragment may come from anywhere: what does not fit the profile is dropped. */
+	/* A fragment may come from anywhere, so values that do not fit the profile are dropped. */
 	checked(out) {
 		const { functions, threads, samples } = this.profile, isFunction = f => Number.isInteger(f) && f >= 0 && f < functions.n;
 		const rules = {
@@ -222,7 +223,7 @@ class Page {
 		this.strip.set(this.selection.strip, state.from === null ? null : [state.from, state.to], zoomed ? [chart.from, chart.to] : null);
 	}
 
-	/* What the views ask. */
+	/* For the views. */
 	rootName() { return "all"; }
 	change(view, i) {
 		const { w, b } = view.source ?? view, now = view.w[i] / (w[0] || 1), then = view.b[i] / (b[0] || 1);
@@ -246,7 +247,7 @@ class Page {
 		return `${this.nodeLabel(view, i)}\n${this.amounts(view.t[i], view.n[i])}, ${percent(view.w[i] / (view.w[0] || 1))}`;
 	}
 
-	/* Tooltips and the line below. */
+	/* Tooltips and the status line. */
 	hover(view, i, event) {
 		if (i < 0)
 			return this.hideTip();
@@ -300,7 +301,7 @@ class Page {
 	}
 	tableView(event) { return this.table.flames.find(f => f.stage.canvas === event.target)?.view ?? this.folded(false); }
 
-	/* Zoom and ways back. */
+	/* Zooming, and going back. */
 	zoomTo(i) {
 		const { view } = this.state;
 		this.set(view === "inverted" ? { path: this.inverted().path(i) } : { zoom: i });
@@ -386,7 +387,7 @@ class Page {
 		$("found").textContent = found ? percent(found[key] / (sums[key] || 1)) : this.state.query ? "not an expression" : "";
 		$("found").title = found ? `${this.amounts(found.t, found.n)}, each counted once` : "";
 	}
-	/* Select the next match from left to right, or the previous one. */
+	/* Select the next or previous match, from left to right. */
 	nextMatch(step) {
 		const { stacks, mask, state } = this, { view } = stacks;
 		if (!mask || state.view === "source" || state.view === "chart")
@@ -508,7 +509,7 @@ class Page {
 		}, "Only"));
 	}
 
-	/* Header, controls, legend. */
+	/* Header, controls and legend. */
 	makeHeader() {
 		const { meta } = this.profile, run = meta.runs[0] ?? {}, number = (name, runs = meta.runs) => runs.reduce((sum, r) => sum + (Number(r[name]) || 0), 0);
 		const lost = number0(meta.runs, "lost."), tried = number("samples") + sum(lost), part = sum(lost) / (tried || 1);
@@ -517,7 +518,7 @@ class Page {
 		$("command").textContent = $("command").title = document.title = command;
 		document.title += " – pysample";
 		const wall = number("wall_s"), rate = number("ticks") / (wall || 1), asked = Number(run.asked_hz);
-		const own = this.profile.threads.filter(t => t.end > t.start).map(t => meta.processes[t.process]?.pid); /* not the base's */
+		const own = this.profile.threads.filter(t => t.end > t.start).map(t => meta.processes[t.process]?.pid); /* without those of the base */
 		const pids = [...new Set([...meta.runs.map(r => r.pid), ...own].map(Number))].filter(Boolean);
 		const facts = [
 			run.python && `Python ${shown(run.python)}`, pids.length && `pid ${pids.slice(0, 4).join(", ")}${pids.length > 4 ? ` and ${pids.length - 4} more` : ""}`,
@@ -684,7 +685,7 @@ class Page {
 	}
 	hot(step) { this.state.view === "source" ? this.source.hot(step) : this.nextMatch(step); }
 
-	/* window.pysample.totals(): rows of the same label are one, on a stack as well. */
+	/* window.pysample.totals(): rows with equal labels are merged, within a stack as well. */
 	totals() {
 		const { folded, mask, sums } = this.scope(), { tree, own } = folded, { functions } = this.profile, self = Object.create(null), totals = Object.create(null);
 		const found = this.matched(), { t } = mask ? totalsWithin(folded, mask) : folded, labels = [], ids = new Map();
@@ -725,7 +726,7 @@ class Page {
 	}
 }
 
-/* Total weights of only those own ones that are in a mask. */
+/* Total weights, summed over the self weights that mask selects. */
 function totalsWithin({ tree, own }, mask) {
 	const t = own.t.map((v, i) => (mask[i] ? v : 0));
 	for (let i = tree.n - 1; i > 0; i--)
@@ -737,7 +738,7 @@ const plain = value => (value instanceof Set ? [...value].sort((a, b) => a - b) 
 const location_hash = () => document.location.hash;
 const sum = pairs => pairs.reduce((total, [, n]) => total + n, 0);
 
-/* Counters whose names begin with prefix, summed over runs: [name without it, count]. */
+/* Counters whose names begin with prefix, summed over runs: [name without prefix, count]. */
 function number0(runs, prefix) {
 	const by = new Map();
 	for (const run of runs)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The source heatmap: files, the lines of their functions that ran, and who calls a line. */
+/* The source heatmap: files, the lines of their functions that ran, and the callers of a line. */
 import { aroundLine, label, shown } from "./model.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
 
@@ -7,7 +7,7 @@ const CODE_ROW = 20, TAB = "    ";
 const WORDS = "and as assert async await break case class continue def del elif else except finally for from global if import in is lambda match nonlocal not or pass raise return try while with yield None True False";
 const TOKEN = new RegExp(`("""|''')|(#.*)|("(?:\\\\.|[^"\\\\])*"?|'(?:\\\\.|[^'\\\\])*'?)|(?<!\\.)\\b(${WORDS.split(" ").join("|")})\\b|\\b(\\d[\\w.]*)`, "g");
 
-/* A line as [kind, text] pieces; open is the quotes of a string that goes on, or "". */
+/* Split a line into [kind, text] pieces. open: the quotes of an unfinished string, or "". */
 function pieces(text, open) {
 	const out = [];
 	let at = 0;
@@ -58,14 +58,14 @@ export class Source {
 			this.hot(step, 0);
 		});
 	}
-	/* files: model.sourceSums(); all: us of the whole selection. */
+	/* files: model.sourceSums(); all: us in the whole selection. */
 	set(files, folded, groups, all, path, line) {
 		Object.assign(this, { files, folded, groups, all: all || 1 });
 		this.list.set(files.length);
 		this.open(files.find(f => f.path === path) ?? files[0], line);
 	}
 	name(path) { return shown(this.page.profile.meta.strings[path]); }
-	/* A file and one of its lines; 0: its hottest one. */
+	/* Open a file at a line; 0 for its hottest line. */
 	open(file, line = 0) {
 		this.file = file ?? null;
 		this.list.draw();
@@ -78,7 +78,7 @@ export class Source {
 		const hot = this.rows.reduce((best, r) => (r.heat && (!best || r.heat.self > best.heat.self) ? r : best), null);
 		this.choose(line || hot?.line || 0);
 	}
-	/* What is known of the text, and lines that ran without text; a gap is a row of no line. */
+	/* The known text, and lines that ran without text. Line 0 is a gap. */
 	makeRows(file) {
 		const rows = new Map();
 		for (const range of this.page.profile.meta.sources ?? []) {
@@ -147,7 +147,10 @@ export class Source {
 		}, el("span", { className: "num" }, percent(w / most)), functions.name[f], el("small", {}, line ? ` line ${line}` : ""))),
 		...(rows.length ? [] : [el("p", {}, none)]));
 	}
-	/* To the next or previous line with at least 1 % of the file's hottest, or of all: any. */
+	/*
+	 * Go to the next or previous line with at least this part of the self time of the hottest
+	 * line.
+	 */
 	hot(step, least = 0.1) {
 		const at = this.rows.findIndex(r => r.line === this.line);
 		for (let i = at + step; i >= 0 && i < this.rows.length; i += step)

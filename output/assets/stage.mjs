@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What every view is shown on: a scrolled canvas, text that fits, long lists, small helpers. */
+/* Basis of the views: a scrolled canvas, text cut to fit, long lists, small helpers. */
 
-/* An element with properties; children are elements or text, never markup. */
+/* Create an element. Children are elements or text, never markup. */
 export function el(name, properties = {}, ...children) {
 	const element = document.createElement(name);
 	for (const [key, value] of Object.entries(properties))
@@ -21,15 +21,15 @@ export function duration(us) {
 	return Math.round(us) + "\u202fµs";
 }
 
-/* A colour of the style sheet. */
+/* A colour from the style sheet. */
 export const ink = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
 export const ROW = 20;
-const MOST_SCROLL = 8e6; /* px; browsers lay out no more than a few times that */
+const MOST_SCROLL = 8e6; /* px; browsers limit layouts to a few times this */
 
 /*
- * A canvas that stays in place in a host that scrolls over content of any height; paint()
- * draws what is seen, at most once a frame.
+ * A canvas that stays in place while its host scrolls over content of any height. paint() draws
+ * the visible part, at most once a frame.
  */
 export class Stage {
 	constructor(host, paint) {
@@ -59,14 +59,14 @@ export class Stage {
 		this.content = px;
 		this.spacer.style.height = Math.max(0, Math.min(px, MOST_SCROLL) - (this.height || 0)) + "px";
 	}
-	/* Content px per scrolled px. */
+	/* Content px for each scrolled px. */
 	get stretch() {
 		const real = this.host.scrollHeight - this.height;
 		return real > 0 && this.content > MOST_SCROLL ? (this.content - this.height) / real : 1;
 	}
 	get scroll() { return this.host.scrollTop * this.stretch; }
 	set scroll(y) { this.host.scrollTop = y / this.stretch; }
-	/* Have a row of the content in sight. */
+	/* Scroll a row of the content into view. */
 	reveal(y, size = ROW) {
 		if (y < this.scroll || y + size > this.scroll + this.height)
 			this.scroll = Math.max(0, y - this.height / 3);
@@ -86,7 +86,7 @@ export class Stage {
 	}
 }
 
-/* Widths of characters in a font, so that text can be cut without measuring it each time. */
+/* Widths of a font's characters, so that text can be cut without measuring it each time. */
 export class Type {
 	constructor(font) {
 		this.font = font;
@@ -105,7 +105,7 @@ export class Type {
 		}
 		return sum;
 	}
-	/* As much of the text as there is room for, with dots where it was cut; or "". */
+	/* As much of text as fits, with an ellipsis if it is cut; "" if nothing fits. */
 	fit(text, room) {
 		let sum = 0, end = 0, cut = 0;
 		for (const c of text) {
@@ -124,13 +124,13 @@ const SANS = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-se
 let type;
 export const labelType = () => (type ??= new Type("12px " + SANS));
 
-/* Before blocks are drawn. */
+/* Call before drawing blocks. */
 export function prepare(context) {
 	context.font = labelType().font;
 	context.textBaseline = "middle";
 }
 
-/* One frame: its block and, if there is room, its name and then its place. */
+/* Draw a frame: its block and, if they fit, its name and place. */
 export function block(context, x, y, width, fill, inks, name, place, faded) {
 	const a = Math.round(x * 2) / 2, b = Math.round((x + width) * 2) / 2, type = labelType();
 	context.fillStyle = fill;
@@ -153,7 +153,7 @@ export function outline(context, x, y, width, colour) {
 	context.strokeRect(x + 1, y + 1, Math.max(1, width - 3), ROW - 3);
 }
 
-/* A list of which only the rows that are seen are in the document: make(i) is a row. */
+/* A list that keeps only the visible rows in the document. make(i) creates a row. */
 export class List {
 	constructor(host, height, make) {
 		Object.assign(this, { host, height, make, count: 0 });

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* The time strip: what is selected over time, and the brush that selects some of it. */
+/* The time strip: the selection's weight over time, and a brush to select a range. */
 import { STRIP_BINS } from "./model.mjs";
 import { Stage, duration, ink, labelType } from "./stage.mjs";
 
 const AXIS = 16, EDGE = 6;
 
-/* A round step of which at most so many fit into span. */
+/* A round step that fits into span at most that many times. */
 function niceStep(span, most) {
 	const size = 10 ** Math.floor(Math.log10(span / most));
 	return [1, 2, 5, 10].map(k => k * size).find(step => span / step <= most);
 }
 
 export class Strip {
-	/* changed(from, to): us, or null twice for all. */
+	/* changed(from, to): in us, or null twice for everything. */
 	constructor(host, page, changed) {
 		Object.assign(this, { host, page, changed, strip: null, brush: null, window: null });
 		this.stage = new Stage(host, context => this.paint(context));
@@ -45,7 +45,7 @@ export class Strip {
 			this.changed(...(this.brush ?? [null, null]));
 		});
 	}
-	/* What a pointer at x would do: an edge to drag, the whole brush, or a new one. */
+	/* What dragging at x would change: an edge, the whole brush, or a new one. */
 	grip(x) {
 		if (!this.brush)
 			return "new";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The table of functions, and beside it who calls the selected one and what it calls. */
+/* The table of functions, with the callers and callees of the selected one. */
 import { Merged, label, place } from "./model.mjs";
 import { List, count, duration, el, percent } from "./stage.mjs";
 import { Flame } from "./flame.mjs";
@@ -22,7 +22,7 @@ export class Table {
 		const columns = [["name", "Function"], ["self", "Self"], ["total", "Total"], ["samples", this.page.timeless ? "Threads" : "Samples"]];
 		return this.page.isDiff ? [...columns, ["dself", "Δ self"], ["dtotal", "Δ total"]] : columns;
 	}
-	/* sums: model.functionSums(); all: those of the whole selection; mask: functions to show. */
+	/* sums: model.functionSums(); all: sums of the whole selection; mask: functions to show. */
 	set(sums, all, mask) {
 		const { byCount, b, t, n } = all, w = byCount ? "n" : "t", whole = (byCount ? n : t) || 1, base = b || 1;
 		const nr = sums.total_t.length, share = name => Float64Array.from(sums[`${name}_${w}`], (v, f) => v / whole - sums[name + "_b"][f] / base);
@@ -81,7 +81,7 @@ export class Table {
 			oncontextmenu: event => this.on.menuOf(f, event),
 		}, ...cells);
 	}
-	/* Show one function's callers and callees; outer: where it is outermost on its stacks. */
+	/* Show the callers and callees of a function. outer: its outermost nodes. */
 	open(folded, outer, f) {
 		this.func = f;
 		const { functions } = this.page.profile, seeds = [];
