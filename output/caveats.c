@@ -51,8 +51,8 @@ static void append_percent(struct text *text, uint64_t nr, uint64_t nr_all)
 }
 
 /*
- * Append a sentence that applies to nr of the runs, unless that is 0: before, "in some runs" if
- * it applies only to some, and behind.
+ * Append a sentence that applies to nr of the runs; nothing if nr is 0. " in some runs" is
+ * inserted between before and behind if it does not apply to all.
  */
 static void append_of_runs(struct text *text, size_t begin, const struct sums *sums, uint32_t nr,
 			   const char *before, const char *behind)

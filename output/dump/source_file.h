@@ -11,7 +11,7 @@
  *   CAP_DAC_OVERRIDE or CAP_DAC_READ_SEARCH): its mode lets everybody read it, and the modes of
  *   all folders on its path let everybody through; below a sysroot only its own mode counts.
  *
- * Otherwise the user who runs pysample can read it anyway.
+ * Without those privileges the last check is not needed: the user may read the file anyway.
  */
 #pragma once
 

@@ -25,7 +25,7 @@ struct source_lines_file {
 struct source_lines {
 	const struct sysroot *sysroot; /* root of the paths; borrowed; NULL: our own */
 	uint64_t until_ns;	       /* as for source_file_read() */
-	/* what changed files are newer than, such as "the core"; borrowed; NULL: not reported */
+	/* What changed files are newer than, such as "the core". Borrowed; NULL: not reported. */
 	const char *newer;
 	struct source_lines_file *files;
 	uint32_t nr_files, max_files;

@@ -135,7 +135,7 @@ static void units_write(struct gecko_writer *writer)
 	json_object_end(&writer->json);
 }
 
-/* for run_tell() */
+/* Callback of run_tell(). */
 static void pair_write(void *context, const char *name, const char *value)
 {
 	struct gecko_writer *writer = context;

@@ -19,7 +19,7 @@ enum gecko_marker_kind {
 struct gecko_marker {
 	enum gecko_marker_kind kind;
 	uint64_t begin_ns,
-		/* start of the first sample and end of the last */
+		/* Start of the first sample and end of the last. */
 		end_ns;
 };
 

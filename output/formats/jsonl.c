@@ -13,7 +13,7 @@
 struct writer {
 	struct json json;
 	const struct artefact *artefact;
-	/* owned; PROFILE_NONE: not written yet; the last entry is for samples without a node */
+	/* Owned; PROFILE_NONE: not written yet. The last entry is for samples without a node. */
 	uint32_t *stack_of_node;
 	uint32_t nr_nodes;
 	uint32_t nr_stacks;

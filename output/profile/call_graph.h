@@ -25,9 +25,8 @@ struct call_party {
 };
 
 struct call {
-	uint32_t
-		/* a party, or a frame with by_line; PROFILE_NONE if the callee is outermost */
-		caller;
+	/* A party, or a frame with by_line; PROFILE_NONE if the callee is outermost. */
+	uint32_t caller;
 	uint32_t callee; /* a party */
 	struct profile_weight seen, first;
 	uint32_t nr_active;

@@ -33,12 +33,8 @@ struct id_map {
 struct function_rows {
 	struct profile_function *rows; /* owned, with their strings */
 	uint32_t nr, max;
-	struct string_table
-		/*
-		 * its strings are owned; shared, because 2^22 functions can each have a path of
-		 * 64 KiB
-		 */
-		paths;
+	/* Owns its strings. Paths are shared because 2^22 functions can each have one of 64 KiB. */
+	struct string_table paths;
 	struct id_map of_id;
 	struct pair_map of_name; /* hashes of the identity → row; filled on demand */
 	uint32_t nr_named;	 /* rows entered in of_name so far */

@@ -15,7 +15,7 @@
 /* The row of samples without Python frames. */
 #define LABEL_NO_PYTHON_FRAMES "[no python frames]"
 
-/* The root that threads share once there are PROFILE_MAX_THREADS. */
+/* The root of threads without a row. */
 #define LABEL_OTHER_THREADS "[other threads]"
 
 enum label_style {

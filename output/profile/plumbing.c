@@ -143,7 +143,7 @@ static const char *const names[] = {
 	"vectorcall_unbound",
 };
 
-/* longer than any of them */
+/* Longer than any of them. */
 enum { NAME_MAX_BYTES = 64 };
 
 static int compare(const void *name, const void *entry)

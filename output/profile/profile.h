@@ -16,7 +16,7 @@
 /* A process that was sampled. Strings are owned by the profile. */
 struct profile_process {
 	pid_t pid; /* in the PID namespace it was sampled from; 0 if unknown */
-	/* its arguments, separated by spaces; "" if unknown */
+	/* Its arguments, separated by spaces; "" if unknown. */
 	char *command_line;
 };
 

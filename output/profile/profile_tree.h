@@ -17,13 +17,13 @@ struct profile_frame {
 	uint32_t function; /* index into functions; PROFILE_NONE for a thread's root */
 	int32_t line;	   /* the executing line if rows are lines, else the function's first */
 	/*
-	 * index into threads for a thread's root; PROFILE_NONE for the shared root and for
-	 * functions
+	 * Index into threads for a thread's root; PROFILE_NONE for the shared root and for
+	 * functions.
 	 */
 	uint32_t thread;
 	/*
-	 * innermost Python frame of a sample with SAMPLE_IN_JIT, whose line may be a few
-	 * statements late; PROFILE_SELF only
+	 * Innermost Python frame of a sample with SAMPLE_IN_JIT, whose line may be a few
+	 * statements late. Samples of PROFILE_SELF only.
 	 */
 	bool is_late;
 };
@@ -104,9 +104,9 @@ struct profile_path {
 };
 
 /*
- * Set path to the nodes of the sample's frames. Those that nr_unchanged covers are kept without a
- * look. Returns 0; -ENOMEM; -E2BIG if the stack does not fit. After an error the path holds only
- * the nodes found, and the next sample relies on no more.
+ * Set path to the nodes of the sample's frames. Those that nr_unchanged covers are kept
+ * unchecked. Returns 0; -ENOMEM; -E2BIG if the stack does not fit. After an error the path holds
+ * only the nodes found, and the next sample relies on no more.
  */
 int profile_path_follow(struct profile_path *path, struct profile_tree *tree,
 			const struct sample *sample);

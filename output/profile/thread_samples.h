@@ -26,8 +26,8 @@ struct thread_samples {
 	struct thread_slice *slices; /* owned; by process, the main thread first */
 	uint32_t nr_slices;
 	/*
-	 * index into slices: the thread with the most CPU time if that was measured, else with
-	 * the most time in Python frames; 0 if there are none
+	 * Index into slices: the thread with the most CPU time if that was measured, else with
+	 * the most time in Python frames; 0 if there are none.
 	 */
 	uint32_t busiest;
 	uint64_t start_ns; /* start of the first sample; 0 if there are none */
@@ -56,5 +56,5 @@ const struct profile_process *thread_samples_process(const struct profile *profi
  */
 uint32_t thread_samples_node(const struct profile *profile, uint32_t node);
 
-/* Append a thread's name: "MainThread", or one made of its id if it has no name. */
+/* Append a thread's name, such as "MainThread", or "thread TID" if it has none. */
 void thread_samples_name(struct text *text, const struct profile *profile, uint32_t thread);

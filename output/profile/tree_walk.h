@@ -13,11 +13,11 @@
 struct tree_walk {
 	const struct profile_node *nodes; /* borrowed from the profile */
 	uint32_t nr_nodes;
-	uint32_t
-		*first_child; /* owned; nr_nodes + 1 entries: the last is for the outermost nodes */
+	/* Owned; nr_nodes + 1 entries: the last is for the outermost nodes. */
+	uint32_t *first_child;
 	uint32_t *next_sibling; /* owned; PROFILE_NONE ends the list, as in first_child */
-	struct profile_weight
-		*sums; /* owned; each node with all below it; the last entry is the total */
+	/* Owned; each node with all below it; the last entry is the total. */
+	struct profile_weight *sums;
 };
 
 /*

@@ -15,7 +15,7 @@
  */
 enum { COMPRESSION_LEVEL = 1, LEAST_MATCH_BYTES = 7 };
 
-/* upper limit for one more block: its header and that of its literals */
+/* Upper limit for one more block: its header and that of its literals. */
 enum { BLOCK_HEADER_BYTES = 16 };
 
 int frame_file_init(struct frame_file *file, int fd)

@@ -29,7 +29,7 @@ struct recording_ops {
 	int (*process)(void *context, pid_t pid, const char *command_line);
 	int (*thread)(void *context, uint32_t process, const struct profile_thread *thread);
 	int (*function)(void *context, const struct function *function);
-	/* parent is PROFILE_NONE for outermost frames; line is the executing one. */
+	/* The parent of outermost frames is PROFILE_NONE; line is the executing one. */
 	int (*node)(void *context, uint32_t parent, uint32_t function, int32_t line);
 
 	/* A thread changed its name. */

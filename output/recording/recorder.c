@@ -40,7 +40,7 @@ struct recorder_thread {
 	uint64_t last_ns;      /* of its last sample's tick */
 	uint64_t last_sample;  /* value of nr_samples after it */
 	uint32_t wall_rest_ns; /* remainder of the weights received that is not stored yet */
-	/* the same; negative if more was stored than received */
+	/* The same; negative if more was stored than received. */
 	int64_t cpu_rest_ns;
 };
 

@@ -10,7 +10,7 @@
 #include "output/text/pair_map.h"
 #include "procmem/array.h"
 
-/* added to the limit of the profile's nodes in max_kept, for small profiles */
+/* Added to max_kept, so that it suffices for small profiles. */
 enum { MORE_KEPT = 1 << 20 };
 
 /* Which patterns a frame matches, alone or with its callers. */

@@ -11,7 +11,7 @@
 
 /* All zero, everything passes. References are borrowed. */
 struct replay_filter {
-	/* [from, to) since the recording's start; a negative time counts from its last sample */
+	/* [from, to) since the recording's start; a negative time counts from its last sample. */
 	int64_t from_ns;
 	int64_t to_ns;		    /* 0: the end */
 	const char *const *threads; /* names (the last one a thread had) or tids; any may match */
@@ -21,7 +21,7 @@ struct replay_filter {
 	uint32_t flags_clear; /* flags that it must not have */
 	bool busy;	      /* only samples with frames and not known to be off CPU */
 	bool idle;	      /* only the others */
-	/* some frame's label (label.h, LABEL_DISPLAY) must match; NULL: any */
+	/* Some frame's label (label.h, LABEL_DISPLAY) must match; NULL: any. */
 	const regex_t *include;
 	const regex_t *exclude; /* no frame's label may match; or NULL */
 };

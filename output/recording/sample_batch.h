@@ -32,7 +32,7 @@ struct sample_state {
 	bool has_time;
 	uint64_t units; /* time of its tick */
 	uint64_t node;	/* + 1; 0: none */
-	/* decaying count of node changes; ACTIVITY_PARTS^2 if it changes every time */
+	/* Decaying count of node changes; ACTIVITY_PARTS^2 if it changes every time. */
 	uint32_t moves;
 	uint32_t flags; /* enum sample_flags, RECORD_WEIGHED */
 };

@@ -12,8 +12,8 @@
 struct run_native {
 	bool is_on;
 	/*
-	 * Python frames were read after each copy, not in the same interrupt; that they belong
-	 * together is likely but not proven
+	 * Python frames were read after each copy, not in the same interrupt. That they belong
+	 * together is likely but not proven.
 	 */
 	bool by_evidence;
 	bool user_cpu_only;	  /* the kernel reported no samples of threads in kernel mode */
@@ -23,7 +23,7 @@ struct run_native {
 	uint64_t nr_dumps;	  /* copies of registers and stack that the kernel made */
 	uint64_t nr_lost_dumps;	  /* copies the kernel had no room for */
 	uint64_t nr_undumped;	  /* samples of interrupts whose copies were lost */
-	uint64_t nr_foreign;	  /* copies of threads without Python */
+	uint64_t nr_foreign;	  /* copies of threads that Python does not know */
 	uint64_t nr_refused;	  /* threads that could not be followed */
 };
 
@@ -36,8 +36,8 @@ struct run_info {
 	const char *command_line; /* of the target, arguments separated by spaces */
 	pid_t pid;		  /* of the target, in our PID namespace; 0 if unknown */
 	const char *core;	  /* core file it was read from; NULL if it was a running process */
-	const char
-		*death; /* what ended the process, for a core: "SIGSEGV …"; NULL for a snapshot */
+	/* What ended the process, for a core: "SIGSEGV …"; NULL for a snapshot. */
+	const char *death;
 	const char *python;	   /* version of the interpreter: "3.12.1" */
 	bool python_free_threaded; /* built without the GIL */
 	bool python_newer_than_tested;
@@ -46,9 +46,8 @@ struct run_info {
 	enum profile_mode shown_mode; /* mode of the profile that this describes */
 	struct profile_account account;
 	uint64_t shown_ns; /* weight of the samples that the mode shows */
-	const char *
-		/* how stacks were read: "bpf", "tick", "preempt", "racing"; NULL for a core */
-		engine;
+	/* How stacks were read: "bpf", "tick", "preempt", "racing"; NULL for a core. */
+	const char *engine;
 	double asked_hz; /* ticks per second requested; 0: as fast as possible */
 	struct run_native native;
 

@@ -5,9 +5,9 @@
  * bytes get their own codes; this saves space where some thousand bytes of another kind follow.
  * It does not flush the output.
  *
- * 	err = gzip_open(out, &stream);
- * 	...
- * 	err = gzip_close(stream);
+ *	err = gzip_open(out, &stream);
+ *	...
+ *	err = gzip_close(stream);
  */
 #pragma once
 

@@ -4,11 +4,11 @@
  * adds commas, indentation and escapes, so strings may hold any bytes. An order of calls that
  * does not make JSON is a bug, and asserted.
  *
- * 	json_object_begin(&json);
- * 	json_key(&json, "pid");
- * 	json_i64(&json, 42);
- * 	json_object_end(&json);
- * 	err = json_finish(&json);
+ *	json_object_begin(&json);
+ *	json_key(&json, "pid");
+ *	json_i64(&json, 42);
+ *	json_object_end(&json);
+ *	err = json_finish(&json);
  */
 #pragma once
 
