@@ -1,23 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What of a deep stack need not be walked at every look, on CPython 3.15 and newer.
+ * Finds out which frames of a deep stack need not be walked at every look, on CPython 3.15 and
+ * newer.
  *
  * A thread state has a word for profilers, last_profiled_frame, and a counter,
- * last_profiled_frame_seq. Whoever writes the address of a live frame there, the anchor, is told
- * when that frame is popped: the target itself then moves the word to the frame's caller and adds
- * one to the counter. Both are read at the same instant as the frames. While they are what they
- * were, the anchored frame lives, and so does all that called it: a frame that waits for its callee
- * changes none of the words that a walk looks at. If it was popped, a caller that the word names
- * takes its place.
+ * last_profiled_frame_seq. If a profiler writes the address of a live frame, the anchor, into the
+ * word, the target reports when that frame is popped: it moves the word to the frame's caller and
+ * adds one to the counter. Both are read at the same instant as the frames. While they are
+ * unchanged, the anchored frame lives, and so do all its callers: a frame that waits for its
+ * callee changes none of the words that a walk reads. If the frame was popped, the caller that
+ * the word names replaces it.
  *
- * The anchor is written within the look that has shown its frame; if that look did not hold, what
- * is known of the anchor is forgotten.
+ * The anchor is written within the look that has shown its frame. If that look did not hold, what
+ * is known about the anchor is forgotten.
  *
- * Anybody else who writes there would make the words lie. A word that changes while the counter
- * stands still was written by another profiler, and the cache is off for good.
+ * Any other writer would make the words wrong. If the word changes while the counter does not,
+ * another profiler wrote it, and the cache is off for good.
  *
- * A write to the state of a thread that ends would hit freed memory. So only a thread state inside
- * of _PyRuntime itself is written to, the main thread's, which is static and never freed.
+ * A write to the state of a thread that ends would hit freed memory. So only a thread state
+ * inside of _PyRuntime is written to: the main thread's, which is static and never freed.
  *
  * Source: CPython 3.15 Include/internal/pycore_interpframe.h
  * (_PyThreadState_UpdateLastProfiledFrame), InternalDocs/frames.md.
@@ -33,61 +34,61 @@
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/snapshot.h"
 
-/* Why it is not used. */
+/* Why the cache is not used. */
 enum frame_cache_reason {
 	CACHE_USABLE,
-	CACHE_NO_WORD,	    /* the version, or the layout, has none for it */
-	CACHE_READ_ONLY,    /* the memory may not be written to */
+	CACHE_NO_WORD,	    /* the version or the layout lacks the words */
+	CACHE_READ_ONLY,    /* the memory is not writable */
 	CACHE_REFUSED,	    /* a write failed */
-	CACHE_SHARED,	    /* another profiler writes there, too */
+	CACHE_SHARED,	    /* another profiler writes there as well */
 	CACHE_OTHER_ENGINE, /* no CPU is held: nothing proves that the anchor's frame was there */
 };
 
 struct frame_cache {
-	const struct code_cache *codes; /* borrowed; has the memory and the build, too */
+	const struct code_cache *codes; /* borrowed; has the memory and the build */
 	remote_addr runtime_addr;
 	enum frame_cache_reason reason;
 	remote_addr thread_addr; /* the thread state that is written to; 0: none yet */
-	uint32_t slot;		 /* of the thread that has it */
-	bool looked;		 /* anchor_addr and seq are what the last look found */
+	uint32_t slot;		 /* of its thread */
+	bool looked;		 /* anchor_addr and seq are from the last look */
 	remote_addr anchor_addr;
 	uint64_t seq;
-	uint64_t nr_still; /* looks since these changed */
-	bool is_ours;	   /* the anchor was written here */
-	bool is_held;	   /* its frame is that of index, of the list as it was walked last */
+	uint64_t nr_still; /* number of looks since these changed */
+	bool is_ours;	   /* the anchor was written by this cache */
+	bool is_held;	   /* its frame is at index in the list of the last walk */
 	uint32_t index;
-	uint64_t nr_cleared; /* of codes, when the frames below were walked */
-	uint32_t least_same; /* outermost frames that stayed the same while it was watched */
-	uint32_t nr_watched; /* looks since then */
-	uint32_t patience;   /* how many looks are watched before the anchor is moved */
-	struct sampler_stats *stats; /* borrowed: cached and writes are counted here */
+	uint64_t nr_cleared;	     /* codes->nr_cleared when the frames below it were walked */
+	uint32_t least_same;	     /* minimum of unchanged outermost frames while watching */
+	uint32_t nr_watched;	     /* looks watched so far */
+	uint32_t patience;	     /* number of looks to watch before the anchor is moved */
+	struct sampler_stats *stats; /* borrowed; cached and writes are counted here */
 };
 
 /*
- * A cache that knows nothing yet. codes and stats are borrowed as long as it is used; nothing is owned.
- * frame_cache_has_words() tells whether the build has the two words.
+ * Make a cache that knows nothing. codes and stats are borrowed while it is used; nothing is
+ * owned. frame_cache_has_words() tells whether the build has the two words.
  */
 void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
 		      remote_addr runtime_addr, struct sampler_stats *stats);
 bool frame_cache_has_words(const struct py_build *build);
 
-/* A thread that is new: whether it is the one whose state may be written to is found out here. */
+/* Add a new thread: finds out whether it is the one whose state may be written to. */
 void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thread *thread);
 
 /*
- * Before the walk of a thread whose state was read at this look: the frames of list, its last walk,
- * that need not be walked.
+ * Before the walk of a thread whose state was read in this look: the frames of list, its last
+ * walk, that need not be walked.
  */
 struct kept_frames frame_cache_kept(struct frame_cache *cache, const struct snapshot_thread *thread,
 				    const struct frame_list *list);
 
-/* Behind the walk, within the look: learn from it, and write an anchor where that pays. */
+/* After the walk, within the look: learn from it, and write an anchor if it pays. */
 void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *thread,
 		       const struct frame_list *list, bool is_whole,
 		       const struct kept_frames *kept);
 
-/* The look did not hold: what it told of the anchor is worth nothing. */
+/* The look did not hold: forget what it showed of the anchor. */
 void frame_cache_doubt(struct frame_cache *cache);
 
-/* The end of a run: if the anchor is ours still, 0 is written in its place. */
+/* End of a run: if the anchor is still ours, write 0 in its place. */
 void frame_cache_end(struct frame_cache *cache);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What can be told from a GIL: who holds it, and which threads cannot have run Python code
- * between two looks at it.
+ * What a GIL shows: which thread holds it, and which threads cannot have run Python code between
+ * two looks at it.
  *
- * The interpreter counts how often the GIL went to another thread than the one that had it
- * last. Frames change only under the GIL, so a thread that had it at neither look, with the
- * count not moved by more than one in between, is where it was.
+ * The interpreter counts how often a thread other than the last holder takes the GIL. Frames
+ * change only under the GIL. So a thread that had it at neither look, while the count rose by at
+ * most one, is where it was.
  *
- * A free-threaded build has a GIL as well once it was switched on for good, by PYTHON_GIL=1 or an
- * extension that needs it. One that an import has switched on for its own time is not counted as
- * one: when it is off again threads run that never take it.
+ * A free-threaded build also has a GIL once it is switched on for good, by PYTHON_GIL=1 or by an
+ * extension that needs it. A GIL that an import has switched on temporarily does not count:
+ * threads that never take it run once it is off again.
  *
  * Source: CPython take_gil(), _PyEval_EnableGILTransient(), _PyEval_EnableGILPermanent() and
  * _PyEval_DisableGIL(), Python/ceval_gil.c (3.7 to 3.11: ceval_gil.h); struct _gil_runtime_state,
- * where last_holder, locked and switch_number follow one another.
+ * where last_holder, locked and switch_number are adjacent.
  */
 #pragma once
 
@@ -25,36 +25,36 @@
 #include "procmem/memory.h"
 #include "symbols/elf/image_source.h"
 
-/* Of the struct, from last_holder on. */
+/* Of the struct, starting at last_holder. */
 enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
 
-/* In free-threaded builds, an int: how many have switched it on, or GIL_ON_FOR_GOOD. */
+/* In free-threaded builds, an int: how many threads have switched it on, or GIL_ON_FOR_GOOD. */
 enum { GIL_ENABLED_BEFORE_HOLDER = 16, GIL_ON_FOR_GOOD = INT_MAX };
 
 struct gil {
-	bool known; /* it was read, and somebody has held it */
+	bool known; /* it was read, and some thread has held it */
 	bool held;
-	bool is_counted;	      /* nr_switches counts (3.7+) */
-	remote_addr last_holder_addr; /* thread state that holds it, or had it last */
-	uint64_t nr_switches;	      /* how often it went to another one */
+	bool is_counted;	      /* nr_switches is valid (3.7+) */
+	remote_addr last_holder_addr; /* the thread state that holds it, or held it last */
+	uint64_t nr_switches;	      /* how often another thread state took it */
 };
 
-/* Where a GIL's words lie. */
+/* Where a GIL's words are. */
 struct gil_place {
-	remote_addr addr; /* of the first of them; 0: there is no GIL */
+	remote_addr addr; /* of the first word; 0: there is no GIL */
 	/*
-	 * So many bytes behind it is last_holder, or what 3.6 has instead. If any, it begins with
-	 * the int that tells whether there is a GIL.
+	 * From addr to last_holder, or to its counterpart in 3.6. If not 0, the first word is the
+	 * int that tells whether there is a GIL.
 	 */
 	uint32_t holder_offset;
 	/*
-	 * So many bytes behind that is the int that tells whether it is held. 0 (3.6): there is but
-	 * the thread state that is current.
+	 * From last_holder to the int that tells whether the GIL is held. 0 (3.6): the only word
+	 * is the current thread state.
 	 */
 	uint32_t locked_offset;
 };
 
-/* How many bytes there are to be read at its addr. */
+/* Number of bytes to read at addr. */
 static inline uint32_t gil_place_bytes(const struct gil_place *place)
 {
 	const uint32_t bytes = place->locked_offset ? GIL_BYTES : sizeof(uint64_t);
@@ -63,30 +63,31 @@ static inline uint32_t gil_place_bytes(const struct gil_place *place)
 }
 
 /*
- * The GIL as the words of its place say. One that nobody ever held is not known: it is that of an
- * interpreter that shares another one's. Nor is a free one of 3.6, or one that is not on for good.
+ * Decode the words of a place. known is false for a GIL that was never held, which belongs to an
+ * interpreter that shares another one's; for a free one of 3.6; and for one that is not on for
+ * good.
  */
 struct gil gil_decode(const struct gil_place *place, const uint8_t *words);
 
 /*
- * Where CPython 3.6 names the thread state that holds the GIL. Its GIL has no struct, only static
- * variables, but the program exports _PyThreadState_Current: NULL while nobody holds the GIL. There
- * is no count of switches, so it proves nothing of the time between two looks. The address of the
- * variable, which belongs to the file that has interp_head_addr; 0 if the file cannot be opened or
- * does not export it.
+ * Find the variable in which CPython 3.6 names the thread state that holds the GIL. Its GIL has
+ * no struct, only static variables, but the program exports _PyThreadState_Current: NULL while
+ * the GIL is free. It has no count of switches, so it proves nothing about the time between two
+ * looks. Returns the variable's address, in the file that has interp_head_addr; 0 if the file
+ * cannot be opened or does not export it.
  *
- * Source: CPython 3.6 Python/pystate.c, Python/ceval.c (PyThreadState_Swap() behind take_gil()).
+ * Source: CPython 3.6 Python/pystate.c, Python/ceval.c (PyThreadState_Swap() after take_gil()).
  */
 remote_addr gil_find_current(const struct maps *maps, struct image_source *images,
 			     remote_addr interp_head_addr);
 
-/* Its holder's thread state; 0 if nobody holds it, or that is not known. */
+/* The thread state that holds it; 0: none, or unknown. */
 static inline remote_addr gil_holder_addr(const struct gil *gil)
 {
 	return gil->known && gil->held ? gil->last_holder_addr : 0;
 }
 
-/* Whether so much as one other thread may have run between two looks. */
+/* Whether any other thread may have run between two looks. */
 static inline bool gil_moved(const struct gil *before, const struct gil *now)
 {
 	return !before->known || !now->known || before->nr_switches != now->nr_switches ||
@@ -94,9 +95,9 @@ static inline bool gil_moved(const struct gil *before, const struct gil *now)
 }
 
 /*
- * Whether more threads may have run in between than those that had it at the two looks. One
- * switch is one from the thread that had it to another one; a count that tells of one, with
- * the same thread as before, is what was copied while the words were written.
+ * Whether threads other than the two that had it at the two looks may have run in between. One
+ * switch goes from the last holder to another thread. A count that rose by one with the same
+ * holder was copied while the words were written.
  */
 static inline bool gil_unclear(const struct gil *before, const struct gil *now)
 {
@@ -107,7 +108,7 @@ static inline bool gil_unclear(const struct gil *before, const struct gil *now)
 		now->last_holder_addr == before->last_holder_addr);
 }
 
-/* Whether a thread is one of the two that are known to have had it. */
+/* Whether a thread is one of the two known holders. */
 static inline bool gil_names(const struct gil *before, const struct gil *now,
 			     remote_addr thread_addr)
 {

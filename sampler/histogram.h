@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often values of each size came: eight classes for every power of two, so that a
- * quantile is at most an eighth too large. Adding one is a few instructions and
- * never allocates.
+ * Counts of values by size, in eight classes for every power of two, so that a quantile is at
+ * most an eighth too large. Adding a value takes a few instructions and never allocates.
  */
 #pragma once
 
@@ -12,7 +11,7 @@
 enum { HISTOGRAM_SHIFT = 3, HISTOGRAM_MAX_EXPONENT = 40 };
 #define HISTOGRAM_CLASSES (((HISTOGRAM_MAX_EXPONENT - HISTOGRAM_SHIFT + 2) << HISTOGRAM_SHIFT) + 1)
 
-/* All zero it is empty. */
+/* All zero: empty. */
 struct histogram {
 	uint64_t counts[HISTOGRAM_CLASSES];
 	uint64_t nr;
@@ -21,11 +20,11 @@ struct histogram {
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 
-/* Add all that was added to another one. */
+/* Add all values of another histogram. */
 void histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /*
- * The least bound of a class below which (or at which) that share of the values lies, in
- * thousandths, at least 1: 500 is the median. Never above the largest value; 0 if there are none.
+ * The least class bound that a share of the values does not exceed, in thousandths, at least 1:
+ * 500 is the median. At most the largest value; 0 if there are none.
  */
 uint64_t histogram_quantile(const struct histogram *histogram, unsigned int thousandths);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The target's memory during one look. What the last looks read is read ahead, all in one call,
- * so that a look which finds the target where it was needs no other; what is missing is read when
- * it is asked for. Each byte is read once a look: whoever asks again gets the same answer.
+ * The target's memory during one look. What recent looks read is read ahead in one call, so that
+ * a look that finds the target where it was needs no other; missing memory is read on demand.
+ * Each byte is read once per look: repeated reads return the same answer.
  *
- * Some words are sealed: they are read before everything else and once more behind everything
- * else. Equal seals are what sampler/snapshot.h and sampler/witness.h build their proofs on.
+ * Some words are sealed: they are read before and again after everything else. sampler/snapshot.h
+ * and sampler/witness.h build their proofs on equal seals.
  *
- * Between looks every read goes straight to the memory behind.
+ * Between looks every read goes straight to the underlying memory.
  */
 #pragma once
 
@@ -18,12 +18,12 @@
 #include "procmem/memory.h"
 
 /*
- * Memory is kept in aligned blocks of this size: a few frames each. A block never crosses a page,
- * so it can be read wherever one byte of it can.
+ * Memory is kept in aligned blocks of this size, a few frames each. A block never crosses a page,
+ * so it can be read if any byte of it can.
  */
 enum { LOOK_BLOCK_BYTES = 512 };
 
-/* Room for the longest words that are sealed, those of a free-threaded build's GIL. */
+/* Room for the longest sealed words, those of a free-threaded build's GIL. */
 enum { LOOK_SEAL_BYTES = 40 };
 
 struct look_block;
@@ -34,23 +34,24 @@ struct look_seal {
 	size_t size; /* at most LOOK_SEAL_BYTES */
 	uint8_t first[LOOK_SEAL_BYTES];
 	uint8_t last[LOOK_SEAL_BYTES];
-	bool is_read; /* both times */
+	bool is_read; /* both reads succeeded */
 };
 
 struct look_memory {
-	struct remote_memory memory; /* what is handed on */
-	struct remote_memory *inner; /* borrowed as long as this is read */
-	bool is_open;		     /* a look is under way */
-	bool is_late;		     /* something was read behind the seals */
-	bool is_narrow;		     /* the last look is, or was: the table has its blocks only */
-	bool is_changed;	     /* the blocks are not what the ranges were made of */
-	uint64_t look;		     /* counts looks */
-	struct look_block *blocks;   /* owned; nr_ahead of them sorted, the rest as they were met */
+	struct remote_memory memory; /* the interface for readers */
+	struct remote_memory *inner; /* borrowed while this is used */
+	bool is_open;		     /* a look is in progress */
+	bool is_late;		     /* something was read after the last seals */
+	bool is_narrow;	 /* the current or last look is narrow: the table has only its own blocks */
+	bool is_changed; /* the ranges no longer match the blocks */
+	uint64_t look;	 /* number of looks so far */
+	/* owned; nr_ahead sorted ones, then the others in the order met */
+	struct look_block *blocks;
 	uint32_t nr_ahead, nr_blocks;
 	uint8_t *bytes;		 /* owned; LOOK_BLOCK_BYTES for each block */
-	uint16_t *table;	 /* owned; a hash table of indices into blocks plus 1, 0: free */
-	remote_addr run_addr;	 /* of the last run that was missing: where the next one may end */
-	uint32_t run_blocks;	 /* and how many blocks it had */
+	uint16_t *table;	 /* owned; a hash table of block indices plus 1, 0: free */
+	remote_addr run_addr;	 /* of the last missing run: the next one may end here */
+	uint32_t run_blocks;	 /* length of that run */
 	struct look_seal *seals; /* owned */
 	uint32_t nr_seals, max_seals;
 	struct remote_range *ranges; /* owned */
@@ -58,31 +59,32 @@ struct look_memory {
 };
 
 /*
- * A memory with the errors of inner. look_memory_done() frees it; it accepts one that is all zero.
+ * Make a memory on top of inner, with the errors of inner. look_memory_done() frees it and
+ * accepts one that is all zero.
  */
 void look_memory_init(struct look_memory *look, struct remote_memory *inner);
 void look_memory_done(struct look_memory *look);
 
-/* Forget the seals of the look before. */
+/* Forget the seals of the previous look. */
 void look_memory_clear_seals(struct look_memory *look);
 
-/* Seal size bytes at addr from the next look on: *ret_index. 0 or -ENOMEM. */
+/* Seal size bytes at addr from the next look on; sets *ret_index. Returns 0 or -ENOMEM. */
 int look_memory_seal(struct look_memory *look, remote_addr addr, size_t size, uint32_t *ret_index);
 
 /*
- * Begin a look: read the seals, what is read ahead, and the seals again. A seal that could not be
- * read has is_read == false. 0; -ENOMEM, -ESRCH, -EPERM; the look is not open then.
+ * Begin a look: read the seals, the read-ahead blocks, and the seals again. A seal that could not
+ * be read has is_read == false. Returns 0; -ENOMEM, -ESRCH, -EPERM, with no look open.
  */
 int look_memory_begin(struct look_memory *look);
 
 /*
- * The same of a look at a small part of what the others look at: only the seals are read ahead, and
- * what is read in it does not change what the next looks read ahead.
+ * Begin a look at a small part of what other looks read: only the seals are read ahead, and its
+ * reads do not change what the next looks read ahead.
  */
 int look_memory_begin_narrow(struct look_memory *look);
 
 /*
- * End the look: read the seals once more if anything was read behind them. Errors of
+ * End the look: read the seals again if anything was read after them. Errors of
  * look_memory_begin().
  */
 int look_memory_end(struct look_memory *look);

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whose C stack a call of the interpreter's loop is on, which tells which thread runs a thread
- * state. A state names the thread that made it, and programs that have CPython in them may run it
- * in another one: PyEval_SaveThread() here, PyEval_RestoreThread() there, PyThreadState_New() for a
- * thread to come. But each call of the loop has something of its own on the C stack
- * (frame_list.loop_addr). If what the innermost one has is on the stack of the thread that the
- * state names, only that thread can move the frames that were found: another one that runs the
- * state begins a loop of its own, further in, and cannot end one that it is not in.
+ * Finds out whose C stack a call of the interpreter's loop is on, and so which thread runs a
+ * thread state. A state names the thread that made it, but programs that embed CPython may run it
+ * in another one: PyEval_SaveThread() in one thread, PyEval_RestoreThread() in another, or
+ * PyThreadState_New() for a future thread. Each call of the loop leaves an address on the C stack
+ * (frame_list.loop_addr). If the innermost one is on the stack of the thread that the state
+ * names, only that thread can move the frames that were found: another thread that runs the state
+ * begins a loop of its own, further in, and cannot end a loop that it is not in.
  *
- * The stack of a thread lies below its pthread_t, where the C library has its control block, in the
- * same mapping; two stacks have a page between them that cannot be read, or are told apart by the
- * pthread_t that comes next. The main thread has "[stack]". A program may also call the loop on
- * memory that is no thread's stack (makecontext(), coroutines of C++): of that nothing is told.
+ * The stack of a thread is below its pthread_t, where the C library keeps the control block, in
+ * the same mapping. Two stacks are separated by an unreadable page, or else by the pthread_t of
+ * the lower one. The main thread has "[stack]". A program may also call the loop on memory that
+ * is no thread's stack (makecontext(), C++ coroutines); its owner stays unknown.
  *
  * Source: glibc nptl/allocatestack.c, sysdeps/x86_64/nptl/tls.h (tcbhead_t); musl
  * src/thread/pthread_create.c.
@@ -26,50 +26,51 @@
 
 enum stack_owner { STACK_OWN, STACK_FOREIGN, STACK_UNKNOWN };
 
-/* What is known of a thread's stack. */
+/* What is known about a thread's stack. */
 struct own_stack {
-	remote_addr low_addr, end_addr; /* it is here, or some of it */
-	/* Another place that was asked for, which is somebody else's stack or nobody's. */
+	remote_addr low_addr, end_addr; /* the stack, or the known part of it */
+	/* A different place that was asked for: another thread's stack, or of unknown owner. */
 	remote_addr other_low_addr, other_end_addr;
 	enum stack_owner other_owner;
-	remote_addr wanted_addr; /* asked for, and not in any of them; 0: nothing is */
-	bool roams;	/* the loop was met on a stack that is nobody's: there may be many */
-	bool is_signed; /* the thread's control block was seen to hold its own address */
+	remote_addr wanted_addr; /* asked for, and in neither of them; 0: no pending question */
+	bool roams;	/* the loop was met on a stack of unknown owner: there may be many */
+	bool is_signed; /* the thread's control block holds its own address */
 };
 
-/* What tells whose a stack is. */
+/* What there is to find an owner with. */
 struct stack_facts {
-	struct remote_memory *memory; /* borrowed, like all of it */
+	struct remote_memory *memory; /* borrowed, like all pointers here */
 	const struct maps *maps;
-	const uint64_t *thread_ids; /* the pthread_t of every thread that is known */
+	const uint64_t *thread_ids; /* the pthread_t of every known thread */
 	size_t nr_thread_ids;
-	uint64_t main_thread_id; /* the first thread's, which ends no stack; 0: not known */
+	uint64_t main_thread_id; /* the first thread's, which ends no stack; 0: unknown */
 };
 
 /* A thread as its state names it. */
 struct stack_thread {
-	uint64_t thread_id; /* its pthread_t; 0: not known */
-	bool is_main;	    /* it is the process's first one */
-	bool is_other;	    /* it is not; neither: not known */
+	uint64_t thread_id; /* its pthread_t; 0: unknown */
+	bool is_main;	    /* it is the first thread of the process */
+	bool is_other;	    /* it is not; both false: unknown */
 };
 
 /*
- * The stack of a thread with that pthread_t (0: not known, or it is the first one's), as far as
- * that alone tells.
+ * What the pthread_t of a thread alone says about its stack: the part right below it. thread_id
+ * is 0 if it is unknown, or for the first thread.
  */
 struct own_stack own_stack_of(uint64_t thread_id);
 
-/* The first thread's stack, so far as it has grown by those mappings. */
+/* The first thread's stack, as far as it has grown in these mappings. */
 struct own_stack own_stack_of_first(const struct maps *maps);
 
 /*
- * Whose stack addr is on. What lies between it and what is known is read, if that is not much, and
- * once: it is the thread's if no other control block is there, where these can be told. Where the
- * owner is not known yet, addr is wanted.
+ * The owner of the stack that addr is on. If addr is a little below the known part, the memory
+ * between is read, once: the stack is the thread's if there is no other control block in it,
+ * provided that control blocks can be recognized. If the owner is still unknown, wanted_addr is
+ * set to addr.
  */
 enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
 				 remote_addr addr);
 
-/* Find out what is wanted, of that thread. */
+/* Answer the pending question about the thread's stack. */
 void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 		     const struct stack_facts *facts);

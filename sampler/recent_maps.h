@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mappings of a process that maps memory while it is sampled, and when they are read anew. */
+/* The mappings of a process that maps memory while it is sampled, and when to read them again. */
 #pragma once
 
 #include <stdbool.h>
@@ -10,38 +10,38 @@
 #include "procmem/sched/perf_events.h"
 
 /*
- * Stacks that end where nothing was mapped, and memory that is mapped for code that is made, maybe
- * where a module was: what is mapped is read anew, so often at most.
+ * Minimum time between two reads of the mappings, because of stacks that end in unmapped memory,
+ * and of new mappings for generated code, which may replace a module.
  */
 #define RECENT_MAPS_EVERY_NS 1000000000u
 
-/* Once a file with code was mapped, it is read this much behind the last time at the earliest. */
+/* Minimum time between two reads after a file with code was mapped. */
 #define RECENT_MAPS_AFTER_MAPPED_NS 10000000u
 
 /*
- * And never before so many times as long as the CPU time that reading them, and what is made of
- * them, took: of a program with 60,000 mappings 20 ms and more, while it can map nothing itself.
+ * Minimum time between two reads, as a multiple of the CPU time that reading and processing the
+ * mappings took. For a program with 60,000 mappings that is 20 ms and more, in which the program
+ * can map nothing itself.
  */
 #define RECENT_MAPS_REST_PER_READ 20u
 
-/* All zero they were not read. */
+/* All zero: not read yet. */
 struct recent_maps {
 	struct maps maps;
-	bool are_old;	    /* set where a stack has led to where nothing is mapped by them */
+	bool are_old;	    /* set if a stack has led to unmapped memory */
 	uint64_t read_ns;   /* when they were read */
-	uint64_t nr_mapped; /* so often files had been mapped by then, as perf_events.h counts */
-	uint64_t nr_made;   /* and memory for other code */
-	uint64_t
-		took_ns; /* CPU time that reading them, and what was made of them, took; the user's */
+	uint64_t nr_mapped; /* number of file mappings at that time, as counted by perf_events.h */
+	uint64_t nr_made;   /* number of mappings for other code */
+	uint64_t took_ns;   /* CPU time of reading and processing them; set by the caller */
 };
 
 /*
- * Read those of a process; what was there before is given to *ret_before, for maps_done(). 0, or an
- * error of maps_read(): all is as it was.
+ * Read the mappings of a process. The previous ones go to *ret_before, for maps_done(). Returns
+ * 0, or an error of maps_read() with everything unchanged.
  */
 int recent_maps_read(struct recent_maps *recent, const struct process *process, uint64_t now_ns,
 		     const struct perf_events_stats *events, struct maps *ret_before);
 
-/* Whether they are to be read now: at once, if they never were. */
+/* Whether they have to be read now; true if they were never read. */
 bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
 			 const struct perf_events_stats *events);

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sampling loop: one snapshot a tick, one walk a thread, one sample to the
- * sink for each stack that was proven. A stack is collected whole before anything
- * is handed on; one that cannot be proven is counted by reason and left out, for
- * that thread only.
+ * The sampling loop: one snapshot per tick, one walk per thread, and one sample to the sink for
+ * each proven stack. A stack is collected as a whole before any of it is emitted. A stack that
+ * cannot be proven is counted by reason and dropped, for that thread only.
  */
 #pragma once
 
@@ -20,52 +19,55 @@
 #include "sampler/witness.h"
 #include "symbols/elf/image_source.h"
 
-/* How the stacks of threads that run are read. */
+/* How the stacks of running threads are read. */
 enum sampler_engine {
 	ENGINE_PREEMPT, /* while their CPUs are held: preempt.h */
 	ENGINE_BPF,	/* in their own interrupts: sampler_interrupts.h */
-	ENGINE_TICK,	/* in those of the kernel's tick: likewise */
+	ENGINE_TICK,	/* in the interrupts of the kernel's tick: sampler_interrupts.h */
 	ENGINE_RACING,	/* while they run, approximately: racing/racing.h */
 };
 
 struct sampler_options {
 	enum sampler_engine engine;
-	bool may_change; /* END_TOO_DEEP may end the run: another engine goes on */
+	bool may_change; /* END_TOO_DEEP may end the run, so that another engine can continue */
 	double rate_hz;
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
 };
 
-/* What is looked at beside the stacks. */
+/* What to record besides the stacks. */
 struct sampler_looks {
-	bool cpu;    /* CPU time: a system call for each sample, and a descriptor for each thread */
+	bool cpu;    /* CPU time: a system call per sample, and a descriptor per thread */
 	bool gc;     /* a frame for the garbage collector */
-	bool states; /* each tick's own: whether it has the GIL, or handles an exception */
-	bool exceptions; /* also those that only generators handle: reads, if there are any */
-	bool details;	 /* in dumps only: sample.details */
+	bool states; /* at each tick: whether the thread has the GIL, or handles an exception */
+	/* also exceptions that only generators handle: more reads, if there are any */
+	bool exceptions;
+	bool details; /* in dumps only: sample.details */
 	/*
-	 * With details, the variables of each frame, their values in so many characters; 0: none.
+	 * With details: the variables of each frame, with at most this many characters per value;
+	 * 0: none.
 	 */
 	uint32_t value_max_chars;
 	/*
-	 * In dumps only: the memory stands still and may lack pieces, as that of a core file
-	 * does. What is missing costs the least that it can: a name, a frame, a thread.
+	 * In dumps only: the memory stands still and pieces may be missing, as in a core file. A
+	 * missing piece costs as little as possible: a name, a frame, a thread.
 	 */
 	bool still;
 };
 
-/* Why sampler_run() came back. */
+/* Why sampler_run() returned. */
 enum sampler_end {
-	END_DURATION,  /* the time asked for is over */
-	END_STOPPED,   /* *stop was set */
-	END_TARGET,    /* the process has ended */
-	END_REPLACED,  /* its interpreter is gone: exec, also of the same program, or Py_Finalize */
-	END_ELSEWHERE, /* before the first tick: it may run on none of the CPUs that we may use */
+	END_DURATION, /* duration_ns is over */
+	END_STOPPED,  /* *stop was set */
+	END_TARGET,   /* the process has ended */
+	END_REPLACED, /* its interpreter is gone: exec, even of the same program, or Py_Finalize */
+	/* before the first tick: the target may run on none of the CPUs that we may use */
+	END_ELSEWHERE,
 	END_REAL_TIME, /* before the first tick: each thread has a real-time priority above ours */
-	END_TOO_DEEP,  /* a stack had more frames than this engine can tell */
+	END_TOO_DEEP,  /* a stack had more frames than this engine can record */
 };
 
-/* Whether it came back because the sampler cannot take the target's CPU. */
+/* Whether the run ended because the sampler cannot take the target's CPU. */
 static inline bool sampler_end_is_out_of_reach(enum sampler_end end)
 {
 	return end == END_ELSEWHERE || end == END_REAL_TIME;
@@ -75,11 +77,11 @@ struct code_cache;
 struct sampler;
 
 /*
- * A sampler of the interpreter whose _PyRuntime lies at runtime_addr; nothing is read
- * yet. process names threads and may be NULL (a tape, a core file): nothing is said of them then
- * but what the interpreter knows; memory, build and process are
- * borrowed until sampler_destroy(), which frees all that samples named, and accepts
- * NULL. 0; -ENOMEM, or -ENOTSUP: the fields of an interpreter state lie too far apart.
+ * Create a sampler of the interpreter whose _PyRuntime is at runtime_addr; nothing is read yet.
+ * process identifies threads and may be NULL (a tape, a core file): then only what the
+ * interpreter knows of them is recorded. process, memory and build are borrowed until
+ * sampler_destroy(), which accepts NULL and frees everything that samples refer to. Returns 0;
+ * -ENOMEM; -ENOTSUP if the fields of an interpreter state are too far apart.
  */
 int sampler_create(const struct process *process, struct remote_memory *memory,
 		   const struct py_build *build, remote_addr runtime_addr,
@@ -87,92 +89,95 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 void sampler_destroy(struct sampler *sampler);
 
 /*
- * Prove that what is read of a live target is of one instant: its mappings are maps, and images
- * opens the files of them. Without this call the memory is taken to stand still, as a core file
- * does.
+ * Prove that everything read from a live target is of one instant. maps are its mappings, and
+ * images opens the files of them. Without this call the memory is assumed to stand still, like a
+ * core file.
  */
 void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 			 struct image_source *images);
 
-/* Say what to look at beside the stacks, before the first tick. Without it: nothing. */
+/* Before the first tick: set what to record besides the stacks. The default is nothing. */
 void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks);
 
 /*
- * Sample into sink until the end. Whether the target is still the same process and
- * program is made sure of with each new thread list and every 250 ms, between ticks too:
- * samples of so long may be another program's. A tick in which *stop is set, or that goes on for
- * a second after the duration, is cut off: what was handed on of it stays. 0 and
- * *ret_end; -EPERM, -ENOMEM, or what the sink returned.
+ * Sample into sink until the end. The target is checked to be the same process and program with
+ * each new thread list and every 250 ms, also between ticks: samples of up to 250 ms may belong
+ * to another program. A tick during which *stop is set, or that continues one second after the
+ * duration, is cut off; its samples so far stay. Returns 0 and *ret_end; -EPERM, -ENOMEM, or what
+ * the sink returned.
  */
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 		struct sample_sink *sink, enum sampler_end *ret_end);
 
 /*
- * Take one tick, now, and hand its samples to sink. 0; -ESRCH (the process has
- * ended or runs another program), -EPERM, -ENOMEM, -ENOENT (no interpreter there
- * any more), or what the sink returned.
+ * Take one tick now and emit its samples to sink. Returns 0; -ESRCH (the process has ended or
+ * runs another program), -EPERM, -ENOMEM, -ENOENT (the interpreter is gone), or what the sink
+ * returned.
  */
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
 
 /*
- * Hand one sample of every thread to sink, oldest thread first, each of an instant of its own. A
- * thread that cannot be proven to have stood still is looked at up to 50 times, 0.2 ms apart; what
- * is handed on then is marked SAMPLE_UNPROVEN, with an error if it could not be followed to its
- * end. Threads that have ended meanwhile are left out. A thread list that changes while it is read
- * is read again for a fifth of a second. Errors of sampler_tick().
+ * Emit one sample of every thread to sink, oldest thread first, each of its own instant. A thread
+ * that cannot be proven to have stood still is looked at up to 50 times, 0.2 ms apart; after that
+ * its sample is marked SAMPLE_UNPROVEN, with an error if the stack could not be followed to its
+ * end. Threads that end meanwhile are left out. A thread list that changes while it is read is
+ * read again for up to a fifth of a second. Errors of sampler_tick().
  */
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink);
 
 /*
- * A function that is not Python's, made if it is new, for those who put more frames into samples:
- * it has an id among those that samples name, and lives as long as they. NULL: out of memory.
+ * Get or create a function that is not Python's, for callers that add frames to samples. It
+ * shares the id space of the functions in samples, and their lifetime. NULL: out of memory.
  */
 const struct function *sampler_function(struct sampler *sampler, enum function_kind kind,
 					const char *qualname, const char *path);
 
-/* The code objects that were met in stacks; borrowed, and valid until the next one is asked for. */
+/* The code objects met in stacks; borrowed, and valid until the next call. */
 const struct code_cache *sampler_codes(const struct sampler *sampler);
 
-/* Why the last dump with looks.still may lack threads: an error of their lists; 0: it has all. */
+/* The error because of which the last dump with looks.still may lack threads; 0: it is complete. */
 int sampler_list_error(const struct sampler *sampler);
 
 /*
- * Behind sampler_dump(): hand every task of asyncio to sink, thread by thread and each thread's
- * from the oldest on, then those of threads that have ended. maps are those of the target. A task
- * that goes on while it is read is read again a few times, and marked SAMPLE_UNPROVEN at last;
- * one that ends meanwhile is left out. *ret_complete: none is missing, as far as can be told; not
- * so if lists of tasks changed all the time, could not be read, or were longer than TASKS_MAX.
+ * After sampler_dump(): emit every asyncio task to sink, thread by thread and oldest first, then
+ * those of threads that have ended. maps are the target's mappings. A task that runs while it is
+ * read is read again a few times, and then marked SAMPLE_UNPROVEN; one that ends is left out.
+ * *ret_complete: no task is known to be missing. It is false if lists of tasks kept changing,
+ * could not be read, or were longer than TASKS_MAX.
  *
- * 0; -ENOTSUP (tasks are known of 3.14 and 3.15 alone), -ESRCH, -EPERM, -ENOMEM, or what the sink
- * returned.
+ * Returns 0; -ENOTSUP (supported for 3.14 and 3.15 only), -ESRCH, -EPERM, -ENOMEM, or what the
+ * sink returned.
  */
 int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
 		       bool *ret_complete);
 
 /*
- * The counters so far, also in the midst of sampler_run(), but for end_ns, which is of its end, and
- * the quantiles of the lateness, which sampler_stats_add() tells; borrowed. reads is left 0, and
- * other_syscalls without the memory's checks: only the memory knows.
+ * The counters so far; borrowed. They are valid during sampler_run() as well, except for end_ns,
+ * which is set at the end of a run, and the quantiles of the lateness, which sampler_stats_add()
+ * computes. reads is 0, and other_syscalls is without the memory's checks: only the memory knows
+ * these.
  */
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 
-/* In what ways looks at thread tid of a live target can be proven. */
+/* The ways in which looks at thread tid of a live target can be proven. */
 struct witness_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
 
 /*
- * Whether thread states turned out to be run by other threads than those that they name, of whose
- * stacks nothing is proven while they run (sampler/snapshot.h).
+ * Whether thread states were found to be run by other threads than those that they name. The
+ * stacks of such states cannot be proven while they run (sampler/snapshot.h).
  */
 bool sampler_runs_elsewhere(const struct sampler *sampler);
 
-/* How many looks found a thread on a CPU that the sampler may not use, and proved nothing of it. */
+/*
+ * Number of looks that proved nothing because a thread was on a CPU that the sampler may not use.
+ */
 uint64_t sampler_nr_away(const struct sampler *sampler);
 
-/* Why outer frames are walked at every look; CACHE_USABLE if they need not be. */
+/* Why outer frames are walked at every look; CACHE_USABLE: they are not. */
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);
 
 /*
- * Add the counters of one run to those of runs before it; sum is all zero before the
- * first. The time of the sum goes from the first one's start to the last one's end.
+ * Add the counters of one run to those of earlier runs; sum is all zero before the first. The sum
+ * lasts from the start of the first run to the end of the last.
  */
 void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *stats);

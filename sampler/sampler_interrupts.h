@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples of threads that run, taken in their own interrupts (bpf/interrupts.h): each stack is of
- * one instant by itself, whoever holds the GIL, on whatever CPU, and without a GIL, too. No CPU is
- * held, and nobody is woken for a sample. Threads that use no CPU time are looked at in ticks, as
- * ever.
+ * Samples of running threads, taken in their own interrupts (bpf/interrupts.h). Each stack is of
+ * one instant by itself, regardless of the GIL, the CPU, and whether there is a GIL at all. No
+ * CPU is held, and nothing is woken for a sample. Threads that use no CPU time are looked at in
+ * ticks.
  */
 #pragma once
 
@@ -15,24 +15,25 @@ struct sampler_interrupts;
 
 struct sampler_interrupts_options {
 	uint64_t period_ns;	     /* CPU time of a thread between two of its samples */
-	enum interrupts_clock clock; /* sampler_natives has users' events */
-	bool is_verbose;	     /* what the kernel says of the program goes to stderr */
-	struct interrupts *before;   /* of sampler_interrupts_release(), taken over; may be NULL */
+	enum interrupts_clock clock; /* with sampler_natives: INTERRUPTS_USERS_EVENTS */
+	bool is_verbose;	     /* print the kernel's messages about the program to stderr */
+	struct interrupts *before;   /* from sampler_interrupts_release(), consumed; may be NULL */
 };
 
 /*
- * Have the samples of a sampler be such, from its next run on. Errors of interrupts_open(), with a
- * sentence.
+ * Make a sampler take its samples this way, from its next run on. Errors of interrupts_open(),
+ * with a sentence.
  */
 int sampler_interrupts_create(struct sampler *sampler,
 			      const struct sampler_interrupts_options *options,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr);
 
 /*
- * Destroy them, but for the program in the kernel, which does nothing until the next ones are created with
- * it. The caller hands it on or closes it (interrupts_close()). It has to come before the sampler's end.
+ * Destroy them, except for the program in the kernel, which stays idle until it is used to create
+ * the next ones. The caller passes it on or closes it (interrupts_close()). Call this before the
+ * sampler is destroyed.
  */
 struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts);
 
-/* The program in the kernel; borrowed until then. */
+/* The program in the kernel; borrowed until sampler_interrupts_release(). */
 struct interrupts *sampler_interrupts_program(const struct sampler_interrupts *interrupts);

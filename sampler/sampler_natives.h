@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples with C frames of a running process, which is never stopped: the kernel copies the
- * registers and the stack of a thread when it has used so much CPU time (perf_events.h). Where
- * stacks are read in the same interrupts (sampler_interrupts.h), Python's frames are of that very
- * moment. Elsewhere a look tells them behind it, and evidence says whether they are: what may have
- * changed is a hole. Threads that wait have samples at the ticks: /proc/PID/task/TID/syscall tells
- * where they stand.
+ * Samples with C frames of a running process, which is never stopped. The kernel copies a
+ * thread's registers and stack each time it has used a period of CPU time (perf_events.h). If
+ * stacks are read in the same interrupts (sampler_interrupts.h), Python's frames are of the same
+ * moment. Otherwise a look reads them afterwards, and evidence shows whether they match; a hole
+ * replaces what may have changed. Waiting threads are sampled at the ticks:
+ * /proc/PID/task/TID/syscall shows where they are.
  */
 #pragma once
 
@@ -14,28 +14,29 @@
 #include "symbols/elf/image_source.h"
 
 /*
- * Bytes of a stack that are copied: recursions of Python through C of 40 calls and more have
- * 16 KiB; what is longer has a hole at its outer end.
+ * Bytes of stack that are copied. Recursions through C of 40 calls and more take 16 KiB; longer
+ * stacks have a hole at the outer end.
  */
 #define SAMPLER_NATIVES_STACK_BYTES 32768
 
-/* Stacks of more C frames have a hole: of so many bytes none has. */
+/* Stacks with more C frames have a hole. SAMPLER_NATIVES_STACK_BYTES cannot hold that many. */
 #define SAMPLER_NATIVES_MAX_FRAMES 2048
 
-/* Exact counters, and how they came about. */
+/* Exact counters, and how the samples were taken. */
 struct sampler_natives_stats {
-	bool are_proven;    /* C frames and Python's are of one instant; else evidence tells */
-	bool user_only;	    /* the kernel does not tell of threads while they are inside of it */
-	uint64_t nr_stacks; /* handed on with C frames */
-	uint64_t nr_broken; /* of those, so many whose C frames have a hole */
-	uint64_t nr_python_holed; /* and so many where one stands for some of Python's frames */
-	uint64_t nr_undumped;	  /* samples of interrupts whose copies were lost */
-	uint64_t nr_foreign;	  /* dumps of threads that Python does not know, or not any more */
+	bool are_proven; /* C and Python frames are of one instant; otherwise there is evidence */
+	bool user_only;	 /* the kernel does not report threads while they are in the kernel */
+	uint64_t nr_stacks; /* emitted with C frames */
+	uint64_t nr_broken; /* of those, stacks whose C frames have a hole */
+	/* of those, stacks where a hole replaces some of Python's frames */
+	uint64_t nr_python_holed;
+	uint64_t nr_undumped; /* samples of interrupts whose copies were lost */
+	uint64_t nr_foreign;  /* dumps of threads that Python does not know, or no longer knows */
 };
 
 struct sampler_natives;
 
-/* What sampler_natives_create() is given; all but the period is borrowed. */
+/* Arguments of sampler_natives_create(); all pointers are borrowed. */
 struct sampler_natives_options {
 	const struct process *process;
 	struct remote_memory *memory;
@@ -43,17 +44,17 @@ struct sampler_natives_options {
 	struct sampler *sampler;
 	uint64_t period_ns;	/* CPU time of a thread between two samples */
 	bool keeps_trampolines; /* as in native_stacks.h */
-	bool tells_kernel;	/* frames of the kernel, too */
+	bool tells_kernel;	/* with frames of the kernel */
 };
 
 /*
- * Prepare to sample the threads of a sampler with their C frames, before its first tick; it does so
- * while they are there. If it has interrupts they are those of the events here. If the frames of
- * threads that run cannot be told (the kernel does not copy stacks, or not for us) *ret_why says so
- * in a sentence, and only threads that wait have C frames; else it is left as it is. Of the
- * kernel's frames *ret_why_no_kernel says likewise why there are none, if asked. 0, -ENOMEM,
- * -ESRCH. sampler_natives_destroy() accepts NULL; it has to come before the sampler's, and that of
- * its interrupts.
+ * Prepare to sample the threads of a sampler with their C frames, before its first tick; the
+ * sampler uses the result while it exists. If it has interrupts, they are those of the events
+ * made here. If running threads cannot have C frames (the kernel does not copy stacks, or not for
+ * us), *ret_why explains it in a sentence, and only waiting threads have C frames; otherwise it
+ * is unchanged. *ret_why_no_kernel explains likewise why kernel frames are missing, if they were
+ * asked for. Returns 0, -ENOMEM, -ESRCH. Call sampler_natives_destroy(), which accepts NULL,
+ * before the sampler and its interrupts are destroyed.
  */
 int sampler_natives_create(const struct sampler_natives_options *options,
 			   struct sampler_natives **ret_natives, struct message *ret_why,

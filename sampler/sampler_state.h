@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a sampler, for the files that make it up: sampler_run.c takes ticks, sampler_dump.c
- * the looks of a dump and sampler_tasks.c asyncio's tasks; sampler_thread.c does what all do for a
- * thread, and sampler_identity.c says who it is. sampler_interrupts.c and sampler_natives.c are what
- * a run may have besides; they include this, and it knows their names only.
+ * The inside of a sampler, private to the files that implement it. sampler_run.c takes ticks,
+ * sampler_dump.c dumps threads, sampler_tasks.c dumps asyncio tasks, sampler_thread.c has what
+ * these share for one thread, and sampler_identity.c identifies threads. sampler_interrupts.c and
+ * sampler_natives.c are optional parts of a run: they include this file, which only declares
+ * their names.
  */
 #pragma once
 
@@ -25,206 +26,212 @@
 #include "sampler/ticker.h"
 #include "sampler/waiting_sample.h"
 
-/* The CPU time of a thread. */
+/* CPU-time accounting of one thread. */
 struct cpu_account {
 	struct cpu_clock clock;
-	uint64_t last_ns; /* at the last sample handed on, if has_last */
+	uint64_t last_ns; /* clock value at the last emitted sample; valid if has_last */
 	bool has_last;
 };
 
 #define NOT_COLLECTING UINT32_MAX
 
-/* The list of handled exceptions is as long as generators run one another; more is damage. */
+/*
+ * Limit on a thread's list of handled exceptions, which has one item per nested generator. A
+ * longer list is damaged.
+ */
 #define EXC_ITEMS_MAX 64
 
-/* What is known of None, which has one address for good. All zero: nothing yet. */
+/* Addresses learnt about None, which never moves. All zero: nothing is known. */
 struct known_none {
 	remote_addr addr;
-	remote_addr other_addr; /* what was last found to be something else */
+	remote_addr other_addr; /* the last object that was found not to be None */
 };
 
-/* What the look under way, or the last one, has found of a thread. */
+/* What the current or the last look found out about a thread. */
 struct walked_thread {
-	bool is_whole; /* its stack is in the list; else loss says why not */
+	bool is_whole; /* the whole stack is in the list; otherwise loss is the reason */
 	enum sample_loss loss;
-	uint32_t flags;	    /* of enum sample_flags: of the GIL, and of exceptions */
-	uint32_t collector; /* above so many visible frames it runs; NOT_COLLECTING: it does not */
+	uint32_t flags; /* enum sample_flags: GIL and exceptions */
+	/* number of visible frames below the garbage collector, or NOT_COLLECTING */
+	uint32_t collector;
 };
 
 /* What is kept of one thread from tick to tick. */
 struct sampled_thread {
-	/* First what handing on its last sample once more needs, so that it is one cache line. */
-	struct sample_thread *info; /* owned; of the last thread in the slot; NULL: none yet */
-	struct frame *frames;	    /* the stack as people see it, outermost first */
-	uint64_t last_ns;	    /* time of the last sample handed on; 0: none yet */
-	uint64_t told_ns;     /* with interrupts: until when its samples tell all of its time */
-	uint64_t lost_ns;     /* of that, what was lost since the last sample */
-	uint64_t starved_ns;  /* of that, what the next interrupt tells */
-	int64_t uncounted_ns; /* what looks have told beyond a period for each of their samples */
-	bool was_interrupted; /* that one is of an interrupt */
-	uint32_t nr_same;     /* so many of frames are as in that one */
-	uint32_t flags;	      /* of that one, as walked.flags was */
-	uint32_t collector;   /* below so many frames of that one was the collector's */
+	/* Repeating the last sample needs only these first fields, which fit one cache line. */
+	struct sample_thread *info; /* owned; of the slot's last thread; NULL: none yet */
+	struct frame *frames;	    /* the visible frames, outermost first */
+	uint64_t last_ns;	    /* time of the last emitted sample; 0: none yet */
+	uint64_t told_ns;     /* with interrupts: samples account for all of its time up to here */
+	uint64_t lost_ns;     /* part of told_ns that was lost since the last sample */
+	uint64_t starved_ns;  /* part of told_ns that the next interrupt's sample accounts for */
+	int64_t uncounted_ns; /* time beyond one period for each sample of a look */
+	bool was_interrupted; /* the last sample came from an interrupt */
+	uint32_t nr_same;     /* number of frames that equal those of the last sample */
+	uint32_t flags;	      /* walked.flags of the last sample */
+	uint32_t collector;   /* walked.collector of the last sample */
 	struct walked_thread walked;
 	struct cpu_account cpu;
-	struct snapshot_thread *followed; /* whose interrupts are of it; borrowed; NULL: none are */
-	struct waiting_sample kept;	  /* of natives */
+	/* borrowed; the thread that its interrupts belong to; NULL: none */
+	struct snapshot_thread *followed;
+	struct waiting_sample kept; /* the last sample with C frames while it waits */
 	struct frame_list list;
 	uint32_t max_frames;
-	uint32_t most_frames; /* list's greatest length since ROOM_TICKS began */
-	uint32_t nr_walks;    /* since then */
-	uint32_t nr_shown;    /* so many of list's frames have been put into frames as they are */
-	uint32_t nr_listed;   /* list's length when it was shown last */
-	pid_t own_tid;	      /* as it sees itself; 0 if not known */
-	uint64_t first_ns;    /* the tick before it was seen first */
-	uint32_t nr_named;    /* so often its name was looked for; NAMED_AT_END: for good */
-	bool needs_os_name;   /* the kernel's was not read yet */
+	uint32_t most_frames; /* maximum length of list in the current ROOM_TICKS walks */
+	uint32_t nr_walks;    /* number of walks so far, up to ROOM_TICKS */
+	uint32_t nr_shown;    /* number of frames of list that are already converted into frames */
+	uint32_t nr_listed;   /* length of list when it was last converted */
+	pid_t own_tid;	      /* thread id in its own PID namespace; 0: unknown */
+	uint64_t first_ns;    /* time of the tick before it was first seen */
+	uint32_t nr_named;    /* number of times its name was looked up; NAMED_AT_END: no more */
+	bool needs_os_name;   /* the kernel's name has not been read yet */
 };
 
 struct sampler {
-	const struct process *process; /* borrowed, may be NULL */
+	const struct process *process; /* borrowed; may be NULL */
 	const struct py_build *build;  /* borrowed */
 	struct snapshot snapshot;
 	struct code_cache codes;
 	struct frame_cache cache;
-	struct sampled_thread *threads; /* by slot */
+	struct sampled_thread *threads; /* indexed by slot */
 	uint32_t nr_threads;
-	uint32_t nr_seen;	      /* threads ever; the next one's id */
-	uint32_t nr_os_names_left;    /* so many of the kernel's names may be read in this tick */
-	bool is_in_other_namespace;   /* the target, of PIDs, than we are */
+	uint32_t nr_seen;	      /* number of threads ever seen; the id of the next one */
+	uint32_t nr_os_names_left;    /* number of kernel names that this tick may still read */
+	bool is_in_other_namespace;   /* the target is in another PID namespace */
 	struct process_thread *tasks; /* the kernel's list of threads; owned */
 	size_t nr_tasks;
-	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when they were read; 0: never */
-	struct addr_map idents;		/* the oldest snapshot thread of each ident */
-	uint64_t idents_refresh;	/* snapshot.nr_refreshes when that was made; 0: never */
-	struct pthread_layout pthreads; /* before 3.11: where thread ids are */
-	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when that was learnt; 0: never */
-	bool has_new_threads;		/* whose names were not looked for */
-	uint64_t names_due_ns;		/* when those of new threads are read again; 0: never */
-	uint64_t now_ns;		/* of the tick under way */
-	uint64_t last_tick_ns;		/* 0: none yet */
-	uint64_t last_look_ns;		/* of a run with interrupts */
-	uint64_t last_check_ns;	 /* of a run: when the memory was found to be the program's */
-	uint64_t cut_ns;	 /* of a run with an end: when a tick is cut off; else UINT64_MAX */
-	uint64_t late_ns;	 /* how late this tick began */
-	struct preempt *preempt; /* of a run or a dump; owned, NULL otherwise */
-	bool is_racing;		 /* no CPU is held */
+	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when tasks was read; 0: never */
+	struct addr_map idents;		/* ident to the oldest snapshot thread that has it */
+	uint64_t idents_refresh;	/* snapshot.nr_refreshes when idents was built; 0: never */
+	struct pthread_layout pthreads; /* before 3.11: where the C library keeps thread ids */
+	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when it was learnt; 0: never */
+	bool has_new_threads;		/* there are threads whose names were not looked up */
+	uint64_t names_due_ns;		/* when the names of new threads are read again; 0: never */
+	uint64_t now_ns;		/* time of the current tick */
+	uint64_t last_tick_ns;		/* time of the last tick; 0: none yet */
+	uint64_t last_look_ns;		/* time of the last look in a run with interrupts */
+	uint64_t last_check_ns;	 /* last time the memory was found to be the same program's */
+	uint64_t cut_ns;	 /* when a tick is cut off; UINT64_MAX: never */
+	uint64_t late_ns;	 /* delay of the current tick */
+	struct preempt *preempt; /* owned; NULL outside of a run or a dump */
+	bool is_racing;		 /* the racing engine: no CPU is held */
 	struct racing racing;
-	struct own_stack first_stack; /* the first thread's, when the target was opened */
-	bool wants_stacks;	      /* some thread's own_stack wants to know something */
-	uint64_t stacks_due_ns;	      /* when it may be found out */
+	struct own_stack first_stack; /* the first thread's, as mapped when the target was opened */
+	bool wants_stacks;	      /* some thread's own_stack has a pending question */
+	uint64_t stacks_due_ns;	      /* when pending questions may be answered */
 	struct sampler_looks looks;
-	struct sampler_natives *natives;       /* borrowed; NULL: no C frames */
-	struct sampler_interrupts *interrupts; /* borrowed; NULL: threads that run are looked at */
-	struct variable_reader *variables;     /* of a dump that wants them; NULL otherwise */
-	const struct function *collector;      /* in codes' table; NULL: not met yet */
+	struct sampler_natives *natives; /* borrowed; NULL: no C frames */
+	/* borrowed; NULL: running threads are sampled by looks */
+	struct sampler_interrupts *interrupts;
+	struct variable_reader *variables; /* of a dump with variables; otherwise NULL */
+	const struct function *collector;  /* in the table of codes; NULL: not created yet */
 	struct known_none none;
 	struct sampler_stats stats;
 };
 
 /*
- * What reading names may cost. A tick looks for so many threads, 0.5 ms of work, and for so
- * many kernel's names of new ones, four system calls each; those beyond come at the next ones.
+ * Limit on the cost of reading names in one tick: 16 threads are looked up, which takes 0.5 ms,
+ * and the kernel's names of 16 new threads are read, with four system calls each. The rest waits
+ * for the next ticks.
  */
 enum { NAMES_OF_TICK = 16 };
 
 /*
- * Any reading of names reads so many pieces of memory, and so many more for each thread that
- * may be looked for, whose names take about 25 then: looking once through all modules that
- * are looked at takes half of the first, an interpreter that is new some hundred. It takes so
- * long at most, a dump's and the one at the end of a run. What lies beyond keeps its name.
+ * Limit on the memory reads of one reading of names: a fixed number, plus a number for each
+ * thread that may be looked up. A name takes about 25 reads. Searching all modules that are
+ * considered takes half of the fixed number, and a new interpreter about a hundred reads. The
+ * time is limited as well, for a dump and for the end of a run. Threads beyond the limit keep
+ * their names.
  */
 enum { NAMES_MAX_READS = 16384, NAME_MAX_READS = 256 };
 
-/* How long to wait before a thread list that is in motion is read again. */
+/* Pause before a thread list that changes is read again. */
 #define REFRESH_PAUSE_US 1000
 
-/* Whether an error of a tick may be gone at the next one: the lists were in motion. */
+/* Whether an error of a tick may be gone at the next one: the lists were changing. */
 static inline bool sampler_is_passing(int err)
 {
 	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
 /*
- * The room for frames is that of the deepest stack in so many walks of a thread, or in as many
- * before: what was deeper longer ago is given back.
+ * Number of walks after which room for frames is given back: a thread keeps the room that its
+ * deepest stack of the last ROOM_TICKS to 2 * ROOM_TICKS walks needs.
  */
 enum { ROOM_TICKS = 4096 };
 
-/* Give a thread that was not seen before its slot and its description. 0 or -ENOMEM. */
+/* Give a new thread its slot and description. Returns 0 or -ENOMEM. */
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Say who a thread is: in sampled its id in its own namespace, in sampled->info, which is zero
- * else, its interpreter, its id in our namespace and what the kernel calls it, 0 and "" where
- * that cannot be told; the latter also as its name. If nr_os_names_left is used up
- * needs_os_name is set, but not for a main thread.
+ * Identify a thread. Sets sampled->own_tid, the id in its own namespace, and in sampled->info,
+ * which must be zero otherwise, the interpreter, the id in our namespace, the kernel's name, and
+ * the same name as name. An unknown id is 0, an unknown name "". If nr_os_names_left is 0, sets
+ * needs_os_name instead of reading the kernel's name, except for a main thread.
  */
 void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
 		      struct sampled_thread *sampled);
 
 /*
- * Read the names that Python's threading has for all threads: for a dump, or once more at the end
- * of a run (is_last), those that were not looked for yet first. That of a thread that has none
- * stays the kernel's. sink, which may be NULL, is told of those that changed; *stop is not asked. 0
- * (also if there are no names to be read, or not all within the limits of a reading); -ENOMEM,
- * -ESRCH, -EPERM.
+ * Read the names that Python's threading module gives all threads, for a dump or, with is_last,
+ * at the end of a run; threads that were not looked up yet come first. A thread without such a
+ * name keeps the kernel's. Reports changed names to sink, which may be NULL. Ignores *stop.
+ * Returns 0, also if there are no names or not all fit the limits of a reading; -ENOMEM, -ESRCH,
+ * -EPERM.
  */
 int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool is_last);
 
 /*
- * Read at the end of a tick what names are due: at once those of new threads, and, since
- * a thread state is listed before threading knows its thread, and a thread may be given
- * a name after its start, once more at the first tick 100 ms later; NAMES_OF_TICK at most.
- * sink as above. *stop and the run's cut-off end it. Errors of sampler_names_read().
+ * Read names at the end of a tick, of at most NAMES_OF_TICK threads. New threads are looked up at
+ * once, and once more at the first tick 100 ms later: a thread state is listed before threading
+ * knows its thread, and a thread may be named after its start. Reports changed names to sink,
+ * which may be NULL. Stops at *stop and at the run's cut-off. Errors of sampler_names_read().
  */
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
 
 /*
- * Between looks: find out what is wanted of the C stacks of threads, if that is due: it takes a
- * fiftieth of the time at most. is_urgent: it is due.
+ * Between looks: answer the pending questions about the C stacks of threads, in at most a
+ * fiftieth of the time. is_urgent: now.
  */
 void sampler_learn_stacks(struct sampler *sampler, bool is_urgent);
 
 /*
- * Within a look: walk the stack of a thread whose state was read into its list, and tell in
- * sampled->walked what came of it. 0 (whether it could be walked or not); -ENOMEM, -ESRCH, -EPERM.
+ * Within a look: walk the stack of a thread, whose state was read, into its list, and set
+ * sampled->walked. Returns 0, whether the stack could be walked or not; -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Behind a look that could not prove that a thread stood still: read its stack while it may run,
- * and hand that on. Errors of sampler_tick().
+ * After a look that could not prove that a thread stood still: read its stack while it may run,
+ * and emit that. Errors of sampler_tick().
  */
 int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			struct sample_sink *sink);
 
 /*
- * Tell in sampled->walked what a thread does beside its stack, which is whole in its list: whether
- * it holds the GIL or waits for it, handles an exception, and collects garbage. All of that is of
- * the copied state, but for exceptions that only generators handle.
+ * Set in sampled->walked what a thread does besides its stack, which is whole in its list:
+ * whether it holds the GIL or waits for it, handles an exception, and collects garbage. All of
+ * that comes from the copied state, except for exceptions that only generators handle.
  */
 void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread);
 
 /*
- * The address of the exception that a thread handles, the innermost one; else of that which is on
- * its way up; 0: there is none, or it cannot be told. Follows the list of exceptions to its end.
+ * The address of the innermost exception that a thread handles, or else of the one that is being
+ * raised; 0: none, or unknown. Follows the list of exceptions to its end.
  *
  * Source: _PyErr_GetTopmostException() in Python/errors.c.
  */
 remote_addr sampler_thread_exception(struct sampler *sampler, const struct snapshot_thread *thread);
 
 /*
- * A look at one thread, outside of a tick: its stack is in its list then. is_proven_elsewhere: the
- * caller proves that the thread stood still. 0; -EBADMSG (it could not be walked, or not be
+ * Look at one thread outside of a tick, and leave its stack in its list. is_proven_elsewhere: the
+ * caller proves that the thread stood still. Returns 0; -EBADMSG (it could not be walked or
  * proven), -ENOENT (the thread has ended), -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 			bool is_proven_elsewhere);
 
-/*
- * Whether the stack is another one than was handed on last.
- */
+/* Whether the stack in the list differs from the one that was emitted last. */
 static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 {
 	return sampled->list.nr_unchanged < sampled->list.nr_frames ||
@@ -232,27 +239,27 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 }
 
 /*
- * Take a seat on the target's CPUs, for as long as there are looks; nothing for a memory that
- * stands still. 0 or -ENOMEM; where the seat cannot be had looks are made without.
+ * Take a seat on the target's CPUs for the looks to come; does nothing for memory that stands
+ * still. Returns 0 or -ENOMEM; looks go without a seat that cannot be had.
  */
 int sampler_begin_holding(struct sampler *sampler);
 void sampler_end_holding(struct sampler *sampler);
 
 /*
- * Hand what is in the thread's list to sink; of sample, time_ns, flags and error are
- * set. 0, -ENOMEM, or what the sink returned.
+ * Emit the stack in the thread's list to sink. The caller sets time_ns, flags and error of
+ * sample. Returns 0, -ENOMEM, or what the sink returned.
  */
 int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
 
-/* What a dump tells of one frame. */
+/* The details that a dump reports of one frame. */
 struct frame_detail frame_detail_of(const struct code_cache *codes,
 				    const struct walked_frame *walked);
 
 /*
- * The same of each frame of a sample, which are those of list as sampler_thread_emit() shows them.
- * entries are those of list; variables may be NULL: none are wanted. *ret_details: allocated, to be
- * freed. 0; -ENOMEM, and with variables -ESRCH, -EPERM.
+ * The details of each frame of a sample, whose frames are those of list as sampler_thread_emit()
+ * shows them. entries are those of list; variables may be NULL for none. *ret_details is
+ * allocated, and the caller frees it. Returns 0; -ENOMEM, and with variables -ESRCH, -EPERM.
  */
 struct variable_reader;
 int sample_details(const struct code_cache *codes, const struct frame_list *list,
@@ -260,140 +267,142 @@ int sample_details(const struct code_cache *codes, const struct frame_list *list
 		   const struct sample *sample, struct frame_detail **ret_details);
 
 /*
- * Hand on once more what the thread's last sample showed: it has not moved since. 0 or what
- * the sink returned.
+ * Emit the thread's last sample again: it has not moved since. Returns 0 or what the sink
+ * returned.
  */
 int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
 			  uint64_t time_ns, struct sample_sink *sink);
 
 /*
- * Hand on a sample of the thread as its last one, and count it: thread, cpu_ns and the flags
- * that tell of that are set here, and wall_ns if it is not yet. What the sink returned.
+ * Emit a sample of the thread and count it as its last one. Sets thread, cpu_ns and its flags,
+ * and wall_ns if it is 0. Returns what the sink returned.
  */
 int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
 
 /*
- * Behind an interrupt: walk over the steps that the thread's list has, whose ends are these, and
- * tell in sampled->walked what came of it. Errors of sampler_thread_walk().
+ * After an interrupt: walk the steps in the thread's list, whose ends are given, and set
+ * sampled->walked. Errors of sampler_thread_walk().
  */
 int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
 			     const struct stack_ends *ends);
 
 /*
- * Have the time of a thread that could run, and has had no processor since its last sample, be told by
- * that of its next interrupt: where no look can tell its stack.
+ * Let the next interrupt of a thread account for its time since the last sample: the thread could
+ * run but got no processor, and no look can read its stack.
  */
 void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns);
 
 /*
- * Set what the sample of an interrupt weighs, which comes when its thread has used so much CPU
- * time: that, and what was lost since the sample before.
+ * Set the weight of an interrupt's sample: the period of CPU time after which the interrupt
+ * comes, plus what was lost since the sample before.
  */
 void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
 			 uint64_t period_ns, struct sample *sample);
 
-/* Of sampler/sampler_interrupts.h, for the loop of the run. */
+/* Functions of sampler_interrupts.c for the loop of a run. */
 
-/* Behind the run: count what was lost. */
+/* After the run: count the losses. */
 void sampler_interrupts_end(struct sampler_interrupts *interrupts);
 
 /*
- * Tell the program of what has changed since: threads, and who has a GIL of its own. 0 or -ENOMEM.
+ * Update the program's list of threads, and of interpreters with a GIL of their own. Returns 0 or
+ * -ENOMEM.
  */
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 
-/*
- * The list of threads is not what it was: no record is of any of them, until they are followed
- * anew.
- */
+/* The thread list has changed: ignore records until the threads are followed again. */
 void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
 
-/* Hand on the samples of all interrupts that there were. Errors of sampler_tick(). */
+/* Emit the samples of all pending interrupts. Errors of sampler_tick(). */
 int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
-/* A clock for the ticker, which ends a sleep when records are to be taken before the next tick. */
+/*
+ * A clock for the ticker that ends a sleep early if records have to be taken before the next
+ * tick.
+ */
 struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts);
 
-/* At the end of a tick: what is interrupted from now on knows all that was read. */
+/* At the end of a tick: later interrupts see everything that was read so far. */
 void sampler_interrupts_settle(struct sampler_interrupts *interrupts);
 
 /*
- * Whether a thread is to be looked at: one that waits at every tick, so that it has as many samples
- * as one that runs; one that ran as soon as so much of its time is not told that it may have
- * waited.
+ * Whether a thread needs a look. One that waits needs one at every tick, so that it gets as many
+ * samples as one that runs; one that ran needs one after PERCENT_WITHOUT_RECORD of a period
+ * without a record, since it may wait then.
  */
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns);
 
 /*
- * Whether a thread that stood still in a look runs all the same, as it gave way to us: its time is
- * that of its interrupts. False of one that cannot have run for so long.
+ * Whether a thread that stood still in a look runs all the same and only gave way to the sampler:
+ * its interrupts account for its time. False for one that was unseen for too long to be running.
  */
 bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 			       const struct snapshot_thread *thread, uint64_t now_ns);
 
 /*
- * How many samples tell so much time of a thread: one at least, and in the long run one a period; what
- * is left over, or was told too much, goes from call to call in *uncounted_ns.
+ * The number of samples that wall_ns of a thread stands for: at least one, and one per period in
+ * the long run. The remainder, positive or negative, is carried over in *uncounted_ns.
  */
 uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,
 				       uint64_t wall_ns, int64_t *uncounted_ns);
 
-/* Whether any has, at the end of a tick's records. */
+/* At the end of a tick's records: whether any thread needs a look. */
 bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns);
 
 /*
- * Until when no tick is needed, as all threads run and there is room for their records. 0: it is.
+ * Until when no tick is needed, since all threads run and there is room for their records. 0: a
+ * tick is needed.
  */
 uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns);
 
-/* Of sampler/sampler_natives.h, for the loop of the run. */
+/* Functions of sampler_natives.c for the loop of a run. */
 
 /*
- * Begin to hand on to next. *ret_clock is the one by which it sleeps: until the next tick, or until
- * there are dumps. False: there are none, so any clock will do.
+ * Begin to emit samples to next. *ret_clock sleeps until the next tick or until there are dumps.
+ * Returns false if there are no dumps: then any clock will do.
  */
 bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next,
 			   struct ticker_clock *ret_clock);
 
-/* Follow a thread that is new. */
+/* Follow a new thread. */
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
 
 /*
- * The tick of a thread, whatever the tick has copied of it: it has a sample if it was not dumped
- * lately and could not run either, or if it runs and there are no dumps. Errors of sampler_tick().
+ * Sample a thread at a tick. It gets a sample if it was not dumped lately and waits, or if it
+ * runs and there are no dumps. Errors of sampler_tick().
  */
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns);
 
 /*
- * Within a look at a thread: read what is to tell whether it is where it was when it was copied, if
- * it was. 0; -ENOMEM, -ESRCH, -EPERM.
+ * Within a look at a thread that was copied: read the evidence for whether it is still where it
+ * was copied. Returns 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_thread *thread);
 
 /*
- * The sample of an interrupt in which the kernel has copied the stack, too: Python's frames are in
- * the thread's list, chain is that of its loops if the version needs it, and count_ns the event's.
- * Errors of sampler_tick().
+ * Emit the sample of an interrupt in which the kernel copied the C stack as well. Python's frames
+ * are in the thread's list, chain is that of its loops if the version needs it, and count_ns is
+ * the event's count. Errors of sampler_tick().
  */
 int sampler_natives_take_interrupted(struct sampler_natives *natives,
 				     const struct snapshot_thread *thread,
 				     const struct loop_chain *chain, uint64_t count_ns,
 				     struct sample sample);
 
-/* So many interrupts of a thread there is room for until they are taken. */
+/* Number of interrupts of a thread that fit until they are taken. */
 uint32_t sampler_natives_room(const struct sampler_natives *natives);
 
-/* Before new threads are followed: give back what those take that have ended. */
+/* Before new threads are followed: free what threads that have ended use. */
 void sampler_natives_sweep(struct sampler_natives *natives);
 
-/* Hand on the samples of all dumps that there are. Errors of sampler_tick(). */
+/* Emit the samples of all pending dumps. Errors of sampler_tick(). */
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);
 
 /*
- * Until when ticks are not needed: all threads have had dumps of late, and none has come since the
- * last tick. 0: they are needed.
+ * Until when no tick is needed, since all threads had dumps lately and none has started since the
+ * last tick. 0: a tick is needed.
  */
 uint64_t sampler_natives_told_until(const struct sampler_natives *natives);
