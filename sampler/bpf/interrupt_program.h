@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The BPF program as bpftool hands it over: code that it generates, whose warnings are its own. */
+/* The BPF program as bpftool hands it over: generated code, whose warnings are not ours. */
 #pragma once
 #pragma GCC system_header
 

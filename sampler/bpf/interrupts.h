@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples that are taken in the target's own interrupts, by a BPF program (interrupt_walk.bpf.c).
- * Each thread has an event that interrupts it when it has used so much CPU time; threads that it
- * makes later have one, too, as the kernel hands it on. Or the user has such events (perf_events.h),
- * which tell more of the same interrupts: record.count_ns says of which. Nobody is woken for a
- * sample, but for one that lacks what is not in memory: the user comes when it likes, as long as
- * there is room.
+ * Samples that a BPF program (interrupt_walk.bpf.c) takes in the target's own interrupts. Each
+ * thread has an event that interrupts it after a period of CPU time; threads that it makes later
+ * inherit one from the kernel. Alternatively the user has such events (perf_events.h), which
+ * record more about the same interrupts: record.count_ns identifies them. Nothing is woken for a
+ * sample, except for one that lacks memory; the user takes records when it likes, while there is
+ * room.
  *
- * Or no event is made, and the program runs in the interrupt of the kernel's own tick, in which a thread
- * that runs is anyway. What wakes and ends with the tick is never met then.
+ * A third way makes no events: the program runs in the interrupt of the kernel's own tick, which
+ * interrupts running threads anyway. It never meets threads that wake and sleep in step with the
+ * tick.
  *
- * It takes CAP_BPF and CAP_PERFMON, or root, and Linux 5.17 (bpf_loop).
+ * Needs CAP_BPF and CAP_PERFMON, or root, and Linux 5.17 (bpf_loop).
  *
  * Source: perf_event_open(2); kernel/events/core.c (inherit_event(), perf_swevent_hrtimer());
  * kernel/trace/bpf_trace.c; kernel/bpf/ringbuf.c.
@@ -28,61 +29,62 @@ struct interrupts;
 
 /* What interrupts threads. */
 enum interrupts_clock {
-	INTERRUPTS_OWN_EVENTS,	 /* an event of each thread */
-	INTERRUPTS_USERS_EVENTS, /* those of the user, who has them run interrupts_program_fd() */
-	INTERRUPTS_TICK, /* the kernel's own timer tick, for whose interrupt nobody has to pay */
+	INTERRUPTS_OWN_EVENTS,	 /* one event per thread */
+	INTERRUPTS_USERS_EVENTS, /* the user's events, which run interrupts_program_fd() */
+	INTERRUPTS_TICK,	 /* the kernel's timer tick, which interrupts at no extra cost */
 };
 
-/* What it needs to know; process is borrowed until interrupts_close(). */
+/* Arguments of interrupts_open(); process is borrowed until interrupts_close(). */
 struct interrupts_options {
 	const struct process *process;
-	struct interrupt_layout layout; /* of interrupts_layout(), as it is */
-	uint64_t period_ns;		/* CPU time of a thread between two interrupts, roughly */
+	struct interrupt_layout layout; /* from interrupts_layout(), unchanged */
+	uint64_t period_ns; /* approximate CPU time of a thread between two interrupts */
 	enum interrupts_clock clock;
-	bool is_verbose; /* what libbpf and the kernel say goes to stderr */
+	bool is_verbose; /* print messages of libbpf and the kernel to stderr */
 	/*
-	 * Those of the program that the process has replaced (exec), paused; taken over, whatever is
-	 * returned. If all else is as it was they go on, so that nothing has to be loaded. May be NULL.
+	 * Those of the program that the process has replaced (exec), paused; consumed in any
+	 * case. If everything else is unchanged they are continued, so that nothing has to be
+	 * loaded. May be NULL.
 	 */
 	struct interrupts *before;
 };
 
 /*
- * Load the program and prepare to interrupt the threads of the process, which begins with
- * interrupts_turn(). 0; -EPERM and a sentence, -ENOTSUP and a sentence (this kernel, or this build of
- * pysample, cannot), -ESRCH, -ENOMEM, or the errno of a system call. interrupts_close() leaves nothing
- * behind; it accepts NULL.
+ * Load the program and prepare to interrupt the threads of the process; interrupts_turn() starts
+ * it. Returns 0; -EPERM or -ENOTSUP (not possible with this kernel or this build of pysample),
+ * each with a sentence; -ESRCH, -ENOMEM, or the errno of a system call. interrupts_close() leaves
+ * nothing behind and accepts NULL.
  */
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr);
 void interrupts_close(struct interrupts *interrupts);
 
-/* The program, for events of the user's own. */
+/* The program, for the user's own events. */
 int interrupts_program_fd(const struct interrupts *interrupts);
 
-/* The same as it is: with the tick a multiple of the tick's. */
+/* The period of the options, rounded to a multiple of the tick for INTERRUPTS_TICK. */
 uint64_t interrupts_period_ns(const struct interrupts *interrupts);
 
-/* Begin to interrupt, or stop. 0 or the errno of a system call. */
+/* Start or stop interrupting. Returns 0 or the errno of a system call. */
 int interrupts_turn(struct interrupts *interrupts, bool is_on);
 
 /*
- * Say, or say anew, what thread own_tid, an id in its own PID namespace, has; NULL: forget it. 0;
- * -ENOMEM, -E2BIG, -ENOENT (it was not known).
+ * Set or replace what the program knows about thread own_tid, an id in its own PID namespace;
+ * NULL: forget the thread. Returns 0; -ENOMEM, -E2BIG, -ENOENT (it was not known).
  */
 int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 			  const struct interrupt_thread *thread);
 
-/* Have the code object at code_addr told again. */
+/* Let the code object at code_addr be reported again. */
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr);
 
-/* Wake nobody for faults at addr, which cannot be read: one address, the last one given. */
+/* Do not wake the user for faults at addr, which cannot be read. Only the last address counts. */
 void interrupts_give_up(struct interrupts *interrupts, uint64_t addr);
 
-/* Say what the type of code objects is: nothing else is told as one then. */
+/* Set the type of code objects: from now on no other object is reported as one. */
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr);
 
-/* Who takes records; each is valid during the call. 0, or a negative error, which ends the taking. */
+/* Receives records, each valid during the call. Returns 0; a negative error ends the taking. */
 struct interrupts_taker {
 	int (*take_stack)(void *context, const struct interrupt_record *record);
 	int (*take_code)(void *context, const struct interrupt_code *code);
@@ -90,13 +92,13 @@ struct interrupts_taker {
 };
 
 /*
- * Sleep until a time of CLOCK_MONOTONIC, or until something could not be read that was not in memory:
- * then records are to be taken soon, as all that follow may end there.
+ * Sleep until a time of CLOCK_MONOTONIC, or until a record lacks something that was not in
+ * memory. Then records should be taken soon, since all later ones may end there, too.
  */
 void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns);
 
-/* Hand on all records that there are, the oldest first. 0 or the taker's error. */
+/* Deliver all pending records, oldest first. Returns 0 or the taker's error. */
 int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker);
 
-/* The sums so far. */
+/* The counters so far. */
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What of a CPython's offsets the BPF program needs, and where its records have what. */
+/* The offsets of a CPython that the BPF program needs, and access to the parts of its records. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,19 +9,19 @@
 #include "sampler/bpf/interrupt_record.h"
 #include "sampler/cpython/layout/offsets.h"
 
-/* All but the namespace, the process and the period, which are 0. */
+/* The layout without the namespace, the process and the period, which are 0. */
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets);
 
-/* Whether that is within what the program has room for: a CPython may say of itself what it likes. */
+/* Whether the layout fits the program's buffers: the target's own offsets are untrusted. */
 bool interrupts_layout_fits(const struct interrupt_layout *layout);
 
-/* The copy of the thread state that a record has. */
+/* The copy of the thread state in a record. */
 static inline const uint8_t *interrupt_record_state(const struct interrupt_record *record)
 {
 	return (const uint8_t *)(record + 1);
 }
 
-/* The index-th of its loops, innermost first. */
+/* Loop index of a record, innermost first. */
 static inline const struct interrupt_loop *
 interrupt_record_loop(const struct interrupt_layout *layout, const struct interrupt_record *record,
 		      uint32_t index)
@@ -31,7 +31,7 @@ interrupt_record_loop(const struct interrupt_layout *layout, const struct interr
 			      index * sizeof(struct interrupt_loop));
 }
 
-/* The index-th of its frames, innermost first. */
+/* Frame index of a record, innermost first. */
 static inline const struct interrupt_frame *
 interrupt_record_frame(const struct interrupt_layout *layout, const struct interrupt_record *record,
 		       uint32_t index)

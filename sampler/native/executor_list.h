@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which code of a process CPython's own JIT has made, executors as CPython calls them: called by
- * the loop, they run the Python frame that it ran, and write its instruction back only before what
- * may fail.
+ * Finds code that CPython's own JIT has made: executors, as CPython calls them. The interpreter's
+ * loop calls an executor; it runs the Python frame that the loop ran, and writes the frame's
+ * instruction back only before something that may fail.
  *
- * They are told by the names that CPython gives them where it tells of them: in 3.15 on the list
- * for debuggers, in builds that write them to a jitdump there. 3.14 tells nowhere; there they are
+ * Where CPython publishes executors they are known by name: in 3.15 on the list for debuggers,
+ * and in a jitdump in builds that write them there. 3.14 does not publish them. There they are
  * found as CPython itself finds them: all executors of an interpreter are on one list, and each
- * names its code. Any code object that one was made for leads to the list. Source:
- * Python/jit_publish.c, Python/perf_jit_trampoline.c of CPython 3.15.
+ * one has the address of its code. Any code object with an executor leads to the list.
  *
- * It is read when an address is asked for that is in none, and not each time, but as look_pace.h
- * says. The target goes on meanwhile: an executor whose neighbour does not point back to it is the
- * end of what is known.
+ * The list is read when an unknown address is looked up, at the pace that look_pace.h allows. The
+ * target runs meanwhile: an executor whose neighbour does not point back to it ends the list.
+ *
+ * Source: Python/jit_publish.c, Python/perf_jit_trampoline.c of CPython 3.15.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 #include "sampler/cpython/code/code.h"
 #include "symbols/jit/look_pace.h"
 
-/* Seen: 420 where functions were made all the time. Those beyond are not known. */
+/* Limit on executors; those beyond stay unknown. A program that kept creating functions had 420. */
 #define EXECUTOR_LIST_MAX 8192
 
 /* Machine code of an executor: [start_addr, end_addr). */
@@ -30,30 +30,30 @@ struct executor_range {
 	remote_addr start_addr, end_addr;
 };
 
-/* All zero nothing is known. Private. */
+/* All zero: nothing is known. Private. */
 struct executor_list {
-	const struct code_cache *codes; /* of the reading under way; borrowed */
-	struct executor_range *ranges;	/* by rising address, but while they are read; owned */
+	const struct code_cache *codes; /* used while reading; borrowed */
+	struct executor_range *ranges; /* ascending by address, except while they are read; owned */
 	uint32_t nr_ranges, max_ranges;
-	remote_addr type_addr; /* of executors; 0: not known */
+	remote_addr type_addr; /* the type of executors; 0: unknown */
 	struct look_pace pace; /* of readings */
 };
 
-/* Frees the list, which is empty then. */
+/* Free the list, which is empty afterwards. */
 void executor_list_done(struct executor_list *list);
 
 /*
- * Read it anew, as far as the code objects of codes lead to it, which are those of a build whose
- * traits say has_unnamed_executors. What cannot be read, or held, is not known.
+ * Read the list again, as far as the code objects of codes lead to it. Their build must have the
+ * trait has_unnamed_executors. What cannot be read, or stored, stays unknown.
  */
 void executor_list_read(struct executor_list *list, const struct code_cache *codes);
 
 /*
- * Whether an address is in the code of an executor that is known, of the same code objects; read
- * anew as said above. now_ns: CLOCK_MONOTONIC.
+ * Whether addr is in the code of a known executor of the same code objects; may read the list
+ * again. now_ns: CLOCK_MONOTONIC.
  */
 bool executor_list_has(struct executor_list *list, const struct code_cache *codes, remote_addr addr,
 		       uint64_t now_ns);
 
-/* Whether that is what CPython calls code of its JIT. */
+/* Whether name is one that CPython gives code of its JIT. */
 bool executor_is_name(const char *name);

@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C stacks of a target's threads: unwound from registers, named, and handed on with the Python
- * frames in their places (merged_stack.h). Whose registers and memory they are, of a core file or
- * of a copy that the kernel made, is the caller's business.
+ * The C stacks of a target's threads: unwound from registers, named, and emitted with the Python
+ * frames in their places (merged_stack.h). The caller supplies the registers and the memory, from
+ * a core file or from a copy that the kernel made.
  *
- * Stacks may lead through code of which nothing tells how it is unwound: what CPython 3.14's JIT
- * makes, numba's kernels, extensions without call frame information. Behind it there is a call of
- * the interpreter's loop again. Where that is Python's frames tell (loop_entries.h), and it is at
- * the same distance from the end of its C frame in all calls: unwinding goes on there, and a hole
- * says so.
+ * Stacks may lead through code without unwind information: code of CPython 3.14's JIT, numba's
+ * kernels, extensions without call frame information. Further out there is a call of the
+ * interpreter's loop again. Python's frames have its address (loop_entries.h), at the same
+ * distance from the end of its C frame in all calls. So unwinding continues there, after a hole.
  *
- * Of threads that wait inside of the kernel it tells two registers: where they stand and where
- * their stack is. Most functions need no more to be unwound, or have called one that has saved what
- * they need. Where the frame pointer is needed (CPython 3.15 is built with them) the code of the
- * function tells it (symbols/unwind/frame_pointers.h), and it has to prove right: the stack goes on to
- * where the thread began, and through all calls of the loop at the addresses and at the one
- * distance that Python tells.
+ * For threads that wait in the kernel only two registers are known: the instruction and the stack
+ * pointer. Most functions need no more to be unwound, or have called one that saved what they
+ * need. Where the frame pointer is needed (CPython 3.15 is built with frame pointers) the
+ * function's code reveals it (symbols/unwind/frame_pointers.h). It must then prove right: the
+ * stack continues to where the thread began, and through all calls of the loop at the addresses
+ * that Python has, at the one distance.
  */
 #pragma once
 
@@ -35,40 +34,37 @@
 #include "symbols/unwind/frame_pointers.h"
 #include "symbols/unwind/unwind.h"
 
-/* What stands for the frame through which the kernel called a signal handler, as in gdb. */
+/* Name of the frame through which the kernel called a signal handler, as in gdb. */
 #define NATIVE_STACKS_SIGNAL "<signal handler called>"
 
-/* What code is called that was made at run time, and that nothing tells the name of. */
+/* Name of run-time code without a known name. */
 #define NATIVE_STACKS_JIT "[jit]"
 
-/*
- * Names are remembered of so many addresses, each where its hash says: the same ones are in most
- * stacks.
- */
+/* Number of addresses whose names are remembered, hashed by address: most stacks share them. */
 #define NATIVE_STACKS_NAMES 2048
 
-/* Whether frames of a function stand where frames may be missing (MERGED_STACK_HOLE). */
+/* Whether a function stands for frames that may be missing (MERGED_STACK_HOLE). */
 bool native_stacks_is_hole(const struct function *function);
 
-/* What is known of a program's loop. All zero: nothing yet. */
+/* What is known about a program's loop. All zero: nothing yet. */
 struct native_loop {
-	uint32_t distance_bytes; /* from what an entry names to the end of its C frame */
-	remote_addr lookup_addr; /* of an instruction of a loop that has called; 0: not known */
+	uint32_t distance_bytes; /* from an entry's address to the end of its C frame */
+	remote_addr lookup_addr; /* of an instruction of a loop that made a call; 0: unknown */
 };
 
-/* What native_stacks_init() is given. */
+/* Arguments of native_stacks_init(). */
 struct native_stacks_options {
-	struct remote_memory *memory; /* has the modules; borrowed, as are: */
+	struct remote_memory *memory; /* has the modules; borrowed, like all other pointers */
 	const struct maps *maps;
 	struct image_source *images;
-	struct sampler *sampler; /* has the functions */
-	struct jit_frames *jit;	 /* names code that was made at run time; NULL: nothing does */
-	const struct kernel_frames *kernel; /* what a stack called of the kernel; NULL: nothing */
+	struct sampler *sampler;	    /* owns the functions */
+	struct jit_frames *jit;		    /* names run-time code; NULL: it has no names */
+	const struct kernel_frames *kernel; /* kernel functions that a stack called; NULL: none */
 	size_t max_frames;		    /* longer stacks have a hole */
 	bool keeps_trampolines;		    /* as in merged_stack.h */
 };
 
-/* Private but for what native_stacks_unwind() and native_stacks_unwind_waiting() say. */
+/* Private, except for what native_stacks_unwind() and native_stacks_unwind_waiting() set. */
 struct native_stacks {
 	struct native_stacks_options options;
 	struct module_files *files;
@@ -78,63 +74,63 @@ struct native_stacks {
 	struct executor_list executors;
 	struct stack_merger merger;
 	struct unwind_frame *frames;  /* innermost first; owned */
-	struct registers registers;   /* of the outermost one, as far as they are known */
-	struct native_frame *natives; /* likewise, for the merge; named when that is asked for */
+	struct registers registers;   /* of the outermost frame, as far as they are known */
+	struct native_frame *natives; /* the same frames, for the merge; named on demand */
 	struct {
 		remote_addr addr;
 		const struct function *function;
-	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by addresses in them */
+	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by address */
 	size_t nr_frames;
-	bool is_whole; /* the outermost of frames is where the thread began */
-	bool waits;    /* the thread, inside of the kernel: see native_stacks_unwind_waiting() */
+	bool is_whole; /* the outermost frame is where the thread began */
+	bool waits;    /* the thread waits in the kernel: native_stacks_unwind_waiting() */
 	struct native_loop loop;
-	struct stack_window window; /* of threads that wait */
+	struct stack_window window; /* for waiting threads */
 	struct frame_pointers pointers;
 };
 
 /*
- * Prepare for a target; all that options names is borrowed until native_stacks_done(), which
- * accepts stacks that are zero. 0 or -ENOMEM.
+ * Prepare for a target. Everything that options refers to is borrowed until native_stacks_done(),
+ * which accepts a struct that is all zero. Returns 0 or -ENOMEM.
  */
 int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options);
 void native_stacks_done(struct native_stacks *stacks);
 
 /*
- * Have other maps from now on, borrowed as those were that were read before; what is known of files
- * is kept (module_files.h). 0; -ENOMEM: native_stacks_done() is all that it is good for then.
+ * Replace the maps; the new ones are borrowed like the old ones. What is known about files is
+ * kept (module_files.h). Returns 0; -ENOMEM: then only native_stacks_done() may follow.
  */
 int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps);
 
 /*
- * Unwind the stack whose innermost frame has these registers, out of window, up to max_frames
- * (at least one, at most those of the options). Then, until the next call, frames are those of
- * the stack, is_whole says whether it has no hole, and registers are those of the outermost frame.
+ * Unwind the stack in window whose innermost frame has these registers, up to max_frames frames
+ * (at least one, at most those of the options). Until the next call frames has the result,
+ * is_whole tells that it has no hole, and registers are those of the outermost frame.
  */
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);
 
 /*
- * Unwind the stack of a thread that stands at place inside of the kernel, as native_stacks_unwind()
- * does, out of stacks->window. entries say where the loops of its Python frames are, and were read
- * while it stood there. An executor below has called out, for which it has written its instruction
- * back: the line is right, and the sample not flagged SAMPLE_IN_JIT, unless it is the executor
- * itself that waits, for a page.
+ * Unwind the stack of a thread that waits at place in the kernel, like native_stacks_unwind(),
+ * from stacks->window. entries are the loops of its Python frames, read while it waited there. An
+ * executor further out has made a call and written its instruction back for that: the line is
+ * right, and the sample is not flagged SAMPLE_IN_JIT, unless the executor itself waits, for a
+ * page.
  */
 void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
 				  const struct loop_entry *entries, uint32_t nr_entries);
 
 /*
- * Learn from the stack that was unwound last, and lead it on from loop to loop as far as it can be,
- * if it has come to a hole. entries are those of its Python frames, of the same moment; window is
- * its memory.
+ * Learn from the last unwound stack and, if it ends at a hole, continue it from loop to loop as
+ * far as possible. entries are those of its Python frames at the same moment; window is its
+ * memory.
  */
 void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
 			 uint32_t nr_entries, struct stack_window *window);
 
 /*
- * Hand a sample, which has details, on to next with the frames that were unwound last, and those that
- * the kernel has of it (kernel_frames_take(), kernel_frames_wait()). 0,
- * -ENOMEM, or what next returned.
+ * Emit a sample, which has details, to next, with the frames that were unwound last and the
+ * kernel's frames (kernel_frames_take(), kernel_frames_wait()). Returns 0, -ENOMEM, or what next
+ * returned.
  */
 int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
 			  struct sample_sink *next);
