@@ -3,22 +3,22 @@
 
 #include <errno.h>
 
-/* So many frames less to walk are worth an anchor, and a write. */
+/* Minimum number of saved frames that justify an anchor, and a write. */
 enum { LEAST_KEPT = 64 };
 
 /*
- * How many looks are watched before a write. An anchor that was popped within LEAST_HELD looks
- * doubles that.
+ * Number of looks to watch before a write. It doubles when an anchor was popped within LEAST_HELD
+ * looks.
  */
 enum { LEAST_PATIENCE = 16, MOST_PATIENCE = 8192, LEAST_HELD = 64 };
 
-/* An anchor of somebody else that stands still for so many looks was left behind. */
+/* An anchor of another profiler that has not changed for this many looks is abandoned. */
 enum { LEFT_BEHIND_LOOKS = 1024 };
 
-/* So many frames are looked at for one that can be the anchor. */
+/* Number of frames to try as the anchor. */
 enum { MAX_CHOICES = 64 };
 
-/* At the end of a run the target may move the anchor while it is taken away. */
+/* At the end of a run the target may move the anchor while it is removed. */
 enum { MAX_END_TRIES = 4 };
 
 static void watch_anew(struct frame_cache *cache)
@@ -59,7 +59,7 @@ void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thr
 	    offset >= offsets->runtime.size ||
 	    offsets->runtime.size - offset < thread_head_bytes(offsets))
 		return;
-	/* There is one such thread state; it may be used for another thread by now. */
+	/* There is one such thread state; it may be reused for another thread. */
 	cache->thread_addr = thread->ref.addr;
 	cache->slot = thread->slot;
 	cache->looked = false;
@@ -67,14 +67,14 @@ void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thr
 	watch_anew(cache);
 }
 
-/* Whether it is the thread that index is meant of. A damaged list may have its state twice. */
+/* Whether index belongs to this thread. A damaged list may have its state twice. */
 static bool is_its_thread(const struct frame_cache *cache, const struct snapshot_thread *thread)
 {
 	return cache->reason == CACHE_USABLE && thread->ref.addr == cache->thread_addr &&
 	       thread->slot == cache->slot;
 }
 
-/* The anchored frame is gone. */
+/* The anchored frame was popped: give up the anchor. */
 static void let_go(struct frame_cache *cache)
 {
 	if (cache->is_held && cache->nr_still < LEAST_HELD && cache->patience < MOST_PATIENCE)
@@ -85,14 +85,17 @@ static void let_go(struct frame_cache *cache)
 	watch_anew(cache);
 }
 
-/* The frame was popped, and so many less one of its callers: the word names the next one. */
+/*
+ * The anchored frame and nr_popped - 1 of its callers were popped: the word names the next
+ * caller.
+ */
 static void follow(struct frame_cache *cache, const struct frame_list *list, remote_addr addr,
 		   uint64_t nr_popped)
 {
 	uint32_t i = cache->index;
 
 	for (uint64_t n = 0; n < nr_popped; n++) {
-		/* An entry frame in between is not in the list. */
+		/* The list lacks an entry frame in between. */
 		if (i < 1 || list->frames[i].previous != list->frames[i - 1].addr) {
 			let_go(cache);
 			return;
@@ -105,7 +108,7 @@ static void follow(struct frame_cache *cache, const struct frame_list *list, rem
 		cache->index = i;
 }
 
-/* Judge the two words of this look. */
+/* Evaluate the two words of this look. */
 static void look(struct frame_cache *cache, const struct snapshot_thread *thread,
 		 const struct frame_list *list)
 {
@@ -129,7 +132,7 @@ static void look(struct frame_cache *cache, const struct snapshot_thread *thread
 	cache->nr_still = 0;
 }
 
-/* Whether the entries of the code of the frames below say what they said. */
+/* Whether the code entries of the frames below the anchor are unchanged. */
 static bool codes_stand(struct frame_cache *cache, const struct frame_list *list)
 {
 	if (cache->nr_cleared == cache->codes->nr_cleared)
@@ -156,7 +159,7 @@ struct kept_frames frame_cache_kept(struct frame_cache *cache, const struct snap
 	return (struct kept_frames){.anchor_addr = cache->anchor_addr, .nr = cache->index};
 }
 
-/* The innermost frame below index end that can be the anchor: a plain one, on its caller. */
+/* The innermost frame before end that can be the anchor: a plain one, adjacent to its caller. */
 static uint32_t choose(const struct frame_list *list, uint32_t end)
 {
 	uint32_t i = end;
@@ -199,18 +202,18 @@ void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *
 		cache->least_same = list->nr_unchanged;
 	if (++cache->nr_watched < cache->patience)
 		return;
-	end = list->nr_frames ? list->nr_frames - 1 : 0; /* not the innermost of all */
+	end = list->nr_frames ? list->nr_frames - 1 : 0; /* not the innermost frame */
 	index = choose(list, cache->least_same < end ? cache->least_same : end);
 	watch_anew(cache);
 	if (!index || (cache->is_held && index < cache->index + LEAST_KEPT))
 		return;
 	if (!cache->is_ours && cache->anchor_addr && cache->nr_still < LEFT_BEHIND_LOOKS)
 		return;
-	/* Have the frame, which the look has just shown, for the anchor. */
+	/* Make the frame, which this look has shown, the anchor. */
 	addr = list->frames[index].addr;
 	err = addr == cache->anchor_addr ? 0 : write_word(cache, addr);
 	if (err) {
-		/* The next look tells why a target is gone. */
+		/* The next look finds out why a target is gone. */
 		cache->reason = err == -ESRCH ? CACHE_USABLE : CACHE_REFUSED;
 		return;
 	}

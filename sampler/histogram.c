@@ -5,7 +5,7 @@
 
 enum { PER_POWER = 1 << HISTOGRAM_SHIFT };
 
-/* Below PER_POWER each value has a class of its own. */
+/* Values below PER_POWER have a class each. */
 static size_t class_of(uint64_t value)
 {
 	unsigned int exponent;
@@ -49,7 +49,7 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
 
 uint64_t histogram_quantile(const struct histogram *histogram, unsigned int thousandths)
 {
-	/* So many values may be larger. */
+	/* number of values that may be larger */
 	uint64_t nr_above = (histogram->nr / 1000) * (1000 - thousandths) +
 			    (histogram->nr % 1000) * (1000 - thousandths) / 1000;
 

@@ -8,29 +8,28 @@
 #include "procmem/addr_slot.h"
 #include "procmem/array.h"
 
-/* A block that so many looks have not asked for is not read ahead any more. */
+/* A block that was not used for this many looks is no longer read ahead. */
 enum { KEPT_LOOKS = 32 };
 
-/* How often blocks that are not asked for any more are looked for. */
+/* How often unused blocks are searched for. */
 enum { SWEEP_LOOKS = 16 };
 
-/* So many blocks are kept, 4 MiB; more are read each time that they are asked for. */
+/* Limit on blocks, 4 MiB; memory beyond it is read each time it is asked for. */
 enum { MAX_BLOCKS = 8192, NR_SLOTS = 2 * MAX_BLOCKS };
 
-/* Longer reads are handed on as they are: of tables and texts, once. */
+/* Longer reads, of tables and texts, happen once and are passed through. */
 enum { MAX_KEPT_BYTES = 1024 };
 
 /*
- * The callers of a frame lie below it, so that what is missing is read together with what lies
- * below it: to the beginning of its page first, and twice as far each time that this was not
- * enough.
+ * The callers of a frame are below it, so missing memory is read together with memory below it:
+ * first to the start of its page, then twice as far each time that was not enough.
  */
 enum { PAGE_BYTES = 4096, BLOCKS_OF_PAGE = PAGE_BYTES / LOOK_BLOCK_BYTES, MAX_RUN_BLOCKS = 256 };
 
 struct look_block {
 	remote_addr addr;
-	uint64_t used_look; /* that asked for it last; 0: none did yet */
-	uint64_t lost_look; /* in which it could not be read */
+	uint64_t used_look; /* the last look that asked for it; 0: none yet */
+	uint64_t lost_look; /* the look in which it could not be read */
 };
 
 static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges);
@@ -134,7 +133,7 @@ static int compare_blocks(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Choose what is read ahead: the blocks that were asked for lately. */
+/* Select the blocks that are read ahead: those that were used lately. */
 static void sweep(struct look_memory *look)
 {
 	uint32_t nr = 0;
@@ -163,7 +162,7 @@ static uint8_t *bytes_of(const struct look_memory *look, uint32_t index)
 }
 
 /*
- * Make the ranges of a look: the seals, so many of the blocks, and the seals once more. 0 or
+ * Make the ranges of a look: the seals, nr_ahead blocks, and the seals again. Returns 0 or
  * -ENOMEM.
  */
 static int make_ranges(struct look_memory *look, uint32_t nr_ahead)
@@ -228,10 +227,10 @@ static void take_ranges(struct look_memory *look)
 	}
 }
 
-/* Read the seals, so many of the blocks, and the seals again. */
+/* Read the seals, nr_ahead blocks, and the seals again. */
 static int begin(struct look_memory *look, uint32_t nr_ahead)
 {
-	/* Seals change from look to look; their addresses are in the ranges. */
+	/* Seals change from look to look, and the ranges have their addresses. */
 	int err = make_ranges(look, nr_ahead);
 
 	if (!err)
@@ -245,7 +244,10 @@ static int begin(struct look_memory *look, uint32_t nr_ahead)
 	return 0;
 }
 
-/* Have the table for a narrow look, or for another one: what the last look has met is forgotten. */
+/*
+ * Set up the table for a narrow look, or for a full one; forget the blocks that the last look
+ * added.
+ */
 static void set_narrow(struct look_memory *look, bool is_narrow)
 {
 	look->is_narrow = is_narrow;
@@ -266,7 +268,7 @@ int look_memory_begin(struct look_memory *look)
 
 int look_memory_begin_narrow(struct look_memory *look)
 {
-	/* What the last look has met is chosen from before it is forgotten. */
+	/* Select from the last look's blocks before they are forgotten. */
 	if (!look->is_narrow && look->nr_blocks != look->nr_ahead)
 		sweep(look);
 	set_narrow(look, true);
@@ -296,15 +298,15 @@ int look_memory_end(struct look_memory *look)
 	return err;
 }
 
-/* Reading what is asked for. */
+/* Reading on demand. */
 
-/* How many blocks to read that end with the one at addr. */
+/* Choose how many blocks to read, ending with the one at addr. */
 static uint32_t choose_run(struct look_memory *look, remote_addr addr)
 {
 	const uint32_t in_page = (uint32_t)(addr % PAGE_BYTES / LOOK_BLOCK_BYTES) + 1;
 	uint32_t nr = in_page;
 
-	/* Going on below the last run: a deep stack. */
+	/* Continues below the last run: a deep stack. */
 	if (look->run_addr && addr + LOOK_BLOCK_BYTES == look->run_addr &&
 	    look->run_blocks < MAX_RUN_BLOCKS)
 		nr = in_page - 1 +
@@ -315,8 +317,8 @@ static uint32_t choose_run(struct look_memory *look, remote_addr addr)
 }
 
 /*
- * Read the block at addr and some below it. The nearest page comes first: memory that is not mapped
- * ends the call. NULL: it cannot be read, or kept; *ret_err says what ends everything.
+ * Read the block at addr and some below it. The nearest page comes first, as unmapped memory ends
+ * the call. NULL: it cannot be read or kept; *ret_err is set if the look cannot continue.
  */
 static struct look_block *fetch(struct look_memory *look, remote_addr addr, int *ret_err)
 {
@@ -328,7 +330,7 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 	uint32_t nr_ranges = 0;
 	uint32_t index = first;
 
-	/* Room for all blocks costs nothing before they are used. */
+	/* Room for all blocks costs nothing until it is used. */
 	if (!look->blocks)
 		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
 	if (!look->bytes)
@@ -363,7 +365,7 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 				ranges[r].addr + (uint64_t)j * LOOK_BLOCK_BYTES;
 
 			look->blocks[look->nr_blocks] = (struct look_block){.addr = block_addr};
-			/* What was met before keeps its first answer. */
+			/* A block that was read before keeps its first contents. */
 			if (!table_find(look, block_addr))
 				table_put(look, look->nr_blocks);
 			look->nr_blocks++;
@@ -373,7 +375,7 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 	return table_find(look, addr);
 }
 
-/* Read a range out of blocks. 0; -ENOENT: one of them cannot be had; errors of a read. */
+/* Read a range from blocks. Returns 0; -ENOENT if a block is not available; errors of a read. */
 static int read_kept(struct look_memory *look, struct remote_range *range)
 {
 	uint8_t *buffer = range->buffer;
@@ -406,7 +408,7 @@ static int read_ranges(struct remote_memory *memory, struct remote_range *ranges
 {
 	struct look_memory *look = (struct look_memory *)memory;
 
-	/* Several pieces at once are somebody's own reading ahead, of what is needed once. */
+	/* Several pieces at once are the caller's own read-ahead, of memory needed once. */
 	if (look->is_open && nr_ranges == 1) {
 		int err = -ENOENT;
 

@@ -3,16 +3,16 @@
 
 #include <string.h>
 
-/* No stack is smaller (PTHREAD_STACK_MIN). */
+/* The smallest stack (PTHREAD_STACK_MIN). */
 enum { LEAST_BYTES = 16384 };
 
-/* So much below what is known is read to see whether it is the same stack. */
+/* Distance below the known part that is read to see whether it is the same stack. */
 enum { NEAR_BYTES = 256 << 10 };
 
-/* A control block is looked for in so many bytes above what is wanted, so many at a time. */
+/* How far above the wanted address a control block is searched for, and in what pieces. */
 enum { SEARCHED_BYTES = 2 << 20, PIECE_BYTES = 32 << 10 };
 
-/* Of a control block: so much of it is looked at, in which its address is at both ends. */
+/* The part of a control block that is checked: it has its own address at both ends. */
 enum { CONTROL_BYTES = 24, CONTROL_SELF_OFFSET = 16 };
 
 struct own_stack own_stack_of(uint64_t thread_id)
@@ -22,7 +22,7 @@ struct own_stack own_stack_of(uint64_t thread_id)
 	return (struct own_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
 }
 
-/* Whether it is the first thread's stack, as the kernel names it. */
+/* Whether the kernel names the mapping as the first thread's stack. */
 static bool is_first_stack(const struct mapping *mapping)
 {
 	return strcmp(mapping->path, "[stack]") == 0;
@@ -38,9 +38,9 @@ struct own_stack own_stack_of_first(const struct maps *maps)
 }
 
 /*
- * Look for the control block with which a stack ends, also that of a thread that is not known, from
- * addr up to end_addr: it holds its own address twice. Only so on x86-64 with glibc.
- * *ret_found_addr is 0 if there is none. False: something could not be read.
+ * Search [addr, end_addr) for the control block that ends a stack, also of an unknown thread: it
+ * holds its own address twice. That is so on x86-64 with glibc only. *ret_found_addr is 0 if
+ * there is none. Returns false if something could not be read.
  */
 static bool find_control(struct remote_memory *memory, remote_addr addr, remote_addr end_addr,
 			 remote_addr *ret_found_addr)
@@ -75,13 +75,13 @@ enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *
 	stack->wanted_addr = addr;
 	if (addr >= stack->low_addr || stack->low_addr - addr > NEAR_BYTES)
 		return STACK_UNKNOWN;
-	/* If the thread's own control block holds its address those of others do, too. */
+	/* If the thread's own control block holds its address, so do those of other threads. */
 	if (!stack->is_signed &&
 	    find_control(memory, stack->end_addr, stack->end_addr + CONTROL_BYTES, &found_addr))
 		stack->is_signed = found_addr == stack->end_addr;
 	/*
-	 * It is the thread's if it is not far below what is known of that, and nothing ends
-	 * between, or lies across the end.
+	 * It is the thread's if it is a little below the known part, and no control block is
+	 * between or across the end.
 	 */
 	if (stack->is_signed &&
 	    find_control(memory, addr, stack->low_addr + CONTROL_BYTES, &found_addr) &&
@@ -93,7 +93,7 @@ enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *
 	return STACK_UNKNOWN;
 }
 
-/* The pthread_t that ends the stack of which addr is in that mapping; 0: it is not known. */
+/* The pthread_t that ends the stack of addr in that mapping; 0: unknown. */
 static remote_addr find_end(const struct stack_facts *facts, const struct mapping *mapping,
 			    remote_addr addr)
 {
@@ -132,7 +132,7 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 	stack->wanted_addr = 0;
 	if (!addr || !mapping)
 		return;
-	/* The first thread's, so far as that has grown. */
+	/* The first thread's stack, as far as it has grown. */
 	if (is_first_stack(mapping)) {
 		if (!thread->is_main) {
 			note_other(stack, mapping->start, mapping->end,
@@ -145,7 +145,7 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 		return;
 	}
 	end_addr = find_end(facts, mapping, addr);
-	/* Below addr there may be the end of another one. */
+	/* Another stack may end below addr. */
 	if (end_addr && end_addr == thread->thread_id) {
 		stack->low_addr = addr;
 		stack->end_addr = end_addr;

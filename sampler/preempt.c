@@ -16,44 +16,45 @@
 #include "procmem/clock.h"
 #include "sampler/sample.h"
 
-/* A CPU on which nobody was found in so many looks is not held any more. */
+/* A CPU where no thread was found for this many looks is no longer held. */
 enum { FOLLOWED_LOOKS = 64 };
 
 /*
- * Of several CPUs a seat moves to the one that so many looks in a row have found; guards hold all.
+ * The seat moves to another CPU after this many looks in a row found threads there; guards hold
+ * all of them.
  */
 enum { MOVING_LOOKS = 4 };
 
-/* So many CPUs are held at once: programs that hand a lock round use two or three. */
+/* Limit on guards: programs that pass a lock around use two or three CPUs. */
 enum { MAX_GUARDS = 7 };
 
-/* A guard does not come, or is not waited for, so long after its time. */
+/* A guard that is later than this stays away. The sampler waits this long for one. */
 #define GUARD_LATE_NS 300000u
 #define GUARD_WAIT_NS 100000u
 
-/* Where a guard is. */
+/* The state of a guard. */
 enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT };
 
 struct guard {
 	pthread_t thread;
 	bool has_thread;
-	cpu_set_t usual; /* the CPUs it may use: a new thread starts with its maker's seat */
-	/* Of the look that comes, for the calling thread: */
+	cpu_set_t usual; /* the CPUs it may use: a new thread inherits its maker's seat */
+	/* For the next look; used by the calling thread only: */
 	bool is_armed;
-	bool is_due;   /* it has begun */
-	bool was_here; /* when it began */
-	/* Written by the calling thread alone, which reads them as they are: */
-	_Atomic uint64_t look_ns; /* how long the reads of a look take, for its slice */
+	bool is_due;   /* the look has begun */
+	bool was_here; /* it was in place when the look began */
+	/* Written by the calling thread only, which may read them directly: */
+	_Atomic uint64_t look_ns; /* expected duration of a look, for its slice */
 	_Atomic uint32_t cpu;
-	_Atomic uint64_t deadline_ns; /* when the look begins */
-	_Atomic uint32_t order;	      /* rises with each look it is wanted for; a futex */
+	_Atomic uint64_t deadline_ns; /* start of the look */
+	_Atomic uint32_t order;	      /* increased for each look that needs it; a futex */
 	_Atomic uint32_t released;    /* the last order whose look is over */
 	_Atomic bool ends;
-	/* By the guard: */
+	/* Written by the guard: */
 	_Atomic uint32_t answer; /* order * 4 + enum guard_state */
 };
 
-/* Where a thread that may run was found, by CPU. */
+/* A CPU where a thread that may run was found. */
 struct followed_cpu {
 	uint32_t cpu;
 	uint64_t found_look;
@@ -61,22 +62,23 @@ struct followed_cpu {
 
 struct preempt {
 	struct cpu_seat seat;
-	uint32_t cpu; /* where the seat is to be; CPU_NONE: anywhere */
+	uint32_t cpu; /* the seat's CPU; CPU_NONE: any */
 	struct followed_cpu followed[MAX_GUARDS + 1];
 	uint32_t nr_followed;
-	uint32_t nr_elsewhere; /* looks in a row that found followed[0], which is not the seat */
+	/* looks in a row that found followed[0] to be another CPU than the seat */
+	uint32_t nr_elsewhere;
 	uint64_t look;
-	uint64_t next_ns;	  /* when the next one comes; 0: that is not known */
+	uint64_t next_ns;	  /* time of the next look; 0: unknown */
 	struct cpu_leaves leaves; /* at the beginning of the look */
 	uint64_t held_ns;	  /* when the look began to read */
-	uint64_t long_ns;	  /* of the last looks nearly all were shorter */
+	uint64_t long_ns;	  /* upper bound of nearly all recent looks */
 	uint32_t here;		  /* the CPU at the beginning of the look */
 	struct guard guards[MAX_GUARDS];
 };
 
 /* Guards. */
 
-/* Sleep while the word has that value, at most until time_ns (UINT64_MAX: for ever). */
+/* Sleep while the word has this value, until time_ns (UINT64_MAX: no limit). */
 static void futex_wait(_Atomic uint32_t *word, uint32_t value, uint64_t time_ns)
 {
 	const struct timespec until = timespec_of(time_ns);
@@ -99,7 +101,7 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Whether the look of that order is over, or does not come. */
+/* Whether the look of that order is over or cancelled. */
 static bool is_released(const struct guard *guard, uint32_t order)
 {
 	return (int32_t)(atomic_load(&guard->released) - order) >= 0;
@@ -148,7 +150,7 @@ static void *run_guard(void *argument)
 		if (cpu_seat_move(&seat, atomic_load(&guard->cpu)))
 			continue;
 		cpu_seat_fit_slice(&seat, atomic_load(&guard->look_ns));
-		/* Until the look of that order, or until there is another one. */
+		/* Until the look of this order, or until a new order. */
 		time_ns = atomic_load(&guard->deadline_ns);
 		while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
 			futex_wait(&guard->order, order, time_ns);
@@ -157,7 +159,7 @@ static void *run_guard(void *argument)
 	return NULL;
 }
 
-/* Start the guard's thread, which gets no signals. */
+/* Start the guard's thread, with all signals blocked. */
 static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 {
 	sigset_t all, before;
@@ -172,7 +174,7 @@ static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 	return guard->has_thread;
 }
 
-/* Have a guard, which is awake or will be woken, on a CPU at a time. */
+/* Order a guard, which is awake or will be woken, to be on a CPU at a time. */
 static void order_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
 {
 	guard->is_armed = true;
@@ -189,7 +191,7 @@ static enum guard_state state_of(struct guard *guard, uint32_t order)
 	return answer / 4 == (order & UINT32_MAX / 4) ? (enum guard_state)(answer % 4) : GUARD_AWAY;
 }
 
-/* Wait until the guard, of that order, is in another state than that, for a short time. */
+/* Wait for a guard to leave a state of that order, until until_ns. */
 static enum guard_state await_guard(struct guard *guard, uint32_t order, enum guard_state state,
 				    uint64_t until_ns)
 {
@@ -198,7 +200,7 @@ static enum guard_state await_guard(struct guard *guard, uint32_t order, enum gu
 	return state_of(guard, order);
 }
 
-/* The look it was for is over, or does not come. */
+/* The guard's look is over or cancelled. */
 static void release_guard(struct guard *guard)
 {
 	atomic_store(&guard->released, guard->order);
@@ -237,7 +239,7 @@ void preempt_destroy(struct preempt *preempt)
 		atomic_fetch_add(&guard->order, 1);
 		futex_wake(&guard->order);
 	}
-	/* None of them spins while another one is joined. */
+	/* No guard spins while another one is joined. */
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
 		if (preempt->guards[i].has_thread)
 			(void)pthread_join(preempt->guards[i].thread, NULL);
@@ -245,7 +247,7 @@ void preempt_destroy(struct preempt *preempt)
 	free(preempt);
 }
 
-/* The index of a CPU that is followed; nr_followed: it is not. */
+/* The index of a followed CPU; nr_followed: it is not followed. */
 static uint32_t find_followed(const struct preempt *preempt, uint32_t cpu)
 {
 	uint32_t i = 0;
@@ -264,13 +266,10 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 	if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &preempt->seat.usual))
 		return false;
 	i = find_followed(preempt, cpu);
-	/* It has not been there of late: it has moved. */
+	/* No thread was there lately: the target has moved. */
 	if (i == preempt->nr_followed)
 		preempt->nr_elsewhere = MOVING_LOOKS;
-	/*
-	 * The CPU that was found last comes first; the one that was not found for longest makes
-	 * room.
-	 */
+	/* Move the CPU to the front, and drop the last one if there is no room. */
 	if (i == MAX_GUARDS + 1)
 		i--;
 	else if (i == preempt->nr_followed)
@@ -291,7 +290,7 @@ void preempt_go(struct preempt *preempt)
 	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
 	uint32_t nr = 0;
 
-	/* CPUs on which nobody was found for long are forgotten. */
+	/* Forget CPUs where no thread was found for long. */
 	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
 		const struct followed_cpu *followed = &preempt->followed[i];
 
@@ -309,8 +308,8 @@ void preempt_go(struct preempt *preempt)
 }
 
 /*
- * The guard to arm for a CPU, of those that are not armed; one that was there last, if there is
- * one. NULL: none is left, or there is one already.
+ * The guard to arm for a CPU, among those that are not armed, preferably the one that was there
+ * last. NULL: none is left, or the CPU has one.
  */
 static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
 {
@@ -353,7 +352,7 @@ static void clock_sleep_until(void *context, uint64_t time_ns)
 	const struct ticker_clock usual = ticker_clock_usual();
 	struct preempt *preempt = context;
 
-	/* One that comes back in between takes no look. */
+	/* A wake-up before the next look takes no look. */
 	if (time_ns >= preempt->next_ns) {
 		preempt_go(preempt);
 		arm_guards(preempt, time_ns);
@@ -375,7 +374,7 @@ void preempt_announce(struct preempt *preempt, uint64_t time_ns)
 	preempt->next_ns = time_ns;
 }
 
-/* The look. */
+/* Looks. */
 
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 {
@@ -386,7 +385,7 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		/* Another look of the same tick is not the one that guards wait for. */
+		/* Guards wait for the first look of a tick only. */
 		guard->is_due = guard->is_armed && guard->deadline_ns <= now_ns;
 		guard->was_here = guard->is_due &&
 				  await_guard(guard, guard->order, GUARD_AWAY,
@@ -401,7 +400,7 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 	preempt->held_ns = clock_now_ns();
 }
 
-/* Let a guard go that was to hold this look. The order that it had until then. */
+/* Release a guard that was to hold this look. Returns the order that it had. */
 static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 {
 	const uint32_t order = guard->order;
@@ -413,7 +412,7 @@ static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 	else
 		guard->is_armed = false;
 	atomic_store(&guard->released, order);
-	/* It may have left a long look, and sleep. */
+	/* It may have given up during a long look, and sleep. */
 	if (guard->is_armed && state_of(guard, order) != GUARD_HERE)
 		futex_wake(&guard->order);
 	return order;
@@ -421,7 +420,10 @@ static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
 
 bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 {
-	/* The slice rests where 3 of 100 looks are longer: those that the host of a machine interrupts. */
+	/*
+	 * The slice settles where 3 of 100 looks are longer: those that a virtual machine's host
+	 * interrupts.
+	 */
 	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
 	const uint64_t look_ns = clock_now_ns() - preempt->held_ns;
 	uint32_t orders[MAX_GUARDS];
@@ -442,9 +444,9 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 	if (cpu_has_stayed(preempt->leaves, now) && preempt->here < CPU_SETSIZE)
 		CPU_SET(preempt->here, ret_held);
 	/*
-	 * Fit the slice to a look that took so long: it is to do for nearly all. Also one that did not
-	 * hold counts, perhaps for want of a longer one; how long it waited for guards does not, as
-	 * they come late where slices are long.
+	 * Adapt the slice to the duration of looks, so that it suffices for nearly all. A look
+	 * that did not hold counts, too, as it may have needed a longer slice. The wait for
+	 * guards does not count, since guards are late if slices are long.
 	 */
 	if (preempt->long_ns < look_ns)
 		preempt->long_ns += preempt->long_ns / RISES;

@@ -17,51 +17,51 @@
 #include "sampler/ticker.h"
 
 /*
- * How often a dump looks at a thread that cannot be proven to have stood still, and how long it
- * lets the thread run in between.
+ * How often a dump looks at a thread that cannot be proven to have stood still, and how long the
+ * thread may run in between.
  */
 enum { DUMP_MAX_TRIES = 50, DUMP_PAUSE_NS = 200000 };
 
 /* How often a dump tries to read a thread list that changes while it is read. */
 enum { REFRESH_MAX_TRIES = 200 };
 
-/* An exception takes so many reads at most; its message then says that there was more. */
+/* Limit on the reads for an exception; a longer message is marked as cut. */
 enum { EXCEPTION_MAX_READS = 8192 };
 
 /*
- * A value takes so many reads at most, and then ends in "…". One of 100 characters takes a few
- * dozen; a dict of 100,000 removed entries half of these.
+ * Limit on the reads for a value, which is then cut with "…". A value of 100 characters takes a
+ * few dozen reads, a dict with 100,000 removed entries half of the limit.
  */
 enum { VALUE_MAX_READS = 8192 };
 
 /*
- * All variables of a dump take so long, and so many bytes, at most: 300,000 values of 100
- * characters, and the time that these take twice. Frames for which nothing is left have none.
+ * Limits on all variables of a dump: 300,000 values of 100 characters, and twice the time that
+ * these take. The frames beyond have none.
  */
 #define VARIABLES_MAX_NS    5000000000u
 #define VARIABLES_MAX_BYTES (64u << 20)
 
-/* A name is cut after so many characters. */
+/* Limit on the length of a name, in characters. */
 enum { VARIABLE_NAME_MAX_CHARS = 256 };
 
 /* Variables. */
 
 /*
- * Reads the variables of frames with their values, for a dump that asks for them. All that is
- * read belongs to the target, so how much it can be is limited: for each value, and as a whole.
+ * Reads the variables of frames with their values, for a dump that asks for them. Everything read
+ * belongs to the target, so its size is limited: per value, and as a whole.
  */
 struct variable_reader {
 	struct remote_memory *memory;  /* borrowed */
-	struct near_memory near;       /* reads it; forgets it where another thread begins */
+	struct near_memory near;       /* reads memory; cleared for each thread */
 	struct bounded_memory bounded; /* reads near */
 	const struct py_build *build;  /* borrowed */
-	uint64_t cut_ns;	       /* CLOCK_MONOTONIC: nothing is read from then on */
-	size_t nr_bytes_left;	       /* so much may be made of variables */
+	uint64_t cut_ns;	       /* CLOCK_MONOTONIC; end of all reading */
+	size_t nr_bytes_left;	       /* limit on the rest of the text */
 	size_t value_max_chars;
 	char room[]; /* for a name or a value */
 };
 
-/* A reader of the values that the looks of a sampler want, to be freed. NULL: out of memory. */
+/* Create a reader for the looks of a sampler; the caller frees it. NULL: out of memory. */
 static struct variable_reader *variable_reader_create(const struct sampler *sampler)
 {
 	const size_t max_chars = sampler->looks.value_max_chars;
@@ -81,7 +81,7 @@ static struct variable_reader *variable_reader_create(const struct sampler *samp
 	return reader;
 }
 
-/* Let so much more be read: what follows is another value. */
+/* Renew the limit on reads for the next value. */
 static struct remote_memory *renew(struct variable_reader *reader)
 {
 	bounded_memory_init(&reader->bounded, &reader->near.memory, VALUE_MAX_READS, NULL,
@@ -89,13 +89,13 @@ static struct remote_memory *renew(struct variable_reader *reader)
 	return &reader->bounded.memory;
 }
 
-/* Whether an error is of what was read, and not of the reading. */
+/* Whether an error comes from what was read, and not from the reading. */
 static bool is_damage(int err)
 {
 	return sampler_is_passing(err) || err == -ENOTSUP;
 }
 
-/* A copy of a text that is whole; NULL: out of memory. */
+/* A copy of a complete text; NULL: out of memory. */
 static char *keep_text(struct variable_reader *reader, const struct value_text *text)
 {
 	const size_t size = text->length + 1;
@@ -104,7 +104,7 @@ static char *keep_text(struct variable_reader *reader, const struct value_text *
 	return strdup(text->bytes);
 }
 
-/* Fill detail with what the slots name. */
+/* Fill detail from the slots. */
 static int read_slots(struct variable_reader *reader, const struct variable_slots *from,
 		      struct frame_detail *detail)
 {
@@ -150,9 +150,9 @@ static void free_variables(struct frame_detail *detail)
 }
 
 /*
- * Put the variables of a frame into detail, where there are none yet; free them with
- * free_variables(). A frame that is not there any more, or of which they cannot be read, gets none,
- * and lacks_variables; one that runs no code object has none. 0, -ENOMEM, -ESRCH, -EPERM.
+ * Put the variables of a frame into detail, which has none yet; free_variables() frees them. If
+ * the frame is gone or its variables cannot be read, detail gets none, and lacks_variables. A
+ * frame without a code object has none. Returns 0, -ENOMEM, -ESRCH, -EPERM.
  */
 static int read_variables(struct variable_reader *reader, const struct walked_frame *frame,
 			  struct frame_detail *detail)
@@ -172,7 +172,7 @@ static int read_variables(struct variable_reader *reader, const struct walked_fr
 	if (!err)
 		err = read_slots(reader, &slots, detail);
 	free(slots.slots);
-	/* It belongs to the frame if that is still there and runs the same code. */
+	/* They belong to the frame if it still exists and runs the same code. */
 	detail->lacks_variables =
 		err || remote_memory_read_u64(reader->memory, executable_addr, &executable) ||
 		(executable & ~(uint64_t)OBJECT_TAG_MASK) != frame->executable;
@@ -181,7 +181,7 @@ static int read_variables(struct variable_reader *reader, const struct walked_fr
 	return is_damage(err) ? 0 : err;
 }
 
-/* What a dump tells of each frame of a stack beside its function and line. */
+/* What a dump reports of each frame besides its function and line. */
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
@@ -216,7 +216,7 @@ int sample_details(const struct code_cache *codes, const struct frame_list *list
 	if (!details)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < sample->nr_frames; i++) {
-		/* The call of the loop that the frame is the first to be seen of, if there is one. */
+		/* The loop call in which the frame is the first visible one, if any. */
 		struct loop_entry entry = {.is_entry = false};
 		const struct walked_frame *walked;
 
@@ -245,7 +245,7 @@ int sample_details(const struct code_cache *codes, const struct frame_list *list
 	return err;
 }
 
-/* A sink that gives each sample of a thread its details and hands it on to next. */
+/* A sink that adds details to each sample of a thread and passes it to next. */
 struct detail_sink {
 	struct sample_sink sink;
 	struct sampler *sampler;
@@ -277,15 +277,15 @@ static int add_details(struct sample_sink *sink, const struct sample *sample)
 /* Stacks. */
 
 /*
- * Have the thread's stack in its list, and in ret_sample whether it is proven or
- * could be followed at all. 0; -ENOENT: the thread has ended; or what ends the dump.
+ * Walk the thread's stack into its list, and set in *ret_sample whether it is proven and
+ * complete. Returns 0; -ENOENT: the thread has ended; or an error that ends the dump.
  */
 static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread,
 			 struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct walked_thread *walked = &sampled->walked;
-	/* It lets a thread run on, and is where it runs when it is looked at next. */
+	/* Lets the thread run on, and follows it to its CPU for the next look. */
 	const struct ticker_clock clock =
 		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	int err = sampler_thread_look(sampler, thread, false);
@@ -297,7 +297,7 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->nr_shown = 0;
 	if (err && err != -EBADMSG)
 		return err;
-	/* What is shown for want of a proof is the chain as it could be followed last. */
+	/* Without a proof, show the chain as it was last followed. */
 	*ret_sample = (struct sample){
 		.flags = err ? SAMPLE_UNPROVEN : 0,
 		.error = walked->is_whole		 ? 0
@@ -307,7 +307,7 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
-/* walk_for_dump() of a memory that stands still. */
+/* walk_for_dump() for memory that stands still. */
 static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 		      struct sample *ret_sample)
 {
@@ -333,7 +333,7 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	return 0;
 }
 
-/* Hand on a thread whose stack is in its list, with all that details tell. */
+/* Emit a thread whose stack is in its list, with all details. */
 static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *thread,
 			 struct sample sample, struct sample_sink *sink)
 {
@@ -350,7 +350,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	bounded_memory_init(&bounded, snapshot->memory, EXCEPTION_MAX_READS, NULL, UINT64_MAX);
 	if (addr && value_types_are_known(&sampler->build->offsets))
 		err = exception_text_read(&bounded.memory, sampler->build, addr, &text);
-	/* One that cannot be read is not told. */
+	/* An exception that cannot be read is left out. */
 	if (err == -ENOMEM || err == -ESRCH || err == -EPERM)
 		return err;
 	exception = (struct sample_exception){text.type_name, text.message};
@@ -358,7 +358,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.exception = &exception;
 	if (sampler->threads[thread->slot].walked.collector != NOT_COLLECTING)
 		sample.flags |= SAMPLE_GC;
-	/* Which thread ends the interpreter, as far as that is told. */
+	/* The thread that finalizes the interpreter, if the version records it. */
 	if (finalizing != OFFSET_ABSENT &&
 	    !remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr + finalizing, &addr) &&
 	    addr == thread->ref.addr)
@@ -370,7 +370,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	return err;
 }
 
-/* Look at one thread and hand it on as it is now, unless it has ended. */
+/* Look at one thread and emit its sample, unless it has ended. */
 static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
 		   struct sample_sink *sink)
 {
@@ -394,7 +394,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	enum instant_verdict verdict;
 	int err = sampler_begin_holding(sampler);
 
-	/* A look at who there is. A process may be starting and ending threads all the time. */
+	/* List the threads. A process may start and end threads all the time. */
 	if (!err)
 		err = snapshot_refresh(snapshot);
 	for (int i = 1; !snapshot->is_still && i < REFRESH_MAX_TRIES && sampler_is_passing(err);
@@ -406,7 +406,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 		err = snapshot_begin(snapshot, NULL);
 	if (!err)
 		err = snapshot_end(snapshot, &verdict);
-	/* Say who the threads are, all of them, before the stacks are asked for. */
+	/* Identify all threads before their stacks are read. */
 	sampler->nr_os_names_left = UINT32_MAX;
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
 		if (snapshot->threads[i - 1]->copied)

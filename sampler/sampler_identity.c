@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Who a thread is: its id, its main-ness, what the kernel calls it, and what Python's threading
- * does.
+ * Identifies threads: the id, whether it is the main thread, the kernel's name, and the name that
+ * Python's threading gives it.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,27 +13,27 @@
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/sampler_state.h"
 
-/* System calls of reading a file of /proc: it is opened, read to its end, and closed. */
+/* System calls to read a file of /proc: it is opened, read to its end, and closed. */
 enum { FILE_SYSCALLS = 4 };
 
 /*
- * A thread's name is looked for when the thread is new and once more so much later: by
- * then threading knows it, and whoever started it has named it. Then at the end of a run.
+ * A thread's name is looked up when the thread is new, and once more this much later: then
+ * threading knows it, and its starter has named it. And once more at the end of a run.
  */
 #define NAMES_AGAIN_NS 100000000u
 enum { NAME_READINGS = 2, NAMED_AT_END };
 
-/* Of a dump, and of the end of a run. */
+/* Time limits, for a dump and for the end of a run. */
 #define NAMES_OF_DUMP_NS 1000000000u
 #define NAMES_AT_END_NS	 100000000u
 
 /*
- * Have the kernel's list of threads. One reading serves all that are new with a thread
- * list: each costs two files for every thread there is.
+ * Read the kernel's list of threads, once for all new threads of a thread list: it takes two
+ * files for every thread.
  */
 static void read_tasks(struct sampler *sampler)
 {
-	/* Of the folder: opened, made a stream (2), read in one piece and to the end, closed. */
+	/* For the folder: opened, made a stream (2), read in one piece and to the end, closed. */
 	enum { FOLDER_SYSCALLS = 6, FILES_OF_A_THREAD = 2 };
 
 	if (sampler->tasks_refresh == sampler->snapshot.nr_refreshes)
@@ -47,7 +47,7 @@ static void read_tasks(struct sampler *sampler)
 		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
 }
 
-/* Read what the kernel calls the thread sampled->info->tid, if there may be one more. */
+/* Read the kernel's name of thread sampled->info->tid, if this tick may read more names. */
 static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	struct sample_thread *info = sampled->info;
@@ -67,9 +67,9 @@ static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled
 }
 
 /*
- * The id of a thread as it sees itself, by its pthread_t: 0 if it cannot be told. Where the C
- * library of the target keeps it is learnt of the threads that there are. What was learnt of few is
- * learnt again with more.
+ * The id of a thread in its own namespace, from its pthread_t; 0: unknown. The place where the
+ * target's C library keeps it is learnt from the existing threads; if they are too few to be
+ * sure, it is learnt again when there are more.
  */
 static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
 {
@@ -105,9 +105,9 @@ static remote_addr ident_key(const struct thread_ref *ref)
 }
 
 /*
- * The oldest thread state of an interpreter that names the same thread as this one. If it is
- * another one, this one has the ids of the thread that made it: up to 3.11 so has each until its
- * own thread begins, and one of PyThreadState_New() for good.
+ * The oldest thread state in an interpreter that names the same thread as this one. If that is
+ * another state, this one has the ids of the thread that made it: up to 3.11 every state has them
+ * until its own thread begins, and one of PyThreadState_New() keeps them.
  */
 static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 						     const struct snapshot_thread *thread)
@@ -129,7 +129,7 @@ static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 	return oldest ? oldest : thread;
 }
 
-/* Find out what is wanted of all threads' stacks, by the mappings as they are now. */
+/* Answer the pending questions about all threads' stacks, by the current mappings. */
 static void learn_all(struct sampler *sampler, const struct maps *maps)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
@@ -154,7 +154,7 @@ static void learn_all(struct sampler *sampler, const struct maps *maps)
 
 		if (!thread->stack.wanted_addr)
 			continue;
-		/* Which of several states it is that has its id, does not matter. */
+		/* If several states have its id, any of them will do. */
 		tid = thread_of_ident(sampler, thread)->tid;
 		if (tid && process_has_thread(sampler->process, tid)) {
 			named.is_main = tid == pid;
@@ -178,7 +178,7 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 		learn_all(sampler, &maps);
 		maps_done(&maps);
 	} else {
-		/* Then evidence has to do. */
+		/* Fall back to evidence. */
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			snapshot->threads[i]->stack.roams = true;
 	}
@@ -186,7 +186,7 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 	sampler->stacks_due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
 }
 
-/* Find the thread by its own_tid: its id in our namespace, and the OS name. */
+/* Set a thread's id in our namespace and its kernel name, from own_tid. */
 static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	struct sample_thread *info = sampled->info;
@@ -209,8 +209,8 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 }
 
 /*
- * A state of a child that C code has forked has the id that the thread had in the parent (3.11 and
- * newer): it is the only thread's there is.
+ * Use the process's only thread. In a child forked by C code a state has the id that its thread
+ * had in the parent (3.11 and newer).
  */
 static void take_only_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
@@ -221,7 +221,7 @@ static void take_only_thread(struct sampler *sampler, struct sampled_thread *sam
 		return;
 	read_tasks(sampler);
 	only_tid = sampler->nr_tasks ? sampler->tasks[0].ns_tid : 0;
-	/* Where a state is that thread's the others are left over. */
+	/* If another state belongs to that thread, this one is a leftover. */
 	for (size_t i = 0; only_tid && i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.native_tid == (uint64_t)only_tid)
 			return;
@@ -245,7 +245,7 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	info->ident = thread->ref.thread_id;
 	if (thread_of_ident(sampler, thread) != thread)
 		return;
-	/* Its id in its own namespace; 0 if it cannot be told. */
+	/* Its id in its own namespace; 0: unknown. */
 	if (native_tid || !thread->ref.thread_id || !process)
 		sampled->own_tid = native_tid > INT32_MAX ? 0 : (pid_t)native_tid;
 	else
@@ -258,7 +258,7 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 		find_thread(sampler, sampled);
 		if (!info->os_name[0] && !sampled->needs_os_name)
 			take_only_thread(sampler, sampled);
-		/* What was read of the target's memory must be a thread of the process. */
+		/* An id read from the target's memory must be a thread of the process. */
 		if (!native_tid && info->tid && !info->os_name[0] &&
 		    !process_has_thread(process, info->tid)) {
 			info->tid = 0;
@@ -268,8 +268,8 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 		   thread == snapshot->threads[snapshot->nr_threads - 1] &&
 		   process_live_thread(process, &live_tid) == 0 && live_tid != process->pid) {
 		/*
-		 * The main thread, which has ended: CPython keeps its thread state, the oldest one,
-		 * but the C library's struct has lost its id.
+		 * The main thread, which has ended: CPython keeps its thread state, the oldest
+		 * one, but the id in the C library's struct is gone.
 		 */
 		info->tid = process->pid;
 		read_os_name(sampler, sampled);
@@ -280,14 +280,14 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 
 /* Names. */
 
-/* A reading of names: which, and what there is for it. */
+/* A reading of names, with its limits. */
 struct reading {
 	struct sampler *sampler;
-	uint32_t max_named;	  /* of threads that were looked for less often */
-	bool is_last;		  /* of a run */
+	uint32_t max_named;	  /* skip threads that were looked up this often */
+	bool is_last;		  /* at the end of a run */
 	struct sample_sink *sink; /* may be NULL */
 	struct bounded_memory memory;
-	size_t max_threads; /* so many more may be looked for */
+	size_t max_threads; /* number of threads that may still be looked up */
 };
 
 static bool is_wanted(const struct reading *reading, const struct snapshot_thread *thread)
@@ -295,11 +295,11 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 	struct sampler *sampler = reading->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
-	/* One that is new may have no place in threads yet: the tick that found it was cut off. */
+	/* A new thread may have no entry in threads yet: the tick that found it was cut off. */
 	if (thread->is_new || !thread->copied || !thread->ref.thread_id ||
 	    sampled->nr_named >= reading->max_named)
 		return false;
-	/* The second time is long enough after the first. */
+	/* The second lookup is due long enough after the first. */
 	if (sampled->nr_named && !reading->is_last &&
 	    sampled->first_ns + NAMES_AGAIN_NS > sampler->names_due_ns)
 		return false;
@@ -312,7 +312,7 @@ static void tell_name(const struct reading *reading, const struct sample_thread 
 		reading->sink->ops->renamed(reading->sink, info);
 }
 
-/* Give a thread its name, and tell sink if that is another one than before. */
+/* Set a thread's name, and report it to sink if it has changed. */
 static void rename_thread(const struct reading *reading, const struct named_thread *named)
 {
 	struct sampler *sampler = reading->sampler;
@@ -323,8 +323,8 @@ static void rename_thread(const struct reading *reading, const struct named_thre
 	if (!named->name[0] || (info->is_named && strcmp(info->name, named->name) == 0))
 		return;
 	/*
-	 * It may have ended meanwhile, and the next one with its ident have been named: what tells
-	 * is the pthread_t, which is learnt of where nothing else has the id, before 3.11.
+	 * The thread may have ended, and a new one with its ident may have been named. Check the
+	 * id in the pthread_t, which is only learnt if nothing else has the id, before 3.11.
 	 */
 	if (sampler->pthreads.is_known && own_tid && read_pthread(sampler, named->ident) != own_tid)
 		return;
@@ -334,8 +334,8 @@ static void rename_thread(const struct reading *reading, const struct named_thre
 }
 
 /*
- * Read the names of the next wanted threads, all of one interpreter, of those in front of *end, the
- * last of which is the oldest, and move *end to where to go on.
+ * Read the names of the next wanted threads of one interpreter before *end, oldest first, and
+ * move *end to where to continue.
  */
 static int read_some(struct reading *reading, size_t *end)
 {
@@ -357,7 +357,9 @@ static int read_some(struct reading *reading, size_t *end)
 			continue;
 		sampled = &sampler->threads[thread->slot];
 		if (sampled->needs_os_name) {
-			/* There was no room for the kernel's. It is its name, too, so far. */
+			/*
+			 * There was no room for the kernel's name, which is its only name so far.
+			 */
 			sampler->nr_os_names_left = 1;
 			read_os_name(sampler, sampled);
 			if (!sampled->info->is_named) {
@@ -383,7 +385,7 @@ static int read_some(struct reading *reading, size_t *end)
 	return err == -ENOENT ? 0 : err;
 }
 
-/* Read the names of threads that were looked for less than max_named times, the oldest first. */
+/* Read the names of threads that were looked up less than max_named times, oldest first. */
 static int read_wanted(struct reading *reading, uint32_t max_named)
 {
 	size_t end = reading->sampler->snapshot.nr_threads;
@@ -395,7 +397,7 @@ static int read_wanted(struct reading *reading, uint32_t max_named)
 	return err;
 }
 
-/* Begin a reading of max_threads names at most, until cut_ns or until *stop is set. */
+/* Begin a reading of at most max_threads names, until cut_ns or until *stop is set. */
 static void reading_init(struct reading *reading, struct sampler *sampler, size_t max_threads,
 			 struct sample_sink *sink, const volatile sig_atomic_t *stop,
 			 uint64_t cut_ns)
@@ -411,7 +413,7 @@ int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool i
 	struct reading reading;
 	int err;
 
-	/* *stop is what ends most runs. */
+	/* Ignore *stop, which ends most runs. */
 	reading_init(&reading, sampler, sampler->snapshot.nr_threads, sink, NULL,
 		     clock_now_ns() + max_ns);
 	reading.is_last = is_last;
@@ -433,15 +435,15 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 	reading_init(&reading, sampler, NAMES_OF_TICK, sink, sampler->snapshot.stop,
 		     sampler->cut_ns);
 	err = read_wanted(&reading, is_due ? NAME_READINGS : 1);
-	/* There may be more: the next tick goes on with them. */
+	/* There may be more for the next tick. */
 	if (err || !reading.max_threads)
 		return err;
 	sampler->has_new_threads = false;
 	if (is_due)
 		sampler->names_due_ns = 0;
 	/*
-	 * Some were looked for but once. Those that come until then are read with them, if they are
-	 * old enough.
+	 * Some were looked up only once. Threads that start before the next reading are read with
+	 * it, if they are old enough.
 	 */
 	for (size_t i = 0; !sampler->names_due_ns && i < snapshot->nr_threads; i++)
 		if (!snapshot->threads[i]->is_new &&

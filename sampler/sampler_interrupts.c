@@ -14,52 +14,53 @@
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 
-/* A thread of which so much of a period is not told has not run all the time: it may wait. */
+/* A thread without a record for this part of a period has not run all the time: it may wait. */
 enum { PERCENT_WITHOUT_RECORD = 125 };
 
-/* One that could run and has not for so many is waiting for a processor. */
+/* A runnable thread without a record for this many periods waits for a processor. */
 enum { STARVED_PERIODS = 4 };
 
 /*
- * What a look finds may stand for so many periods, each with a sample. There are more only where
- * nobody could look for long, as we were stopped: then its samples weigh more.
+ * Limit on the periods, and so samples, that a look may stand for. It is exceeded only if no look
+ * was possible for long, because pysample was stopped; then the samples weigh more.
  */
 enum { MOST_PERIODS = 1024 };
 
 /*
- * Once all threads have run all the time in so many ticks, records are left to gather for a while.
+ * After this many ticks in which all threads ran all the time, records are left to gather for a
+ * while.
  */
 enum { STEADY_TICKS = 8 };
 #define GATHER_NS 100000000u
 
-/* What the program was told of a thread. */
+/* What the program knows about a thread. */
 struct told_thread {
 	uint32_t own_tid;
 	struct interrupt_thread thread;
 };
 
 struct sampler_interrupts {
-	struct code_teller teller; /* the sampler's code cache's */
+	struct code_teller teller; /* of the sampler's code cache */
 	struct sampler *sampler;   /* borrowed */
 	struct interrupts *interrupts;
 	struct interrupt_layout layout; /* of its records */
 	uint64_t period_ns;
-	struct told_thread *told; /* by rising own_tid; owned */
+	struct told_thread *told; /* ascending by own_tid; owned */
 	uint32_t nr_told;
-	uint64_t nr_refreshes; /* the snapshot's when these were brought up to date */
-	size_t nr_gils;	       /* and the interpreters with a GIL of their own */
-	uint64_t tick;	       /* of the records that are taken now */
-	uint64_t last_tick;    /* of those before */
-	uint64_t taken_ns;     /* these are not younger */
-	uint64_t settled_ns; /* since when nothing was read that came with these, or behind them */
+	uint64_t nr_refreshes; /* the snapshot's when told was updated */
+	size_t nr_gils;	       /* number of interpreters with a GIL of their own at that time */
+	uint64_t tick;	       /* of the records being taken */
+	uint64_t last_tick;    /* of the previous records */
+	uint64_t taken_ns;     /* when this taking began; records may be younger */
+	uint64_t settled_ns;   /* end of the last reads that went with records */
 	struct sample_sink *sink;
-	uint32_t most_bytes; /* of a record so far */
-	uint32_t nr_steady;  /* ticks in a row in which no thread had waited */
+	uint32_t most_bytes; /* of the largest record so far */
+	uint32_t nr_steady;  /* ticks in a row in which no thread waited */
 };
 
-/* Telling the program. */
+/* Updating the program. */
 
-/* What the program has to know of a thread's state. */
+/* What the program needs to know about a thread's state. */
 static struct interrupt_state describe(const struct sampler *sampler,
 				       const struct snapshot_thread *thread)
 {
@@ -88,8 +89,8 @@ static int compare_tids(const void *a, const void *b)
 }
 
 /*
- * List all threads of the snapshot whose ids are known into told, for which there is room, by
- * rising own_tid, with the states of each together. How many there are.
+ * List all threads of the snapshot with known ids into told, which has room for them, ascending
+ * by own_tid, with the states of each together. Returns their number.
  */
 static uint32_t list_threads(const struct sampler *sampler, struct told_thread *told)
 {
@@ -116,10 +117,7 @@ static uint32_t list_threads(const struct sampler *sampler, struct told_thread *
 	return nr_joined;
 }
 
-/*
- * Tell the program what is not as it was told. A thread that it has no room for is among those that
- * it does not know, and counted there.
- */
+/* Send the program what has changed. A thread that does not fit counts there as unknown. */
 static void tell(struct sampler_interrupts *interrupts, const struct told_thread *told, uint32_t nr)
 {
 	const struct told_thread *before = interrupts->told;
@@ -146,7 +144,7 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 	size_t nr_gils = 0;
 	uint32_t nr;
 
-	/* Which interpreters have a GIL of their own looks find out. */
+	/* Looks find out which interpreters have a GIL of their own. */
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		nr_gils += snapshot->interpreters[i].has_own_gil;
 	if (interrupts->nr_refreshes == snapshot->nr_refreshes && interrupts->nr_gils == nr_gils)
@@ -179,7 +177,7 @@ void sampler_interrupts_forget(struct sampler_interrupts *interrupts)
 
 /* Taking records. */
 
-/* The thread that a record is of; NULL: it has ended by now. */
+/* The thread of a record; NULL: it has ended. */
 static struct snapshot_thread *find_thread(const struct sampler_interrupts *interrupts,
 					   const struct interrupt_record *record)
 {
@@ -194,7 +192,7 @@ static struct snapshot_thread *find_thread(const struct sampler_interrupts *inte
 		       : NULL;
 }
 
-/* Take over what the record says of the thread beside its frames. */
+/* Copy from the record what is not in the frames. */
 static void take_state(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		       const struct interrupt_record *record)
 {
@@ -213,7 +211,8 @@ static void take_state(const struct sampler_interrupts *interrupts, struct snaps
 }
 
 /*
- * Walk over the steps that the program has made. 0 (whether it could be walked or not) or -ENOMEM.
+ * Walk the steps that the program took. Returns 0, whether the stack could be walked or not, or
+ * -ENOMEM.
  */
 static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		const struct interrupt_record *record)
@@ -239,7 +238,7 @@ static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thr
 	return err ? err : sampler_thread_take_walk(sampler, thread, &ends);
 }
 
-/* Hand on a stack with the C frames of its interrupt, or without where none are wanted. */
+/* Emit a stack with the C frames of its interrupt, or without if none are wanted. */
 static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		const struct interrupt_record *record, struct sample sample)
 {
@@ -264,7 +263,7 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		record->count_ns, sample);
 }
 
-/* Count an interrupt without a sample; the next one has its time. */
+/* Count an interrupt without a sample; the next one accounts for its time. */
 static void lose(const struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
 		 enum sample_loss loss)
 {
@@ -275,15 +274,15 @@ static void lose(const struct sampler_interrupts *interrupts, const struct snaps
 	sampled->lost_ns += interrupts->period_ns;
 }
 
-/* Hand on what a walk has found, or count why not. */
+/* Emit what a walk has found, or count the reason of its loss. */
 static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		   const struct interrupt_record *record)
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	/*
-	 * One that was under way on another CPU when the last tick took its records is told behind
-	 * it.
+	 * An interrupt that was in progress on another CPU when the last tick took its records
+	 * gets the time of that tick.
 	 */
 	struct sample sample = {
 		.time_ns = record->time_ns > sampler->last_tick_ns ? record->time_ns
@@ -295,7 +294,7 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 		lose(interrupts, thread, sampled->walked.loss);
 		return 0;
 	}
-	/* The state may be run by another thread than this one, whose interrupt it was. */
+	/* The state may be run by another thread than the interrupted one. */
 	thread->proof.stood = true;
 	if (snapshot_finds_foreign(&sampler->snapshot, thread)) {
 		lose(interrupts, thread, LOSS_MOVED);
@@ -307,24 +306,24 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 	return err;
 }
 
-/* Have in memory what was not there, for the next interrupt. */
+/* Bring missing memory in for the next interrupt. */
 static void take_fault(struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
 		       const struct interrupt_record *record)
 {
 	const bool is_there =
 		remote_memory_fault_in(interrupts->sampler->snapshot.memory, record->fault_addr);
 
-	/* Where not even the state is mapped, the program was replaced: there was no stack to tell. */
+	/* If even the state is unmapped, the program was replaced: no stack was lost. */
 	if (is_there || record->nr_loops || record->nr_frames)
 		lose(interrupts, thread, LOSS_FAULT);
-	/* It would be met by all that gather. */
+	/* Gathered records would all meet it. */
 	if (is_there)
 		interrupts->nr_steady = 0;
 	else
 		interrupts_give_up(interrupts->interrupts, record->fault_addr);
 }
 
-/* What is read from outside from now on is of another tick than all that was read before. */
+/* From now on what is read from outside belongs to a new tick. */
 static void begin_taking(struct sampler_interrupts *interrupts)
 {
 	interrupts->taken_ns = clock_now_ns();
@@ -342,7 +341,7 @@ static int take_stack(void *context, const struct interrupt_record *record)
 		interrupts->most_bytes = record->head.nr_bytes;
 	if (!thread)
 		return 0;
-	/* It came while others were taken: what was read for these may be another object by now. */
+	/* It is newer than this taking: what was read for earlier records may be stale for it. */
 	if (record->time_ns > interrupts->taken_ns) {
 		begin_taking(interrupts);
 		interrupts->settled_ns = interrupts->taken_ns;
@@ -384,7 +383,7 @@ static int take_code(void *context, const struct interrupt_code *code)
 	const struct code_clock clock = {.tick = interrupts->tick, .is_past = true};
 	int err = code_cache_tell(&interrupts->sampler->codes, &told, &clock);
 
-	/* There may be more, for which there has to be room. */
+	/* There may be more, which need room. */
 	interrupts->nr_steady = 0;
 	if (err && err != -EBADMSG)
 		interrupts_forget_code(interrupts->interrupts, code->addr);
@@ -429,7 +428,7 @@ void sampler_interrupts_settle(struct sampler_interrupts *interrupts)
 	interrupts->settled_ns = clock_now_ns();
 }
 
-/* Who has to be looked at, and when. */
+/* Which threads need a look, and when. */
 
 bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns)
@@ -477,7 +476,10 @@ bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t
 
 		if (!sampler_interrupts_miss(interrupts, thread, now_ns))
 			continue;
-		/* Of one that ran last, and only waits for a processor, a look would tell nothing. */
+		/*
+		 * A look at a thread that ran last, and only waits for a processor, would show
+		 * nothing new.
+		 */
 		if (interrupts->sampler->threads[thread->slot].was_interrupted &&
 		    sampler_interrupts_covers(interrupts, thread, now_ns))
 			continue;
@@ -496,7 +498,7 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 
 	if (interrupts->nr_steady < STEADY_TICKS || !interrupts->most_bytes || !nr_threads)
 		return 0;
-	/* All of them may run at once; half of the room is for what comes unexpected. */
+	/* All threads may run at once; half of the room is a reserve. */
 	nr_periods = INTERRUPT_RING_BYTES / 2 / interrupts->most_bytes / nr_threads;
 	if (sampler->natives && nr_periods > sampler_natives_room(sampler->natives) / 2)
 		nr_periods = sampler_natives_room(sampler->natives) / 2;

@@ -18,54 +18,55 @@
 #include "sampler/sampler_state.h"
 
 /*
- * A thread of which no dump came for so much of a period has not run all the time: it may wait.
- * Dumps of one that runs come a little later than each period. With two periods, of threads that
- * compete for the GIL 1.6 s were told to hold it in each second, and with this 1.2 s.
+ * A thread without a dump for this part of a period has not run all the time: it may wait. Dumps
+ * of a running thread come a little later than each period. With two periods, threads that
+ * compete for the GIL were reported to hold it for 1.6 s in each second, with this value for 1.2
+ * s.
  */
 enum { PERCENT_WITHOUT_DUMP = 125 };
 
 /*
- * One that could run has no sample of a tick: its next dump has the time. But after so long it
- * has one without C frames, as its event may not work.
+ * A runnable thread gets no sample at a tick: its next dump accounts for the time. But after this
+ * long it gets a sample without C frames, as its event may not work.
  */
 #define UNSEEN_MAX_NS 1000000000u
 
-/* Ticks find the names of threads, new interpreters, and what has ended: so often at least. */
+/* Minimum frequency of ticks, which find thread names, new interpreters, and ended threads. */
 #define TICK_AT_LEAST_NS 100000000u
 
 /*
- * So many looks tell how little CPU time a thread may use between a copy of its stack and a look,
- * and so many have to be known before one counts.
+ * Number of looks that show the least CPU time between a copy of a stack and a look, and how many
+ * must be known before it is used.
  */
 enum { EVIDENCE_LOOKS = 16, ENOUGH_LOOKS = 8 };
 
-/* What a look reads of a thread whose stack was copied before. */
+/* What a look reads about a thread whose stack was copied before. */
 struct evidence {
-	const struct perf_dump *dump; /* borrowed; NULL: none is wanted */
-	bool is_read;		      /* by the look under way, all that follows */
-	uint8_t *stack;		      /* as much as was copied, from the same address on; owned */
-	uint64_t count_ns;	      /* of the event */
+	const struct perf_dump *dump; /* borrowed; NULL: no evidence is wanted */
+	bool is_read;		      /* the current look has read the fields below */
+	uint8_t *stack;		      /* the same range as the copy; owned */
+	uint64_t count_ns;	      /* the event's count */
 	struct loop_entry *entries;   /* of the thread's list; owned */
-	/* CPU time between the copies and the looks, of the last ones. */
+	/* CPU time between copy and look, for the last looks. */
 	uint64_t used_ns[EVIDENCE_LOOKS];
 	uint32_t nr_used;
 };
 
 struct sampler_natives {
-	/* What a sample goes through to get the C frames that were unwound last, and then to: */
+	/* The sink that adds the C frames unwound last to a sample, and the sink after it: */
 	struct sample_sink merge;
 	struct sample_sink *merge_next;
-	const struct loop_entry *entries; /* of the list of the sample's thread */
-	/* Of the frames that people see the outer ones; a hole stands for the others. */
+	const struct loop_entry *entries; /* of the thread's list */
+	/* Number of outer visible frames to keep; a hole replaces the others. */
 	uint32_t nr_told;
-	struct sample_sink *next; /* where all goes; of the run */
+	struct sample_sink *next; /* the run's sink */
 	struct sampler_natives_options options;
 	struct perf_events events;
-	bool has_events; /* else the stacks of threads that run are not told */
+	bool has_events; /* otherwise running threads have no C frames */
 	struct recent_maps maps;
 	struct native_stacks stacks;
 	struct jit_frames *jit;
-	struct kernel_frames kernel; /* of nothing, unless they are asked for */
+	struct kernel_frames kernel; /* closed unless kernel frames are asked for */
 	struct evidence evidence;
 	const struct function *hole;
 	struct sampler_natives_stats stats;
@@ -73,7 +74,7 @@ struct sampler_natives {
 
 /* Modules. */
 
-/* Read what is mapped, if that is due. 0 or an error of maps_read(), -ENOMEM. */
+/* Read the mappings again if that is due. Returns 0, an error of maps_read(), or -ENOMEM. */
 static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 {
 	const struct perf_events_stats *events = &natives->events.stats;
@@ -95,7 +96,7 @@ static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
 
 /* Samples without C frames. */
 
-/* What it has in common with the merged sample before it is not known. */
+/* What it shares with the merged sample before it is unknown. */
 static int emit_python(struct sampler_natives *natives, const struct snapshot_thread *thread,
 		       struct sample sample)
 {
@@ -107,7 +108,7 @@ static int emit_python(struct sampler_natives *natives, const struct snapshot_th
 	return sampler_thread_emit(sampler, thread, sample, natives->next);
 }
 
-/* A look at a thread, and its sample without C frames. Errors of sampler_thread_look(). */
+/* Look at a thread, and emit its sample without C frames. Errors of sampler_thread_look(). */
 static int take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
 		       uint64_t now_ns)
 {
@@ -119,13 +120,14 @@ static int take_python(struct sampler_natives *natives, struct snapshot_thread *
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
 {
 	if (natives->has_events && thread->tid)
-		(void)perf_events_add(&natives->events, thread->tid); /* it counts those refused */
+		(void)perf_events_add(&natives->events,
+				      thread->tid); /* it counts refused threads */
 }
 
 /* Samples with C frames. */
 
 /*
- * Put a hole in the place of the frames that are not told, where the loop is that has the first of
+ * Replace the frames that are not kept by a hole, which is placed with the loop of the first of
  * them.
  */
 static int merge(struct sample_sink *sink, const struct sample *sample)
@@ -143,7 +145,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 	if (err)
 		return err;
 	detailed.details = details;
-	/* Those of the collector are no frames of Python's. */
+	/* The collector's frame is not one of Python's. */
 	for (; nr < sample->nr_frames; nr++)
 		if (sample->frames[nr].function->kind != FUNCTION_COLLECTOR && !nr_left--)
 			break;
@@ -160,8 +162,8 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 }
 
 /*
- * Lead what has been unwound, whose memory is window, over holes, by the entries of the list of
- * Python's frames that are of the same moment, and see whether what is mapped has to be read anew.
+ * Continue the unwound stack, whose memory is window, across holes, with the entries of Python
+ * frames of the same moment. Also notes whether the mappings have to be read again.
  */
 static void complete(struct sampler_natives *natives, const struct loop_entry *entries,
 		     uint32_t nr_entries, struct stack_window *window)
@@ -169,16 +171,16 @@ static void complete(struct sampler_natives *natives, const struct loop_entry *e
 	struct native_stacks *stacks = &natives->stacks;
 	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 
-	/* A stack that is not whole may have led into a module that is new. */
+	/* An incomplete stack may have led into a new module. */
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
 		natives->maps.are_old = true;
 	native_stacks_cross(stacks, entries, nr_entries, window);
 }
 
 /*
- * Hand on to next what is in the thread's list, with its entries, as the sample, with the C frames
- * that were unwound last and the kernel's that natives->kernel has; of the list the outer nr_told
- * frames, and a hole for the others, if there are more. Errors of sampler_tick().
+ * Emit what is in the thread's list, with its entries, as the sample, with the C frames unwound
+ * last and the kernel's in natives->kernel, to next. Keeps the outer nr_told frames of the list;
+ * a hole replaces the others. Errors of sampler_tick().
  */
 static int hand_on(struct sampler_natives *natives, const struct snapshot_thread *thread,
 		   const struct loop_entry *entries, uint32_t nr_told, struct sample_sink *next,
@@ -190,16 +192,14 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	natives->stats.nr_stacks++;
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	natives->merge_next = next;
-	natives->entries = entries; /* by now the thread may be elsewhere */
+	natives->entries = entries; /* the thread may have moved on since */
 	natives->nr_told = nr_told == list->nr_frames ? UINT32_MAX
 			   : nr_told		      ? list->frames[nr_told - 1].nr_begun
 						      : 0;
 	return sampler_thread_emit(sampler, thread, sample, &natives->merge);
 }
 
-/*
- * Hand on what is in the thread's list with the C frames of a copy of its stack, as hand_on() does.
- */
+/* Emit what is in the thread's list with the C frames of a copy of its stack, like hand_on(). */
 static int hand_on_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
 			const struct loop_entry *entries, uint32_t nr_told,
 			const struct perf_dump *dump, struct sample sample)
@@ -236,8 +236,8 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 		return emit_python(natives, thread, sample);
 	}
 	/*
-	 * What was mapped before the dump is known by now. A target that is gone is known as it
-	 * was.
+	 * Mappings made before the dump are known by now. If the target is gone the old ones
+	 * remain.
 	 */
 	err = renew_modules(natives, clock_now_ns());
 	if (err && err != -ESRCH)
@@ -248,13 +248,13 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 }
 
 /*
- * Copies of which nothing proves that they are of a look's moment. The copy wakes us on the
- * thread's own CPU, so that it mostly executes nothing in between. Evidence is that it has used no
- * more CPU time than the interrupt and the switch take, and that what was copied of its stack is
- * there still.
+ * Copies without proof that they are of a look's moment. The copy wakes the sampler on the
+ * thread's own CPU, so the thread usually executes nothing in between. The evidence is that it
+ * has used no more CPU time than the interrupt and the switch take, and that the copied part of
+ * its stack is unchanged.
  */
 
-/* Where the copy of a stack begins. */
+/* Start of the stack's copy. */
 static remote_addr stack_addr(const struct perf_dump *dump)
 {
 	return registers_of_perf(dump->registers).values[REGISTER_SP];
@@ -282,8 +282,9 @@ int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_
 }
 
 /*
- * So many frames of the list, from the outermost on, are those of the copy: all if nothing has been
- * executed, else those of loops that were there all along and have called another one.
+ * The number of outermost frames in the list that belong to the copy: all if the thread has
+ * executed nothing, and otherwise those of loops that were there all along and have called
+ * another one.
  */
 static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump *dump,
 			       const struct frame_list *list)
@@ -291,11 +292,11 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump
 	const uint64_t used_ns = evidence->count_ns - dump->count_ns;
 	const uint32_t nr_before = evidence->nr_used++;
 	const remote_addr sp_addr = stack_addr(dump);
-	size_t nr_changed = dump->nr_stack_bytes; /* up to the last one that has */
+	size_t nr_changed = dump->nr_stack_bytes; /* up to the last changed byte */
 	uint64_t least_ns = UINT64_MAX;
 	uint32_t nr_told = 0;
 
-	/* Nothing, if it has used as little CPU time since as that may be. */
+	/* It has executed nothing if it has used hardly more than the least CPU time. */
 	for (uint32_t i = 0; i < nr_before && i < EVIDENCE_LOOKS; i++)
 		if (evidence->used_ns[i] < least_ns)
 			least_ns = evidence->used_ns[i];
@@ -310,7 +311,7 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump
 		if (!entry->is_entry)
 			continue;
 		nr_told = i;
-		/* What lies beyond the copy is further out; below it nothing was there yet. */
+		/* Beyond the copy is further out; below it was nothing yet. */
 		if (entry->c_addr < sp_addr || entry->c_addr - sp_addr < nr_changed)
 			break;
 	}
@@ -318,8 +319,8 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump
 }
 
 /*
- * The samples of a thread that was copied: one of each of its states, which it may have one of for
- * each interpreter.
+ * Emit the samples of a copied thread: one for each of its states, as it may have one in each
+ * interpreter.
  */
 static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
 {
@@ -361,11 +362,11 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 	struct perf_dump dump;
 	int err = renew_modules(natives, now_ns);
 
-	/* Ticks that take longer than from one to the next leave no time to wait. */
+	/* Ticks that last longer than their interval leave no time to wait. */
 	if (natives->has_events)
 		perf_events_catch_up(&natives->events);
 	while (!err && !perf_events_next(&natives->events, &dump)) {
-		/* What was mapped before the dump is known by now. */
+		/* Mappings made before the dump are known by now. */
 		err = renew_modules(natives, now_ns);
 		if (!err)
 			err = take_dump(natives, &dump, now_ns);
@@ -375,7 +376,7 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 	return err;
 }
 
-/* A thread of which no copy came for so long may wait. */
+/* A thread without a copy for this long may wait. */
 static uint64_t without_dump_ns(const struct sampler_natives *natives)
 {
 	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
@@ -425,7 +426,7 @@ bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *
 
 /* Samples of threads that use no CPU time. */
 
-/* Whether a state stays as it is while its thread waits: another one might run it else. */
+/* Whether a state is unchanged while its thread waits: no other thread may run it. */
 static bool stays(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
@@ -448,9 +449,9 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 }
 
 /*
- * The sample of a thread that waits at place inside of the kernel, which tells two of its
- * registers. It must stand there still when all has been read: else the next tick has the time,
- * -EAGAIN. Errors of sampler_tick().
+ * Emit the sample of a thread that waits at place in the kernel, which reveals two of its
+ * registers. If it no longer waits there after the reads, returns -EAGAIN, and the next tick
+ * accounts for the time. Errors of sampler_tick().
  */
 static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
 			const struct task_place *place, uint64_t now_ns)
@@ -476,7 +477,7 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 		return err;
 	if (task_check_place(natives->options.process, sampled->info->tid, place))
 		return -EAGAIN;
-	/* What has a hole, or is not told to its top, may be told at the next tick. */
+	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
 	is_kept = natives->stacks.is_whole && stays(sampler, thread);
 	return hand_on(natives, thread, entries, sampled->list.nr_frames,
 		       is_kept ? &keeper.sink : natives->next, (struct sample){.time_ns = now_ns});
@@ -502,7 +503,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		return 0;
 	if (tid) {
 		nr_runs = waiting_sample_read_runs(&sampled->kept, process, tid);
-		/* If it has not run since, and who holds the GIL by now does not say otherwise. */
+		/* It has not run since, and the GIL's holder does not contradict that. */
 		if (waiting_sample_at(&sampled->kept, nr_runs, now_ns, &again) &&
 		    stays(sampler, thread) &&
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
@@ -512,7 +513,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		}
 		err = task_read_place(process, tid, nr_runs, &place);
 	}
-	/* What it ran last may be there still, but it has ended since the threads were listed. */
+	/* Its interpreter state may still exist, but the thread has ended since it was listed. */
 	if (err == -ESRCH && !process_has_thread(process, tid))
 		return 0;
 	if (!err)
@@ -523,7 +524,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		sampler_thread_starved(sampled, now_ns);
 		return 0;
 	}
-	/* It runs, and there are no dumps, or none of it. */
+	/* It runs, and there are no dumps, or none of this thread. */
 	if (err == -EAGAIN && (!natives->has_events || unseen_ns >= UNSEEN_MAX_NS))
 		err = take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)
@@ -533,7 +534,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 
 /* Making. */
 
-/* Follow threads that run, or say why that cannot be. 0; -ENOMEM, -ESRCH. */
+/* Follow running threads, or explain why that is impossible. Returns 0; -ENOMEM, -ESRCH. */
 static int open_events(struct sampler_natives *natives, struct message *ret_why)
 {
 	const struct sampler_natives_options *options = &natives->options;
@@ -577,7 +578,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 		err = native_stacks_init(&natives->stacks,
 					 &(struct native_stacks_options){
 						 .memory = options->memory,
-						 .maps = &natives->maps.maps, /* not read yet */
+						 .maps = &natives->maps.maps, /* read below */
 						 .images = options->images,
 						 .sampler = options->sampler,
 						 .jit = natives->jit,
@@ -597,7 +598,7 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	}
 	natives->stats.are_proven = natives->events.options.has_program;
 	natives->stats.user_only = natives->events.user_only;
-	/* Who may be told where programs are need not be told where the kernel is. */
+	/* Permission to trace user space does not imply permission to see kernel addresses. */
 	if (natives->kernel.names && natives->events.user_only)
 		message_set(ret_why_no_kernel,
 			    "perf_event_open tells of programs only: for the kernel's frames "

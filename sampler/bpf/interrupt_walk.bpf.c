@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs in the interrupt that a thread of the target gets when it has used so much CPU time: on its
- * CPU, in its memory, while it can execute nothing. So what it reads is of one instant, whoever has
- * the GIL, if there is one.
+ * Runs in the interrupt that a thread of the target gets after a period of CPU time: on the
+ * thread's CPU and in its memory, while it can execute nothing. So what it reads is of one
+ * instant, whichever thread has the GIL, if there is a GIL.
  *
- * It follows `previous` as sampler/cpython/frames/frames.h does, and judges nothing: the user walks over the
- * copies. Nothing here needs the kernel's types, and where things lie in the target is constant from
- * loading on.
+ * It follows `previous` like sampler/cpython/frames/frames.h and judges nothing: the user walks
+ * the copies. It needs none of the kernel's types, and all offsets in the target are constants
+ * from loading on.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -18,33 +18,33 @@
 #include "sampler/bpf/interrupt_identity.h"
 #include "sampler/bpf/interrupt_record.h"
 
-/* Some helpers are only for programs of a licence that is the kernel's, too. */
+/* Some helpers require a program with a licence compatible with the kernel's. */
 char program_license[] SEC("license") = "Dual MIT/GPL";
 
 const volatile struct interrupt_layout layout;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* the user sets how many threads there may be */
+	__uint(max_entries, 1); /* the user sets the real limit */
 	__type(key, __u32);
 	__type(value, struct interrupt_thread);
 } threads SEC(".maps");
 
 /*
- * A walk under way. What changes with each frame is here and not on the stack of the program, so that
- * the kernel's verifier does not follow each value that it may have.
+ * A walk in progress. What changes with each frame is here and not on the program's stack, so
+ * that the kernel's verifier does not track every possible value.
  */
 struct scratch {
 	__u64 addr, end_addr;
 	__u64 interpreter_id;
-	__u64 executable, identity; /* of the frame before; 0: there was none */
+	__u64 executable, identity; /* of the frame before; 0: none */
 	struct bpf_perf_event_value event;
-	__u32 nr_new;		    /* so many code objects were told by this interrupt */
-	struct interrupt_code code; /* what of one is read */
+	__u32 nr_new;		    /* number of code objects reported by this interrupt */
+	struct interrupt_code code; /* for the code object being read */
 	__u8 bytes[INTERRUPT_RECORD_MAX_BYTES];
 };
 
-/* One for each possible processor: an interrupt is not interrupted by another one. */
+/* One for each possible processor: interrupts do not nest. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -64,7 +64,7 @@ struct {
 	__uint(max_entries, INTERRUPT_RING_BYTES);
 } records SEC(".maps");
 
-/* The identity of what was told last of each address; the user forgets what it has dropped. */
+/* The identity last reported for each address; the user removes what it has dropped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, INTERRUPT_KNOWN_CODES);
@@ -72,13 +72,13 @@ struct {
 	__type(value, __u64);
 } known_codes SEC(".maps");
 
-/* Whether ticks count by now: the user sets it. */
+/* Whether ticks are sampled. Set by the user. */
 __u64 is_on = 0;
 
-/* An address that the user could not read either: a fault there wakes nobody. The user sets it. */
+/* An address that the user could not read either: a fault there wakes nobody. Set by the user. */
 __u64 unreachable_addr = 0;
 
-/* &PyCode_Type, which the user finds out by what it is told; 0: not yet. */
+/* &PyCode_Type, which the user learns from the reports; 0: unknown. */
 __u64 code_type_addr = 0;
 
 #define CODE_MASK (INTERRUPT_CODE_MAX_BYTES - 1)
@@ -96,7 +96,7 @@ static __always_inline __u32 half_at(const __u8 *bytes, __u32 offset)
 	return *(const __u32 *)(bytes + offset);
 }
 
-/* This processor's. */
+/* The scratch of this processor. */
 static __always_inline struct scratch *find_scratch(void)
 {
 	const __u32 cpu = bpf_get_smp_processor_id();
@@ -105,11 +105,12 @@ static __always_inline struct scratch *find_scratch(void)
 }
 
 /*
- * Functions that are not static are verified once, and not anew in each state in which they are called,
- * which takes 0.2 s. They find the scratch by themselves, as they can be given numbers only.
+ * Functions that are not static are verified once, instead of in each state in which they are
+ * called; verification takes 0.2 s. They take only numbers as arguments, so they look up the
+ * scratch themselves.
  */
 
-/* Where the contents of a str or bytes begin, from its length on; of its head so much was read. */
+/* The offset of the contents of a str or bytes, from its length on. head is what was read of it. */
 static __always_inline __u32 content_offset(const __u64 head[TEXT_HEAD_WORDS], bool is_str)
 {
 	const __u32 state = head[INTERRUPT_STATE_WORD] >> layout.text.kind_shift;
@@ -119,7 +120,7 @@ static __always_inline __u32 content_offset(const __u64 head[TEXT_HEAD_WORDS], b
 				     : layout.text.compact;
 }
 
-/* How many bytes of it are its own. */
+/* The number of bytes that belong to it, from its length on. */
 static __always_inline __u64 own_bytes(const __u64 head[TEXT_HEAD_WORDS], bool is_str)
 {
 	const __u32 state = head[INTERRUPT_STATE_WORD] >> layout.text.kind_shift;
@@ -129,7 +130,7 @@ static __always_inline __u64 own_bytes(const __u64 head[TEXT_HEAD_WORDS], bool i
 	return content_offset(head, is_str) + head[0] * (is_str ? state & STATE_KIND : 1);
 }
 
-/* Read a str or bytes, from its length on, as far as there is room. How many bytes that are. */
+/* Read a str or bytes, from its length on, as far as there is room. Returns the number of bytes. */
 static __always_inline __u32 take_text(__u8 *bytes, __u32 max_bytes, __u64 object_addr, bool is_str)
 {
 	const void *from = (void *)(object_addr + layout.text.length);
@@ -141,17 +142,17 @@ static __always_inline __u32 take_text(__u8 *bytes, __u32 max_bytes, __u64 objec
 	nr_bytes = own_bytes(head, is_str);
 	if (nr_bytes > max_bytes)
 		nr_bytes = max_bytes;
-	/* The compiler knows how many they are at most; the verifier wants to see it. */
+	/* The compiler knows this limit and would drop the check; the verifier needs to see it. */
 	asm volatile("" : "+r"(nr_bytes));
 	return nr_bytes > max_bytes || bpf_probe_read_user(bytes, nr_bytes, from) ? 0 : nr_bytes;
 }
 
-/* Add to a hash what a str or bytes begins with. What cannot be read says nothing. */
+/* Hash the beginning of a str or bytes. If it cannot be read the hash is unchanged. */
 __noinline __u64 mix_text(__u64 hash, __u64 object_addr, __u32 is_str)
 {
 	__u64 words[IDENTITY_TEXT_WORDS];
 
-	/* Most often there is memory behind a shorter one, and one read is enough. */
+	/* There is usually memory after a shorter object, so that one read is enough. */
 	if (bpf_probe_read_user(words, sizeof(words), (void *)(object_addr + layout.text.length)) &&
 	    !take_text((__u8 *)words, sizeof(words), object_addr, is_str))
 		return hash;
@@ -159,13 +160,13 @@ __noinline __u64 mix_text(__u64 hash, __u64 object_addr, __u32 is_str)
 				 content_offset(words, is_str));
 }
 
-/* Where the length of the bytecode stands, which is an object of its own before 3.11. */
+/* Address of the length of the bytecode, which is a separate object before 3.11. */
 static __always_inline __u64 bytecode_length_addr(const __u8 *code, __u32 offset)
 {
 	return word_at(code, offset & CODE_MASK) + layout.text.length;
 }
 
-/* Add to a hash what a code object says that has no version. */
+/* Hash the contents of a code object that has no version. */
 static __always_inline __u64 mix_texts(__u64 hash, const __u8 *code)
 {
 	const __u32 first = layout.code.first;
@@ -184,7 +185,10 @@ static __always_inline __u64 mix_texts(__u64 hash, const __u8 *code)
 	return identity_mix(hash, length);
 }
 
-/* Read from the target; if that cannot be, the record ends there, and says where. Whether it does. */
+/*
+ * Read from the target. If that fails the record ends there, with the address. Returns whether it
+ * failed.
+ */
 static __always_inline bool faults(struct interrupt_record *record, void *to, __u32 nr_bytes,
 				   __u64 addr)
 {
@@ -196,9 +200,9 @@ static __always_inline bool faults(struct interrupt_record *record, void *to, __
 }
 
 /*
- * What tells a code object, alive, from those that were in its place before: its version, which no
- * other one of its interpreter has, or without one what it says; 0 for what is no code object.
- * False: the record ends there.
+ * Compute the identity of a live code object, which distinguishes it from earlier ones at its
+ * address: its version, which is unique in its interpreter, or without one a hash of its
+ * contents; 0 for any other object. Returns false if the record ends there.
  */
 static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 {
@@ -224,8 +228,8 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 }
 
 /*
- * Tell of a code object that was not told before. What is not told now is told by the next interrupt. 0;
- * 1: the record ends there.
+ * Report a code object that was not reported before. What does not fit is left to the next
+ * interrupt. Returns 0, or 1 if the record ends there.
  */
 __noinline int tell_code(__u64 addr, __u64 identity)
 {
@@ -265,7 +269,10 @@ __noinline int tell_code(__u64 addr, __u64 identity)
 	return 0;
 }
 
-/* Find the identity of what a frame runs, told if it is new. 0; 1: the record ends there. */
+/*
+ * Find the identity of what a frame runs, and report it if it is new. Returns 0, or 1 if the
+ * record ends there.
+ */
 __noinline int meet_code(__u64 executable)
 {
 	struct scratch *scratch = find_scratch();
@@ -318,7 +325,7 @@ static long take_frame(__u32 index, struct scratch **walk)
 	return 0;
 }
 
-/* Take one of the loops of 3.10 to 3.12; the outermost _PyCFrame is the thread state's own. */
+/* Take one of the loops of 3.10 to 3.12. The outermost _PyCFrame is the thread state's own. */
 static long take_loop(__u32 index, struct scratch **walk)
 {
 	struct scratch *scratch = *walk;
@@ -345,7 +352,7 @@ static long take_loop(__u32 index, struct scratch **walk)
 	return faults(record, &scratch->addr, sizeof(scratch->addr), addr + layout.cframe.previous);
 }
 
-/* Whether what lies beside the state and its frames can be read. */
+/* Read the words besides the state and its frames. Returns whether they could be read. */
 static __always_inline bool take_words(struct interrupt_record *record,
 				       const struct interrupt_state *told)
 {
@@ -363,7 +370,7 @@ static __always_inline bool take_words(struct interrupt_record *record,
 					   sizeof(record->tlbc_generation), told->tlbc_addr);
 }
 
-/* Find the innermost frame and, of 3.10 to 3.12, the loops. Whether they can be read. */
+/* Find the innermost frame and, in 3.10 to 3.12, the loops. Returns whether they could be read. */
 static __always_inline bool take_ends(struct scratch *scratch, const __u8 *state)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
@@ -410,7 +417,7 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 		record->end = INTERRUPT_TOO_DEEP;
 }
 
-/* Read all states of a thread, a record each. How many have been put. */
+/* Read all states of a thread, one record each. Returns the number of records sent. */
 static __always_inline __u32 take_states(struct scratch *scratch, struct interrupt_counts *count,
 					 const struct interrupt_thread *thread)
 {
@@ -421,7 +428,7 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		take_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
-		/* The user is woken for a fault that it can end. */
+		/* Wake the user only for a fault that it can resolve. */
 		flags = record->end == INTERRUPT_FAULT && record->fault_addr != unreachable_addr
 				? BPF_RB_FORCE_WAKEUP
 				: BPF_RB_NO_WAKEUP;
@@ -434,7 +441,7 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 	return nr_put;
 }
 
-/* Whether the turn of a thread has come, by the kernel's tick: at a random one of each period. */
+/* Whether this tick of a thread is sampled: a random one in each period. */
 static __always_inline bool takes_tick(struct interrupt_thread *thread)
 {
 	const __u32 nr = layout.tick.nr_of_period; /* 0: there are events */
@@ -449,7 +456,7 @@ static __always_inline bool takes_tick(struct interrupt_thread *thread)
 	return is_chosen;
 }
 
-/* The thread that is interrupted, if it is one of the process; counted. NULL: its turn has not come. */
+/* The interrupted thread, counted; NULL: not a thread of the process, or not sampled now. */
 static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
 							    __u64 now_ns)
 {
@@ -477,8 +484,8 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 }
 
 /*
- * Take the states of the thread that is interrupted, if its turn has come; their records begin so. How
- * many have been put.
+ * Take the states of the interrupted thread, if it is sampled now; begin_ns and count_ns go into
+ * the records. Returns the number of records sent.
  */
 static __always_inline __u32 take(struct scratch *scratch, struct interrupt_counts *count,
 				  __u64 begin_ns, __u64 count_ns)
@@ -499,8 +506,8 @@ static __always_inline __u32 take(struct scratch *scratch, struct interrupt_coun
 }
 
 /*
- * Returns 1 where the kernel is to go on, and to write what the event tells of this very interrupt: then
- * its count is that of the record.
+ * Returns 1 if the kernel is to go on and write the event's own record of this interrupt, which
+ * has the same count.
  */
 SEC("perf_event")
 int take_interrupt(struct bpf_perf_event_data *context)
@@ -521,9 +528,9 @@ int take_interrupt(struct bpf_perf_event_data *context)
 }
 
 /*
- * Runs whenever a timer of the kernel's goes off, in the interrupt of that; what is not the tick's is none
- * of ours. Source: include/trace/events/timer.h; include/linux/hrtimer_types.h, of which the function comes
- * behind a node of 24 bytes and two times.
+ * Runs whenever a timer of the kernel expires, in its interrupt, and ignores all timers but the
+ * tick. Source: include/trace/events/timer.h; include/linux/hrtimer_types.h, where the function
+ * follows a node of 24 bytes and two times.
  */
 SEC("raw_tp/hrtimer_expire_entry")
 int take_tick(struct bpf_raw_tracepoint_args *context)

@@ -23,10 +23,10 @@
 #include "sampler/bpf/interrupts_layout.h"
 #include "symbols/elf/kernel_names.h"
 
-/* So many threads may be known to the program. */
+/* Limit on the threads known to the program. */
 enum { MAX_INTERRUPTED_THREADS = 16384 };
 
-/* How often threads are listed until none is new: one that makes threads all the time has no end. */
+/* Limit on thread listings until none is new: a process may keep making threads. */
 enum { MAX_LISTINGS = 8 };
 
 struct interrupted {
@@ -39,14 +39,15 @@ struct interrupts {
 	struct interrupts_options asked;
 	struct interrupt_layout layout;
 	struct interrupt_walk *program;
-	struct bpf_link *tick; /* of the program that runs in it; NULL: there are events */
+	struct bpf_link *tick; /* the link of the program in the tick; NULL: there are events */
 	uint64_t period_ns;
 	struct ring_buffer *ring;
-	int epoll_fd; /* of the ring's wake-ups */
+	int epoll_fd; /* for wake-ups from the ring */
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
-	const struct interrupts_taker *taker; /* of the taking under way; NULL: nobody */
-	struct interrupt_counts before;	      /* what was counted of a program that was replaced */
+	const struct interrupts_taker
+		*taker;			/* of the current taking; NULL: records are discarded */
+	struct interrupt_counts before; /* counts of a program that was replaced */
 };
 
 static int take_record(void *context, void *data, size_t size)
@@ -63,7 +64,7 @@ static int take_record(void *context, void *data, size_t size)
 					    : taker->take_stack(taker->context, data);
 }
 
-/* What libbpf says otherwise: errors come back. */
+/* Silences libbpf: errors are returned anyway. */
 static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	(void)level;
@@ -72,7 +73,7 @@ static int say_nothing(enum libbpf_print_level level, const char *format, va_lis
 	return 0;
 }
 
-/* The namespace of the process, and its id in there. */
+/* Find the namespace of the process, and its id there. */
 static int find_namespace(const struct process *process, struct interrupt_layout *layout)
 {
 	cleanup_free struct process_thread *threads = NULL;
@@ -106,7 +107,7 @@ static bool has_tick(const struct interrupts *interrupts)
 	return interrupts->layout.tick.function_addr != 0;
 }
 
-/* Have the program as it is to be loaded. */
+/* Open the program and configure it for loading. */
 static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 {
 	const uint32_t nr_codes = nr_cpus > INTERRUPT_KNOWN_CODES / INTERRUPT_KNOWN_CODES_OF_ONE_CPU
@@ -119,7 +120,7 @@ static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 		return -errno;
 	interrupts->program = program;
 	memcpy((void *)&program->rodata->layout, &interrupts->layout, sizeof(interrupts->layout));
-	/* Each needs what the other does not. */
+	/* The unused one of the two programs may need what this kernel lacks. */
 	err = bpf_program__set_autoload(has_tick(interrupts) ? program->progs.take_interrupt
 							     : program->progs.take_tick,
 					false);
@@ -148,7 +149,7 @@ static int load(struct interrupts *interrupts, bool is_verbose, struct message *
 					    take_record, interrupts, NULL);
 	if (!interrupts->ring)
 		return -errno;
-	/* Edges: that there are records is no reason to be woken. */
+	/* Edge-triggered: pending records alone must not wake us. */
 	interrupts->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	return interrupts->epoll_fd < 0 ||
 			       epoll_ctl(interrupts->epoll_fd, EPOLL_CTL_ADD,
@@ -203,7 +204,7 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 	return err;
 }
 
-/* Follow all threads that there are. One that is made meanwhile may get an event twice. */
+/* Follow all existing threads. One that is made meanwhile may get two events. */
 static int follow_all(struct interrupts *interrupts)
 {
 	bool is_new = true;
@@ -235,14 +236,14 @@ static int follow_all(struct interrupts *interrupts)
 	return err;
 }
 
-/* Interrupt no thread any more. */
+/* Stop interrupting any thread. */
 static void unfollow_all(struct interrupts *interrupts)
 {
-	while (interrupts->nr_threads) /* a link closes its event, too */
+	while (interrupts->nr_threads) /* a link closes its event as well */
 		(void)bpf_link__destroy(interrupts->threads[--interrupts->nr_threads].link);
 }
 
-/* The time from one tick to the next: that is how often the coarse clock goes on. */
+/* The tick's interval, which is the resolution of the coarse clock. */
 static uint64_t tick_ns(void)
 {
 	struct timespec resolution = {.tv_nsec = 0};
@@ -251,12 +252,12 @@ static uint64_t tick_ns(void)
 	return (uint64_t)resolution.tv_nsec;
 }
 
-/* Find the tick's function in the kernel; its name has changed with time. */
+/* Find the tick's function in the kernel; its name depends on the version. */
 static int find_tick(uint64_t *ret_addr, struct message *reterr)
 {
 	static const char *const functions[] = {
-		"tick_sched_timer", /* before 6.9, where the other one is a handler without hrtimers */
-		"tick_nohz_handler", /* since then */
+		/* before 6.9, where the other name is a handler without hrtimers */
+		"tick_sched_timer", "tick_nohz_handler", /* since 6.9 */
 	};
 	struct kernel_names *names;
 	bool is_found = false;
@@ -276,7 +277,7 @@ static int find_tick(uint64_t *ret_addr, struct message *reterr)
 	return err == -EPERM ? err : -ENOTSUP;
 }
 
-/* Have periods of whole ticks. */
+/* Round the period to whole ticks. */
 static int set_tick(struct interrupts *interrupts, struct message *reterr)
 {
 	const uint64_t one_ns = tick_ns();
@@ -298,7 +299,7 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 	return err;
 }
 
-/* Run in each tick, and see that there are any: the kernel may be laid out otherwise. */
+/* Attach to the tick, and check that it arrives: the kernel's layout may differ. */
 static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 {
 	enum { MOST_TICKS = 20 };
@@ -308,7 +309,7 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 	interrupts->tick = bpf_program__attach(interrupts->program->progs.take_tick);
 	if (!interrupts->tick)
 		return -errno;
-	/* A processor that sleeps has none. */
+	/* Spin: a sleeping processor may have no tick. */
 	while (!counts.nr_ticks && clock_now_ns() < end_ns)
 		interrupts_count(interrupts, &counts);
 	if (counts.nr_ticks)
@@ -317,20 +318,20 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 	return -ENOTSUP;
 }
 
-/* Going on behind exec. */
+/* Continuing after an exec. */
 
 static bool is_as_asked(const struct interrupts *before, const struct interrupts_options *options)
 {
 	const struct interrupts_options *asked = &before->asked;
 
-	/* Padding makes layouts unequal at worst. NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
+	/* Padding may only make them differ. NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
 	return asked->process == options->process && asked->period_ns == options->period_ns &&
 	       asked->clock == options->clock &&
 	       memcmp(&asked->layout, &options->layout, sizeof(asked->layout)) == 0;
 	/* NOLINTEND(bugprone-suspicious-memory-comparison) */
 }
 
-/* Delete all that a map has; whether that could be done. */
+/* Delete all entries of a map. Returns whether that succeeded. */
 static bool empty(const struct bpf_map *map)
 {
 	enum { NR_AT_ONCE = 1024 };
@@ -345,13 +346,14 @@ static bool empty(const struct bpf_map *map)
 		err = bpf_map_lookup_and_delete_batch(bpf_map__fd(map), has_begun ? &place : NULL,
 						      &place, keys, values, &nr, NULL);
 	}
-	return err == -ENOENT; /* there are no more */
+	return err == -ENOENT; /* no more entries */
 }
 
 /*
- * Forget the program that was replaced, and interrupt the one in its place; whether that could be
- * done. The events of a process that may not be dumped from its exec on have ended (set-user-ID,
- * file capabilities), which nothing tells: so all are opened anew.
+ * Forget the program that was replaced, and interrupt its successor. Returns whether that
+ * succeeded. If the process may no longer be dumped after its exec (set-user-ID, file
+ * capabilities) its events have ended silently, so all are opened again.
+ *
  * Source: fs/exec.c (perf_event_exit_task()).
  */
 static bool begin_anew(struct interrupts *interrupts)
@@ -482,7 +484,7 @@ void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
 	const struct timespec left = timespec_of(until_ns > now_ns ? until_ns - now_ns : 0);
 	struct epoll_event event;
 
-	/* A filter may know no such call: then nobody is woken. */
+	/* A seccomp filter may reject this call: then faults do not wake us. */
 	if (epoll_pwait2(interrupts->epoll_fd, &event, 1, &left, NULL) < 0 && errno != EINTR)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &left, NULL);
 }
@@ -496,7 +498,7 @@ int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker
 	return nr < 0 ? nr : 0;
 }
 
-/* Add counters, so many times, to sums. Each is a word. */
+/* Add counters, times a factor, to sums. Every counter is a word. */
 static void add_counts(struct interrupt_counts *sums, const struct interrupt_counts *counts,
 		       __u64 times)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands for interrupts.c where pysample was built without libbpf, clang or bpftool. */
+/* Replaces interrupts.c where pysample was built without libbpf, clang or bpftool. */
 #include <errno.h>
 #include <stddef.h>
 
@@ -15,7 +15,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	return -ENOTSUP;
 }
 
-/* Nothing below is called with what interrupts_open() has not made, but for NULL. */
+/* The functions below are only called with NULL, as interrupts_open() always fails. */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 /* NOLINTBEGIN(misc-unused-parameters) */
 

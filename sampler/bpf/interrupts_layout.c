@@ -3,7 +3,7 @@
 
 _Static_assert(INTERRUPT_ABSENT == OFFSET_ABSENT, "one number says that there is none");
 
-/* What is read of a code object, and of those that it names. */
+/* Set what is read of a code object, and of the objects that it refers to. */
 static void set_code(struct interrupt_layout *layout, const struct py_offsets *offsets)
 {
 	const uint32_t fields[] = {
@@ -21,7 +21,7 @@ static void set_code(struct interrupt_layout *layout, const struct py_offsets *o
 		greatest = fields[i] > greatest ? fields[i] : greatest;
 	}
 	layout->code.head_size = code_head_bytes(offsets);
-	layout->code.first = least & ~7u; /* as the program reads words */
+	layout->code.first = least & ~7u; /* the program reads words */
 	layout->code.size = greatest + (uint32_t)sizeof(uint64_t) - layout->code.first;
 	layout->code.type = offsets->object.ob_type;
 	layout->code.ob_size = offsets->code.ob_size;
@@ -58,7 +58,7 @@ struct interrupt_layout interrupts_layout(const struct py_offsets *offsets)
 	return layout;
 }
 
-/* Whether words lie within so many bytes, or are absent. */
+/* Whether each of the words is absent, or within size bytes. */
 static bool have_words(uint32_t size, const uint32_t *offsets, size_t nr)
 {
 	for (size_t i = 0; i < nr; i++)

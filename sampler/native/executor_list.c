@@ -10,21 +10,21 @@
 #include "procmem/clock.h"
 #include "sampler/cpython/layout/object_offsets.h"
 
-/* So many code objects are asked: 20 ms of work. One that has an executor leads to all others. */
+/* Limit on the code objects searched, 20 ms of work. One with an executor leads to all others. */
 enum { CODES_MAX = 32768 };
 
-/* A code object has so many executors at most (MAX_EXECUTORS_SIZE of Python/optimizer.c). */
+/* Limit on the executors of a code object (MAX_EXECUTORS_SIZE of Python/optimizer.c). */
 enum { ARRAY_MAX = 256 };
 
-/* The JIT maps memory of its own for each. A trace of 800 micro-operations has 100 KiB. */
+/* The JIT maps separate memory for each. A trace of 800 micro-operations takes 100 KiB. */
 enum { CODE_ALIGNMENT_BYTES = 4096, CODE_MAX_BYTES_OF_ONE = 16 << 20 };
 
-/* What is read of an executor, from the end of its ob_type. */
+/* Bytes read of an executor, from the end of its ob_type. */
 enum { EXECUTOR_BYTES = EXECUTOR_JIT_CODE_AFTER_TYPE + sizeof(uint64_t) };
 
 struct executor {
 	remote_addr addr, next_addr, previous_addr;
-	struct executor_range range; /* empty: it has no machine code */
+	struct executor_range range; /* empty: no machine code */
 };
 
 void executor_list_done(struct executor_list *list)
@@ -33,7 +33,7 @@ void executor_list_done(struct executor_list *list)
 	*list = (struct executor_list){.ranges = NULL};
 }
 
-/* Whether that is the type of executors: by address once it was told by name. */
+/* Whether this is the type of executors: by name at first, then by address. */
 static bool is_executor_type(struct executor_list *list, remote_addr type_addr)
 {
 	struct remote_memory *memory = list->codes->memory;
@@ -55,7 +55,7 @@ static bool read_executor(struct executor_list *list, remote_addr addr,
 			  struct executor *ret_executor)
 {
 	const uint32_t type_offset = list->codes->build->offsets.object.ob_type;
-	uint8_t bytes[sizeof(uint64_t) + EXECUTOR_BYTES]; /* from ob_type on */
+	uint8_t bytes[sizeof(uint64_t) + EXECUTOR_BYTES]; /* starting at ob_type */
 	const uint8_t *fields = bytes + sizeof(uint64_t);
 	uint64_t start_addr, nr_bytes;
 
@@ -66,7 +66,7 @@ static bool read_executor(struct executor_list *list, remote_addr addr,
 	ret_executor->addr = addr;
 	ret_executor->next_addr = field_u64(fields, EXECUTOR_NEXT_AFTER_TYPE);
 	ret_executor->previous_addr = field_u64(fields, EXECUTOR_PREVIOUS_AFTER_TYPE);
-	/* Its code, which may be none. */
+	/* It may have no code. */
 	start_addr = field_u64(fields, EXECUTOR_JIT_CODE_AFTER_TYPE);
 	nr_bytes = start_addr ? field_u64(fields, EXECUTOR_JIT_SIZE_AFTER_TYPE) : 0;
 	ret_executor->range = (struct executor_range){start_addr, start_addr + nr_bytes};
@@ -74,7 +74,7 @@ static bool read_executor(struct executor_list *list, remote_addr addr,
 	       start_addr + nr_bytes >= start_addr;
 }
 
-/* Append the code of one. 0; -ENOMEM; -E2BIG: there is no room for more. */
+/* Append the code of one. Returns 0; -ENOMEM; -E2BIG: the list is full. */
 static int append(struct executor_list *list, const struct executor *executor)
 {
 	struct executor_range *ranges;
@@ -90,7 +90,7 @@ static int append(struct executor_list *list, const struct executor *executor)
 	return 0;
 }
 
-/* Append those behind one, or before it, up to the end or one that does not point back. */
+/* Append its successors, or predecessors, up to the end or one that does not point back. */
 static int append_side(struct executor_list *list, const struct executor *from, bool forwards)
 {
 	struct executor here = *from, next;
@@ -108,7 +108,7 @@ static int append_side(struct executor_list *list, const struct executor *from, 
 	return err;
 }
 
-/* Append the list that an array of a code object leads to. 0, -ENOMEM, -E2BIG. */
+/* Append the list that a code object's array leads to. Returns 0, -ENOMEM, -E2BIG. */
 static int append_list(struct executor_list *list, remote_addr array_addr)
 {
 	struct remote_memory *memory = list->codes->memory;
@@ -125,7 +125,7 @@ static int append_list(struct executor_list *list, remote_addr array_addr)
 	for (uint32_t i = 0; i < nr; i++) {
 		if (!addrs[i] || !read_executor(list, addrs[i], &executor))
 			continue;
-		/* Lists of other interpreters are others. */
+		/* Other interpreters have lists of their own. */
 		for (uint32_t j = 0; j < list->nr_ranges; j++)
 			if (list->ranges[j].start_addr == executor.range.start_addr)
 				return 0;
@@ -144,7 +144,7 @@ static int compare(const void *first, const void *second)
 	return (a->start_addr > b->start_addr) - (a->start_addr < b->start_addr);
 }
 
-/* Whether an address lies below a range, in it (0), or above it. */
+/* Compare an address to a range: less than 0 below it, 0 in it, more than 0 above it. */
 static int compare_addr(const void *key, const void *element)
 {
 	const remote_addr addr = *(const remote_addr *)key;
@@ -159,7 +159,7 @@ static bool find(const struct executor_list *list, remote_addr addr)
 	       bsearch(&addr, list->ranges, list->nr_ranges, sizeof(*list->ranges), compare_addr);
 }
 
-/* What was known is forgotten: code that has ended may be another's by now. */
+/* Starts from nothing: the memory of freed code may have other code now. */
 void executor_list_read(struct executor_list *list, const struct code_cache *codes)
 {
 	const uint32_t executors = codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
@@ -201,7 +201,7 @@ bool executor_list_has(struct executor_list *list, const struct code_cache *code
 
 bool executor_is_name(const char *name)
 {
-	/* The first is on the list for debuggers, the others in jitdumps. */
+	/* The first is from the list for debuggers, the others from jitdumps. */
 	static const char *const names[] = {
 		"py::jit:executor",
 		"py::jit_executor:<jit>",

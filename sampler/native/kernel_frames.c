@@ -22,7 +22,10 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 			    "or less");
 	else if (err)
 		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
-	/* Whether the kernel tells of threads that wait, by the main one. */
+	/*
+	 * Try the main thread, to find out whether the kernel shows the stacks of waiting
+	 * threads.
+	 */
 	err = kernel_stack_read(process, process->pid, &kernel->stack);
 	kernel->tells_waiting = !err || err == -ESRCH;
 	if (ret_why->text[0] || kernel->tells_waiting)
@@ -44,7 +47,7 @@ void kernel_frames_close(struct kernel_frames *kernel)
 	*kernel = (struct kernel_frames){.process = NULL};
 }
 
-/* Append a function. 0 or -ENOMEM. */
+/* Append a function. Returns 0 or -ENOMEM. */
 static int append(struct kernel_frames *kernel, const char *name, const char *module)
 {
 	const struct function *function = sampler_function(kernel->sampler, FUNCTION_KERNEL, name,
@@ -64,7 +67,7 @@ int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint
 	for (uint32_t i = 0; !err && kernel->names && i < nr_addrs; i++) {
 		const char *name = KERNEL_FRAMES_UNNAMED, *module = "";
 
-		/* A return address is behind a call, which may be a function's end. */
+		/* A return address follows a call, which may be the function's last instruction. */
 		(void)kernel_names_find(kernel->names, addrs[i] - (i != 0), &name, &module);
 		err = append(kernel, name, module);
 	}

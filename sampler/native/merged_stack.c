@@ -9,26 +9,26 @@
 #include "procmem/cleanup.h"
 
 /*
- * So many activations are passed over, each for a look at all C frames, the order of which is
- * not relied on (signals have stacks of their own); those that come behind are not placed.
+ * Limit on the activations that are skipped, each after a search of all C frames, whose order is
+ * not relied on (signals have stacks of their own). Activations after that are not placed.
  */
 enum { MAX_PASSED_OVER = 1024 };
 
-/* Before the name of a trampoline's function; behind it a colon and the file's. */
+/* Precedes the name of a trampoline's function; a colon and the file's name follow. */
 static const char prefix[] = "py::";
 
 /*
- * Trampolines begin at multiples of it: Py_TRAMPOLINE_CODE_ALIGNMENT of the architectures that have
- * one.
+ * Trampolines begin at multiples of this: Py_TRAMPOLINE_CODE_ALIGNMENT of the architectures that
+ * define one.
  */
 enum { ALIGNMENT_BYTES = 16 };
 
 static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};
 
-/* What activation.native is if its C frame was not found. */
+/* The value of activation.native without a C frame. */
 #define NOT_FOUND UINT32_MAX
 
-/* The Python frames of one call of the loop: [first, end) of the sample's. */
+/* The Python frames of one call of the loop: frames [first, end) of the sample. */
 struct activation {
 	uint32_t first;
 	uint32_t end;
@@ -41,16 +41,16 @@ struct merge {
 	const struct native_stack *native;
 	struct activation *activations; /* outermost first */
 	uint32_t nr_activations;
-	struct merged_stack stack; /* for which there is room */
-	bool has_hole;		   /* the innermost of its frames is one */
-	bool lacks_functions;	   /* some could not be made: out of memory */
+	struct merged_stack stack; /* with room for all frames */
+	bool has_hole;		   /* its innermost frame is a hole */
+	bool lacks_functions;	   /* a function could not be made: out of memory */
 };
 
 /* Activations. */
 
 /*
- * By their addresses, from the innermost one outwards. An activation that is in no C frame,
- * as one of a stack that was put aside (greenlets), is passed over.
+ * Place activations by their addresses, from the innermost one outwards. An activation without a
+ * C frame, such as one of a suspended greenlet's stack, is skipped.
  */
 static void place_by_address(struct merge *merge)
 {
@@ -64,7 +64,10 @@ static void place_by_address(struct merge *merge)
 		const uint64_t addr = merge->sample->details[activation->first].entry_addr;
 		uint32_t native = next;
 
-		/* One whose end is not known holds nothing: it may be of a frame behind a hole. */
+		/*
+		 * A frame without a known end holds nothing: the address may belong to a frame
+		 * after a hole.
+		 */
 		while (native < nr_natives &&
 		       (addr < natives[native].sp_addr || addr >= natives[native].cfa_addr))
 			native++;
@@ -77,7 +80,7 @@ static void place_by_address(struct merge *merge)
 	}
 }
 
-/* A compiler may split it: into parts with a suffix. */
+/* A compiler may split the loop into parts, whose names have a suffix. */
 static bool is_loop(const struct native_frame *native)
 {
 	return native->function && strncmp(native->function->qualname, MERGED_STACK_LOOP,
@@ -85,9 +88,10 @@ static bool is_loop(const struct native_frame *native)
 }
 
 /*
- * By the names of their functions. There may be one loop more than activations, the innermost
- * one: it is being called, or about to return. Where a hole hides the outer ones, the inner ones
- * are there still; fewer than that say nothing.
+ * Place activations by counting functions named like the loop. There may be one more loop than
+ * activations: the innermost one is just being called, or about to return. If a hole hides the
+ * outer loops the inner ones can still be counted; with a whole stack any other difference proves
+ * nothing.
  */
 static void place_by_count(struct merge *merge)
 {
@@ -115,7 +119,7 @@ static void place_by_count(struct merge *merge)
 
 /* Trampolines. */
 
-/* Where text goes on behind start; NULL: it does not begin so, or is NULL. */
+/* The text after a prefix; NULL: the text lacks the prefix, or is NULL. */
 static const char *skip(const char *text, const char *start)
 {
 	const size_t length = strlen(start);
@@ -128,7 +132,7 @@ bool trampoline_is_name(const char *name)
 	return skip(name, prefix) != NULL;
 }
 
-/* Whether a native frame is the trampoline of the activation, whose loop it has called. */
+/* Whether a native frame is the trampoline that called the activation's loop. */
 static bool is_trampoline_of(const struct merge *merge, uint32_t native,
 			     const struct activation *activation)
 {
@@ -152,8 +156,8 @@ static size_t trampoline_index(remote_addr addr)
 }
 
 /*
- * The function that stands for the trampoline at addr, by the name that CPython would write if it
- * is known what it calls. NULL: out of memory.
+ * The function for the trampoline at addr, with the name that CPython would write if the function
+ * that it calls is known. NULL: out of memory.
  */
 static const struct function *trampoline_function(const struct stack_merger *merger,
 						  remote_addr addr)
@@ -165,7 +169,7 @@ static const struct function *trampoline_function(const struct stack_merger *mer
 	if (!python || merger->trampolines[index].addr != addr)
 		return sampler_function(merger->sampler, FUNCTION_JIT, MERGED_STACK_TRAMPOLINE, "");
 	if (asprintf(&name, "%s%s:%s", prefix, python->qualname, python->path) < 0) {
-		name = NULL; /* it may have any value now */
+		name = NULL; /* its value is undefined now */
 		return NULL;
 	}
 	return sampler_function(merger->sampler, FUNCTION_JIT, name, "");
@@ -183,7 +187,7 @@ static void append(struct merge *merge, struct frame frame, const struct frame_d
 	stack->details[stack->nr_frames++] = *detail;
 }
 
-/* One hole is enough where two would stand side by side. */
+/* Adjacent holes are merged. */
 static void append_hole(struct merge *merge)
 {
 	if (merge->has_hole)
@@ -208,14 +212,14 @@ static void append_native(struct merge *merge, const struct native_frame *native
 }
 
 /*
- * Append all, outermost first: the Python frames of an activation stand for its C frame. Those
- * that have none come where the C frames before it end, with holes around them.
+ * Append everything, outermost first. The Python frames of an activation replace its C frame. An
+ * activation without one goes where the C frames so far end, with a hole on each side.
  */
 static void append_all(struct merge *merge)
 {
 	const struct native_stack *native = merge->native;
 	struct stack_merger *merger = merge->merger;
-	uint32_t nr_left = native->nr_frames; /* those that are not appended: the inner ones */
+	uint32_t nr_left = native->nr_frames; /* not appended yet: the inner ones */
 
 	for (uint32_t i = 0; i < merge->nr_activations; i++) {
 		const struct activation *activation = &merge->activations[i];
@@ -230,7 +234,7 @@ static void append_all(struct merge *merge)
 			if (is_trampoline_of(merge, nr_left, activation)) {
 				const size_t index = trampoline_index(frame->trampoline_addr);
 
-				/* The last word counts. */
+				/* The latest use counts. */
 				merger->trampolines[index].addr = frame->trampoline_addr;
 				merger->trampolines[index].python =
 					frames[activation->first].function;
@@ -268,7 +272,7 @@ int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 		.native = native,
 		.activations = activations,
 	};
-	bool tells_addresses = false; /* the interpreter, where its loops are */
+	bool tells_addresses = false; /* the interpreter has the addresses of its loops */
 	uint64_t max_frames;
 
 	if (!activations)
@@ -280,7 +284,7 @@ int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 		activations[merge.nr_activations - 1].end = i + 1;
 		tells_addresses = tells_addresses || sample->details[i].entry_addr;
 	}
-	/* There is a hole before and behind each activation at most, and one at the end. */
+	/* At most a hole before and after each activation, and one at the end. */
 	max_frames = (uint64_t)sample->nr_frames + native->nr_frames + native->nr_kernel +
 		     2ull * merge.nr_activations + 1;
 	merge.stack.frames = reallocarray(NULL, max_frames, sizeof(*merge.stack.frames));

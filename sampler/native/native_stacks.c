@@ -12,17 +12,20 @@
 #include "procmem/clock.h"
 #include "sampler/sampler_state.h"
 
-/* Room for "?? (", the last part of a path, an offset. */
+/* Room for "?? (", the last part of a path, and an offset. */
 enum { UNNAMED_MAX_BYTES = 320 };
 
-/* What an entry names is so far from its loop's return address at most: 3.12's is 144 bytes. */
+/*
+ * Limit on the distance from an entry's address to its loop's return address; in 3.12 it is 144
+ * bytes.
+ */
 enum { MAX_DISTANCE_BYTES = 1024, WORD_BYTES = 8 };
 
-/* A frame of which is known where it ends, and what its function is. */
+/* A frame whose end is known, with its function. */
 struct native_anchor {
-	remote_addr addr; /* in the frame: [addr, cfa) is its part of the stack */
-	remote_addr cfa;  /* where it ends */
-	/* Of an instruction of its function: see unwind_leave(); 0: not known. */
+	remote_addr addr; /* in the frame, whose part of the stack is [addr, cfa) */
+	remote_addr cfa;  /* end of the frame */
+	/* Of an instruction of its function, for unwind_leave(); 0: unknown. */
 	remote_addr lookup_addr;
 };
 
@@ -94,7 +97,7 @@ void native_stacks_done(struct native_stacks *stacks)
 	*stacks = (struct native_stacks){.files = NULL};
 }
 
-/* Append what is unwound from registers on, up to max_frames in all. */
+/* Append the frames that are unwound from registers on, up to max_frames in all. */
 static void unwind_on(struct native_stacks *stacks, const struct registers *registers,
 		      struct stack_window *window, size_t max_frames)
 {
@@ -115,9 +118,9 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
 	unwind_on(stacks, innermost, window, max_frames);
 }
 
-/* Code that was made at run time. */
+/* Run-time code. */
 
-/* The mapping that addr is in; NULL: none that is known. */
+/* The mapping of addr; NULL: unknown. */
 static const struct mapping *find_mapping(struct native_stacks *stacks, remote_addr addr)
 {
 	const uint32_t index = module_map_find(&stacks->map, addr);
@@ -125,13 +128,13 @@ static const struct mapping *find_mapping(struct native_stacks *stacks, remote_a
 	return index == MODULE_MAP_NONE ? NULL : stacks->map.ranges[index].mapping;
 }
 
-/* What tells of the code at addr, which is in no module; NULL: nothing does. */
+/* The description of the code at addr, which is in no module; NULL: none. */
 static const struct jit_code *find_code(struct native_stacks *stacks, remote_addr addr)
 {
 	return stacks->options.jit ? jit_frames_find(stacks->options.jit, addr) : NULL;
 }
 
-/* Whether the code at addr is an executor's, which code tells of, if anything does. */
+/* Whether the code at addr belongs to an executor. code is its description, or NULL. */
 static bool is_executor(struct native_stacks *stacks, remote_addr addr, const struct jit_code *code)
 {
 	const struct sampler *sampler = stacks->options.sampler;
@@ -142,7 +145,7 @@ static bool is_executor(struct native_stacks *stacks, remote_addr addr, const st
 	       executor_list_has(&stacks->executors, &sampler->codes, addr, clock_now_ns());
 }
 
-/* The same of code that may be in a module. */
+/* The same for code that may be in a module. */
 static bool is_in_executor(struct native_stacks *stacks, remote_addr addr)
 {
 	const struct mapping *mapping = find_mapping(stacks, addr);
@@ -152,7 +155,7 @@ static bool is_in_executor(struct native_stacks *stacks, remote_addr addr)
 
 /* Holes. */
 
-/* The C frame that an address is in, if it was unwound and not led to; nr_frames: there is none. */
+/* The C frame at an address, if it was unwound normally; nr_frames: none. */
 static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
 {
 	for (size_t i = 0; i < stacks->nr_frames; i++) {
@@ -165,7 +168,8 @@ static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
 }
 
 /*
- * What a function has pushed that is not known: its caller's frame pointer comes first, if at all.
+ * Leave a function whose pushed registers are unknown: if it saved its caller's frame pointer, it
+ * did so first.
  */
 static int leave_unknown(const struct native_anchor *anchor, struct stack_window *window,
 			 struct registers *registers)
@@ -181,7 +185,7 @@ static int leave_unknown(const struct native_anchor *anchor, struct stack_window
 	return 0;
 }
 
-/* Go back to where the hole was, when there were nr_frames. */
+/* Return to the hole, where there were nr_frames. */
 static void go_back(struct native_stacks *stacks, size_t nr_frames)
 {
 	stacks->nr_frames = nr_frames;
@@ -190,13 +194,13 @@ static void go_back(struct native_stacks *stacks, size_t nr_frames)
 }
 
 /*
- * Go on behind the hole of a stack that is not whole, at an anchor: its frame comes next, of which
- * no register is known but the stack pointer, and then those that are unwound from there. The
- * frames around the hole are told apart by one of their own (is_gap), unless it is the code of
- * CPython's JIT that could not be unwound: the interpreter's loop calls that, and it calls
- * nothing but what was unwound. Where the function is not known, its caller's frame pointer is
- * looked for where functions push it first. 0; -ENOENT: the anchor's caller is no function that is
- * known, or the stack leads from there to what is no code; nothing has changed then.
+ * Continue a stack that is not whole after its hole, at an anchor. The anchor's frame comes next,
+ * with only the stack pointer known, then the frames unwound from there. A frame of its own
+ * (is_gap) marks the hole, unless the code that could not be unwound is CPython's JIT's: the
+ * interpreter's loop calls that code, and it calls nothing but what was unwound. If the anchor's
+ * function is unknown, its caller's frame pointer is assumed where functions push it first.
+ * Returns 0; -ENOENT: the anchor's caller is no known function, or the stack leads on to
+ * something that is not code, and nothing has changed.
  */
 static int go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
 		 struct stack_window *window)
@@ -233,7 +237,7 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 				      .sp = anchor->addr,
 				      .cfa = anchor->cfa};
 	unwind_on(stacks, &registers, window, stacks->options.max_frames);
-	/* To where the thread began, or to code at least that could not be unwound. */
+	/* It must lead to where the thread began, or at least to code that could not be unwound. */
 	addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 	mapping = find_mapping(stacks, addr);
 	if (stacks->is_whole || (mapping && mapping->executable) || is_in_executor(stacks, addr))
@@ -243,9 +247,10 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 }
 
 /*
- * So far from an entry is the end of its loop: the word below is the return address from which the
- * stack is whole, and has the most frames. What the loop has there besides may look like one,
- * and a word behind that, of 0, like the end of a thread. False: there is none.
+ * Find the distance from an entry to the end of its loop: the word below the end is the return
+ * address from which the stack is whole and has the most frames. Other words of the loop may look
+ * like a return address, and a 0 above one like the end of a thread. Returns false if there is
+ * none.
  */
 static bool find_distance(struct native_stacks *stacks, remote_addr entry_addr,
 			  struct stack_window *window)
@@ -296,7 +301,7 @@ void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *
 	}
 }
 
-/* Threads that wait. */
+/* Waiting threads. */
 
 static void unwind_with(struct native_stacks *stacks, const struct registers *registers)
 {
@@ -340,7 +345,7 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
 	if (stacks->is_whole ||
 	    frame_pointers_find(&stacks->pointers, &stacks->registers, &pointer))
 		return;
-	/* Nothing on the way there has saved it, so all that is the innermost frame's. */
+	/* No frame up to there has saved it, so it is still the innermost frame's. */
 	with_pointer = registers;
 	registers_set(&with_pointer, REGISTER_FRAME_POINTER, pointer);
 	unwind_with(stacks, &with_pointer);
@@ -351,8 +356,8 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
 /* Names. */
 
 /*
- * Name a frame at an address without a symbol, but for a trampoline of which nothing tells. 0 or
- * -ENOMEM.
+ * Name a frame whose address has no symbol, except for a trampoline without a known name. Returns
+ * 0 or -ENOMEM.
  */
 static int name_without_symbol(struct native_stacks *stacks, const struct native_name *found,
 			       remote_addr addr, struct native_frame *native)
@@ -375,7 +380,7 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 	} else if (native->trampoline_addr) {
 		return 0;
 	} else if (!native->is_executor && !(is_anonymous && mapping->executable)) {
-		/* By its place: "?? (libc.so.6+0x1234)". */
+		/* Name it by its place: "?? (libc.so.6+0x1234)". */
 		const char *slash = strrchr(found->path, '/');
 		const char *module = slash ? slash + 1 : found->path;
 
@@ -389,7 +394,7 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 	return native->function ? 0 : -ENOMEM;
 }
 
-/* Name a frame by an address of its function, but for such a trampoline. 0 or -ENOMEM. */
+/* Name a frame by an address of its function, with the same exception. Returns 0 or -ENOMEM. */
 static int name_address(struct native_stacks *stacks, remote_addr addr, struct native_frame *native)
 {
 	const size_t met = addr_slot(addr, NATIVE_STACKS_NAMES);
@@ -408,7 +413,7 @@ static int name_address(struct native_stacks *stacks, remote_addr addr, struct n
 		err = name_without_symbol(stacks, &found, addr, native);
 	if (err || native->trampoline_addr)
 		return err;
-	/* Code that is made at run time may be other code later. */
+	/* Run-time code may be replaced by other code. */
 	if (native->function && found.path[0]) {
 		stacks->met[met].addr = addr;
 		stacks->met[met].function = native->function;
@@ -416,7 +421,7 @@ static int name_address(struct native_stacks *stacks, remote_addr addr, struct n
 	return native->function ? 0 : -ENOMEM;
 }
 
-/* Make natives of all frames, with names but for such trampolines. 0 or -ENOMEM. */
+/* Make natives of all frames, named with the same exception. Returns 0 or -ENOMEM. */
 static int name_frames(struct native_stacks *stacks)
 {
 	int err = 0;

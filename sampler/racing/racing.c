@@ -6,17 +6,17 @@
 
 #include "sampler/cpython/frames/frames.h"
 
-/* A thread may push so much between the reading that says how much to copy, and the copy. */
+/* How much a thread may push between the read of the chunk's size and the copy. */
 enum { PUSHED_BYTES = 1024 };
 
 struct racing_walk {
 	struct frame_walk walk;
 	struct racing *racing;
 	const struct thread_ref *thread;
-	remote_addr top_addr; /* behind the innermost frame */
+	remote_addr top_addr; /* end of the innermost frame */
 	remote_addr chunk_addr;
-	remote_addr below_addr; /* the last frame that was met */
-	bool below_calls_none;	/* so only C can have called what is above it */
+	remote_addr below_addr; /* the last frame that was found */
+	bool below_calls_none;	/* so a frame above it can only have been called by C */
 };
 
 void racing_done(struct racing *racing)
@@ -32,7 +32,7 @@ bool racing_can_tell(const struct py_build *build)
 
 /* Copying. */
 
-/* Room for a chunk of so many bytes. NULL: there is none. */
+/* Room for a chunk of size bytes. NULL: there is none. */
 static struct racing_chunk *reserve(struct racing *racing, uint64_t size)
 {
 	struct racing_chunk *chunk = &racing->chunks[racing->nr_chunks];
@@ -45,7 +45,7 @@ static struct racing_chunk *reserve(struct racing *racing, uint64_t size)
 	return chunk;
 }
 
-/* Take what the thread state says, of which thread_head_bytes() were read. */
+/* Evaluate the thread state, of which thread_head_bytes() were read. */
 static int take_state(struct racing_walk *self)
 {
 	const uint8_t *state = self->racing->state;
@@ -61,7 +61,7 @@ static int take_state(struct racing_walk *self)
 	return 0;
 }
 
-/* Copy the thread state once more, and the newest chunk right behind it. */
+/* Copy the thread state again, followed at once by the newest chunk. */
 static int copy_newest(struct racing_walk *self)
 {
 	const size_t head_bytes = thread_head_bytes(&self->walk.build->offsets);
@@ -91,7 +91,7 @@ static int copy_newest(struct racing_walk *self)
 	return 0;
 }
 
-/* Copy the chunk at addr, which has a newer one, as far as it says that it is in use. */
+/* Copy the used part of the chunk at addr, which is not the newest. */
 static int copy_older(struct racing_walk *self, remote_addr addr)
 {
 	const struct py_offsets *offsets = &self->walk.build->offsets;
@@ -112,7 +112,7 @@ static int copy_older(struct racing_walk *self, remote_addr addr)
 	return remote_memory_read(memory, addr, chunk->bytes, chunk->end_addr - addr);
 }
 
-/* Copy all chunks, the one that changes first. */
+/* Copy all chunks, newest first, since that one changes. */
 static int copy_chunks(struct racing_walk *self)
 {
 	const struct py_offsets *offsets = &self->walk.build->offsets;
@@ -138,7 +138,7 @@ static int copy_chunks(struct racing_walk *self)
 
 /* Walking. */
 
-/* Append the frames of a chunk. *ret_ended: there is a place without one, so that nothing is above. */
+/* Append the frames of a chunk. *ret_ended: it has a free place, so that nothing is above. */
 static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk, bool *ret_ended)
 {
 	const struct py_offsets *offsets = &self->walk.build->offsets;
@@ -158,10 +158,10 @@ static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk
 			return walk_lost(&self->walk, LOSS_MOVED);
 		words = frame_words(offsets, bytes + (addr - chunk->addr));
 		/*
-		 * What a frame has left behind. From 3.14 on it loses its executable. Before that,
-		 * what lies above a frame that executes, has not begun or is being destroyed was
-		 * popped, unless C called it: then it hangs on an entry frame, in 3.11 it says so
-		 * itself.
+		 * Detect the remains of a popped frame. Since 3.14 it has lost its executable.
+		 * Before, what is above a frame that executes, has not begun or is being
+		 * destroyed was popped, unless C called it: then its caller is an entry frame,
+		 * and in 3.11 the frame itself says so.
 		 */
 		*ret_ended = !words.executable ||
 			     (self->below_calls_none && words.previous == self->below_addr &&
