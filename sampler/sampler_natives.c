@@ -311,7 +311,7 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump
 		if (!entry->is_entry)
 			continue;
 		nr_told = i;
-		/* Beyond the copy is further out; below it was nothing yet. */
+		/* An entry beyond the copy is further out; one below it did not exist yet. */
 		if (entry->c_addr < sp_addr || entry->c_addr - sp_addr < nr_changed)
 			break;
 	}

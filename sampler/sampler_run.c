@@ -8,35 +8,36 @@
 #include "sampler/sampler_state.h"
 
 /*
- * A look that begins so much later than it should may have waited until the target went to sleep:
- * before Linux 6.12 a thread that wakes may have to wait for the slice of the one that runs to end,
- * 1 to 4 ms. What is met then is where the target sleeps, not what it did at the tick. Timers and
- * switches alone take 50 to 150 µs.
+ * A look that begins this late may have waited until the target went to sleep: before Linux 6.12
+ * a thread that wakes may have to wait until the running thread's slice ends, 1 to 4 ms. Then the
+ * look meets the target where it sleeps, not where it was at the tick. Timers and switches alone
+ * take 50 to 150 µs.
  */
 #define LATE_NS 200000u
 
 /*
- * Before the first tick of a run: so many looks find out where the target runs, with a pause
+ * Before the first tick of a run: number of looks to find out where the target runs, with a pause
  * before each.
  */
 enum { FIRST_LOOKS = 4, FIRST_PAUSE_NS = 200000 };
 
 /*
- * A target whose interpreter cannot be found for so long, and in so many ticks in a
- * row, has ended it: at a low rate two ticks may be further apart than that.
+ * A target whose interpreter is missing for this long, and in this many ticks in a row, has
+ * finalized it. At a low rate two ticks may be further apart than that.
  */
 #define REPLACED_AFTER_NS 500000000u
 enum { REPLACED_AFTER_FAILURES = 4 };
 
-/* A tick that began in time is brought to its end, unless it goes on so long after the run's. */
+/* A tick that began in time is finished, unless it goes on for this long after the run's end. */
 #define CUT_OFF_AFTER_NS 1000000000u
 
 /*
- * A look finds the list of threads changed: so often there is one, though interrupts tell of all.
+ * Only a look notices a changed thread list: minimum frequency of looks, even if interrupts cover
+ * all threads.
  */
 #define LOOK_AT_LEAST_NS 100000000u
 
-/* How often it is made sure that it is still the same program, beside each new thread list. */
+/* How often the program is checked to be the same, besides at each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
 int sampler_create(const struct process *process, struct remote_memory *memory,
@@ -87,14 +88,14 @@ void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *look
 	sampler->codes.is_still = looks->still;
 	sampler->snapshot.is_still = looks->still;
 	if (looks->cpu)
-		descriptor_limit_raise(); /* a clock takes one */
+		descriptor_limit_raise(); /* for the clocks, one each */
 }
 
 void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 			 struct image_source *images)
 {
 	const struct py_build *build = sampler->build;
-	/* 3.6 has no struct for it. */
+	/* In 3.6 the GIL has no struct. */
 	const bool has_bare_gil = !build->free_threaded &&
 				  build->offsets.interpreter.gil_locked == OFFSET_ABSENT &&
 				  build->offsets.runtime.gil_locked == OFFSET_ABSENT;
@@ -107,7 +108,7 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 
 	snapshot_hold_target(&sampler->snapshot, &means);
 	sampler->first_stack = own_stack_of_first(maps);
-	descriptor_limit_raise(); /* a witness takes up to three */
+	descriptor_limit_raise(); /* for the witnesses, up to three each */
 	if (has_bare_gil)
 		sampler->snapshot.current_thread_addr =
 			gil_find_current(maps, images, sampler->snapshot.runtime_addr);
@@ -127,7 +128,7 @@ bool sampler_runs_elsewhere(const struct sampler *sampler)
 {
 	const struct instant *instant = &sampler->snapshot.instant;
 
-	/* Not just once. */
+	/* More than once. */
 	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_stood / 10;
 }
 
@@ -168,8 +169,8 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 }
 
 /*
- * Whether a tick has to be cut off after so many threads: *stop is set, or the end of the
- * run is long past. The clock is not asked for each: it costs as much as a small stack.
+ * Whether a tick must be cut off after nr_done threads: *stop is set, or the end of the run is
+ * long past. The clock is not read for each thread: that costs as much as a small stack.
  */
 static bool is_over(const struct sampler *sampler, size_t nr_done)
 {
@@ -182,8 +183,8 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 }
 
 /*
- * Before a look, as it may take long: make room for the tables of code, read the thread list if it
- * has changed, and say who is new.
+ * Before a look, as it may take long: make room in the tables of code, read the thread list if it
+ * has changed, and identify new threads.
  */
 static int prepare(struct sampler *sampler)
 {
@@ -191,11 +192,11 @@ static int prepare(struct sampler *sampler)
 	const bool is_stale = snapshot->stale;
 	int err = 0;
 
-	/* Lists that name what was forgotten are another walk's. */
+	/* Lists that refer to dropped code must not be reused. */
 	if (code_cache_relieve(&sampler->codes))
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			snapshot->threads[i]->proof.is_known = false;
-	/* When there is much of it, what no thread's last stack needs goes. */
+	/* If the tables are large, drop what no thread's last stack needs. */
 	if (code_cache_is_due(&sampler->codes)) {
 		for (uint32_t i = 0; i < sampler->nr_threads; i++)
 			frame_list_use_codes(&sampler->threads[i].list);
@@ -215,21 +216,21 @@ static int prepare(struct sampler *sampler)
 	}
 	if (err || !sampler->interrupts)
 		return err;
-	/* A list that was cut off has threads that have not begun. */
+	/* A list that was cut off has threads that are not set up yet. */
 	if (!snapshot_stopped(snapshot))
 		return sampler_interrupts_follow(sampler->interrupts);
 	sampler_interrupts_forget(sampler->interrupts);
 	return 0;
 }
 
-/* Whether this tick is to tell what a thread does, and its interrupts have not. */
+/* Whether this tick has to sample a thread: its interrupts have not. */
 static bool is_asked(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	return !sampler->interrupts ||
 	       sampler_interrupts_miss(sampler->interrupts, thread, sampler->now_ns);
 }
 
-/* Hand on what a look that held has found of a thread, or count why not. */
+/* Emit what a look that held has found of a thread, or count the reason of its loss. */
 static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
 			  struct sample_sink *sink)
 {
@@ -250,13 +251,13 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 
-/* A look tells nothing of a thread, which may be elsewhere than it was. */
+/* Skip a thread, which may no longer be where it was. */
 static void pass_over(struct snapshot_thread *thread)
 {
 	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
 }
 
-/* Hand on what a look has found of all threads. */
+/* Emit what a look has found of all threads. */
 static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
 			   struct sample_sink *sink)
 {
@@ -271,7 +272,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			pass_over(thread);
 			continue;
 		}
-		/* It was met where it slept, and not where it was at the tick. */
+		/* The look met it where it slept, and not where it was at the tick. */
 		if (thread->slept) {
 			was_late = true;
 			sampler->stats.lost[LOSS_LATE]++;
@@ -284,7 +285,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
 		} else {
 			pass_over(thread);
-			/* One that ran has a sample of its next interrupt. */
+			/* A running thread gets a sample from its next interrupt. */
 			if (!sampler->interrupts)
 				sampler->stats
 					.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
@@ -297,7 +298,7 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 	return err;
 }
 
-/* A look at all threads: walk the stacks of those that may be elsewhere than they were. */
+/* Look at all threads, and walk the stacks of those that may have moved. */
 static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -320,7 +321,7 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 	return err ? err : end_err;
 }
 
-/* With C frames each thread is looked at by itself, when its turn comes. */
+/* With C frames each thread has a look of its own, when its turn comes. */
 static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
@@ -339,18 +340,21 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 	return err;
 }
 
-/* A look at the threads, and their samples. */
+/* Look at the threads and emit their samples. */
 static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct instant *instant = &sampler->snapshot.instant;
 	enum instant_verdict verdict;
 	int err;
 
-	/* To ask for the clock of a thread that runs interrupts it. */
+	/* Reading the clock of a running thread would interrupt it. */
 	for (size_t i = 0; i < sampler->snapshot.nr_threads; i++)
 		sampler->snapshot.threads[i]->proof.is_excused =
 			!is_asked(sampler, sampler->snapshot.threads[i]);
-	/* A late look may have waited until the target slept: only if it wanted its CPU. */
+	/*
+	 * A late look may have waited until the target slept, but only if it needed the target's
+	 * CPU.
+	 */
 	instant->is_late = sampler->late_ns > LATE_NS && !sampler->natives &&
 			   !sampler->interrupts && !sampler->is_racing;
 	err = look(sampler, &verdict);
@@ -362,12 +366,12 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 				: hand_on_threads(sampler, verdict, now_ns, sink);
 }
 
-/* sampler_tick(), as far as it goes. */
+/* sampler_tick(), without its end. */
 static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	int err = 0;
 
-	/* Before the list is read anew: a thread that has ended has its last samples still. */
+	/* Before the list is read again, so that ended threads still get their last samples. */
 	if (sampler->interrupts) {
 		err = sampler_interrupts_take(sampler->interrupts, sink);
 		now_ns = clock_now_ns();
@@ -377,7 +381,7 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 		err = prepare(sampler);
 	if (err || snapshot_stopped(&sampler->snapshot))
 		return err;
-	/* With interrupts there is a look if there are threads that had no sample of one. */
+	/* With interrupts a look is only needed if some threads had no sample from one. */
 	if (!sampler->interrupts || sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
 	    now_ns - sampler->last_look_ns >= LOOK_AT_LEAST_NS) {
 		sampler->last_look_ns = now_ns;
@@ -400,7 +404,7 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	return err;
 }
 
-/* Make sure now and then that it is the program that it began with: else -ESRCH. */
+/* Check periodically that the program is the one that the run began with. Returns -ESRCH if not. */
 static int check_program(struct sampler *sampler, uint64_t now_ns)
 {
 	int err;
@@ -424,10 +428,7 @@ static enum sampler_end target_end(const struct sampler *sampler)
 		       : END_REPLACED;
 }
 
-/*
- * Take the dumps that have come, and put off the ticks in the place of which others tell of all
- * threads.
- */
+/* Emit the pending dumps, and postpone the ticks that dumps or interrupts make unnecessary. */
 static int put_ticks_off(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns,
 			 bool was_due)
 {
@@ -445,7 +446,7 @@ static int put_ticks_off(struct sampler *sampler, struct ticker *ticker, uint64_
 	return err;
 }
 
-/* The loop of sampler_run(), without the accounts. */
+/* The loop of sampler_run(). */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
 		    enum sampler_end *ret_end)
@@ -469,13 +470,14 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		if (now_ns >= end_ns)
 			return 0;
 		/*
-		 * At a low rate the next tick may be far: the end of the program is not waited for.
+		 * At a low rate the next tick may be far off: notice the end of the program
+		 * before.
 		 */
 		err = check_program(sampler, now_ns);
 		if (!err && due) {
 			err = sampler_tick(sampler, sink, now_ns);
 		} else if (!err && sampler->interrupts) {
-			/* What its records lack has to be brought in before the next tick. */
+			/* Memory that its records lack must be brought in before the next tick. */
 			err = sampler_interrupts_take(sampler->interrupts, sink);
 			sampler_interrupts_settle(sampler->interrupts);
 		}
@@ -528,9 +530,9 @@ void sampler_end_holding(struct sampler *sampler)
 
 /*
  * Find out where the target runs, so that the first tick holds. A target that is gone, or has no
- * interpreter yet, is the first tick's. False: its CPU cannot be taken, and *ret_end says why: some
- * thread may use none of the CPUs that can be held, be it asleep by now, or the scheduler lets us
- * take the CPU of no thread.
+ * interpreter yet, is left to the first tick. Returns false if its CPU cannot be taken, with the
+ * reason in *ret_end: some thread, possibly asleep, may use none of the CPUs that can be held, or
+ * the scheduler prefers every thread to us.
  */
 static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 {
@@ -561,7 +563,7 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 	return !is_known || !is_outranked;
 }
 
-/* Have what stacks are read with: the target's CPUs, interrupts, or nothing. */
+/* Set up the engine that reads stacks: the target's CPUs, interrupts, or neither. */
 static int begin_engine(struct sampler *sampler, const struct sampler_options *options)
 {
 	int err = 0;
@@ -569,8 +571,8 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 	sampler->is_racing = options->engine == ENGINE_RACING;
 	if (sampler->is_racing || sampler->interrupts) {
 		/*
-		 * No CPU is held. Then the only witness is a clock, which tells of threads that
-		 * wait; and nothing that was found of a thread that runs is worth an anchor.
+		 * No CPU is held. Then the only witness is a clock, which proves waiting threads
+		 * only, and nothing found about a running thread justifies an anchor.
 		 */
 		sampler->snapshot.instant.means.prefers_clock = true;
 		if (sampler->cache.reason == CACHE_USABLE)
@@ -579,9 +581,7 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 		err = sampler_begin_holding(sampler);
 	}
 	if (!err && sampler->interrupts) {
-		/*
-		 * The program is told of the threads before. What is in motion is the first tick's.
-		 */
+		/* Give the program the threads first. A changing list is left to the first tick. */
 		err = prepare(sampler);
 		if (!err || err == -ESRCH || sampler_is_passing(err))
 			err = interrupts_turn(sampler_interrupts_program(sampler->interrupts),
@@ -619,7 +619,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err && sampler->interrupts) {
 		err = sampler_interrupts_take(sampler->interrupts, sink);
-		/* What the last samples name may be gone with the target. */
+		/* What the last samples refer to may be gone with the target. */
 		if (err == -ESRCH || sampler_is_passing(err))
 			err = 0;
 	}
@@ -629,7 +629,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	/* The last tick was due before end_ns. */
 	stats->ticks -= ticker_finish(&ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
 	frame_cache_end(&sampler->cache);
-	/* Threads may have other names by now; a target that is gone has none. */
+	/* Threads may have new names. A target that is gone has none. */
 	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED) &&
 	    !remote_memory_check(sampler->snapshot.memory) &&
 	    sampler_names_read(sampler, sink, true) == -ENOMEM)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tasks of asyncio at one moment. */
+/* Dumps the asyncio tasks at one moment. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,16 +11,16 @@
 #include "sampler/cpython/threads/asyncio_task.h"
 #include "sampler/sampler_state.h"
 
-/* How often a list of tasks that changes while it is read, or a task that goes on, is read. */
+/* How often a list of tasks that changes, or a task that runs, is read again. */
 enum { LIST_MAX_TRIES = 20, TASK_MAX_TRIES = 5 };
 
 /*
- * All reads of all tasks. One with a chain of three coroutines takes some 25, so that is 600,000
- * of those; tasks beyond are missing.
+ * Limit on all reads for tasks. A task with a chain of three coroutines takes about 25 reads, so
+ * this is enough for 600,000; tasks beyond are missing.
  */
 #define TASKS_MAX_READS (1u << 24)
 
-/* Whose tasks are read: those of a thread, or of the threads of an interpreter that have ended. */
+/* The owner of a list of tasks: a thread, or an interpreter for its threads that have ended. */
 struct task_owner {
 	const struct snapshot_thread *thread; /* NULL: an interpreter */
 	const struct code_clock *clock;	      /* of the last look at it */
@@ -33,23 +33,23 @@ struct tasks {
 	struct sample_sink *sink;
 	struct asyncio_offsets asyncio;
 	struct bounded_memory memory;
-	struct near_memory *near; /* the same by pages: for first looks; owned */
+	struct near_memory *near; /* memory by pages, for first reads; owned */
 	struct task_reader reader;
-	struct frame_list chain;   /* of the task that is read */
-	struct addr_list list;	   /* the tasks of one owner */
-	struct addr_list awaiters; /* of one task */
+	struct frame_list chain;   /* of the current task */
+	struct addr_list list;	   /* the tasks of the current owner */
+	struct addr_list awaiters; /* of the current task */
 	bool complete;
 };
 
-/* Whether an error is that of one task or list, and not of the target or of us. */
+/* Whether an error concerns one task or list, and neither the target nor us. */
 static bool is_passing(int err)
 {
 	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
 
 /*
- * Which task the owner executes. One that was started eagerly is in no list before it awaits
- * something: append it. 0, -ENOMEM, -ESRCH, -EPERM.
+ * Find the task that the owner executes. A task that was started eagerly is in no list until it
+ * awaits something: append it. Returns 0, -ENOMEM, -ESRCH, -EPERM.
  */
 static int read_running(struct tasks *tasks, struct task_owner *owner)
 {
@@ -75,9 +75,9 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 }
 
 /*
- * Read a task until two looks in a row show the same: *ret_sample says whether they did. The first
- * one is by pages that may be old, those behind it are not. What stands still needs one. 0;
- * -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM, or it cannot be read.
+ * Read a task until two reads in a row agree; memory that stands still needs one. sample->flags
+ * and error tell the result. The first read uses pages that may be old, the others do not.
+ * Returns 0; -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM, or an error of task_read().
  */
 static int read_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
 		     struct task_words *ret_words, struct task_sample *sample)
@@ -97,7 +97,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 						     ret_words->coro_addr, &tasks->chain);
 			err = is_passing(chain_err) ? 0 : chain_err;
 		}
-		/* The pages may be of before there was this task. */
+		/* The pages may be older than the task. */
 		if (!i && is_passing(err)) {
 			near_memory_forget(tasks->near);
 			continue;
@@ -117,8 +117,8 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 }
 
 /*
- * Hand on a sample with the frames of its task: of one that runs they are its thread's, from that
- * of its coroutine on. -ENOMEM, or what the sink returned.
+ * Emit a sample with the frames of its task. For a running task they are the frames of its
+ * thread, from its coroutine's on. Returns -ENOMEM, or what the sink returned.
  */
 static int hand_on(struct tasks *tasks, const struct task_owner *owner,
 		   const struct task_words *words, struct task_sample *sample)
@@ -135,7 +135,7 @@ static int hand_on(struct tasks *tasks, const struct task_owner *owner,
 		const struct frame_list *running = &sampler->threads[owner->thread->slot].list;
 		const uint32_t nr = frame_list_find(running, frame_addr);
 
-		/* Else the thread has gone on to this task since its stack was read. */
+		/* If not found, the thread has switched to this task since its stack was read. */
 		list = nr ? running : list;
 		first = nr ? nr - 1 : 0;
 		sample->flags |= nr ? 0 : SAMPLE_UNPROVEN;
@@ -160,7 +160,7 @@ static int hand_on(struct tasks *tasks, const struct task_owner *owner,
 	return tasks->sink->ops->task(tasks->sink, sample);
 }
 
-/* Read one task and hand it on. Errors of read_task(), -E2BIG, or what the sink returned. */
+/* Read one task and emit it. Errors of read_task(), -E2BIG, or what the sink returned. */
 static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr)
 {
 	const struct sampler *sampler = tasks->sampler;
@@ -171,7 +171,7 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 
 	if (err)
 		return err;
-	/* Where anything moves, past the pages, which may be older than the words. */
+	/* Unless memory stands still, bypass the pages, which may be older than the words. */
 	if (!sampler->looks.still)
 		tasks->reader.memory = &tasks->memory.memory;
 	err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
@@ -190,12 +190,12 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	return hand_on(tasks, owner, &words, &sample);
 }
 
-/* Hand on all tasks of an owner. -ENOMEM, -ESRCH, -EPERM, or what the sink returned. */
+/* Emit all tasks of an owner. Returns -ENOMEM, -ESRCH, -EPERM, or what the sink returned. */
 static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 {
 	int err = -EAGAIN;
 
-	/* What could be read of a list stays. */
+	/* A partially read list is used as it is. */
 	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
 		if (i)
 			(void)usleep(REFRESH_PAUSE_US);
@@ -208,7 +208,7 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 		err = read_running(tasks, owner);
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);
-		/* One that cannot be read any more has ended, where anything can end. */
+		/* A task that can no longer be read has ended, unless memory stands still. */
 		if (err == -E2BIG || (is_passing(err) && tasks->sampler->looks.still))
 			tasks->complete = false;
 		if (is_passing(err) || err == -ENOENT)
@@ -239,7 +239,7 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 			.asyncio = &tasks.asyncio,
 		};
 	}
-	/* The tasks of threads, the oldest one first, then those of threads that have ended. */
+	/* The tasks of threads, oldest first, then those of threads that have ended. */
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
 		const struct snapshot_thread *thread = snapshot->threads[i - 1];
 		struct task_owner owner = {

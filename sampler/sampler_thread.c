@@ -8,7 +8,7 @@
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 
-/* Open the CPU clock of a thread that begins, in a slot that may have had another's. */
+/* Open the CPU clock of a new thread, whose slot may have had another thread's. */
 static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	struct cpu_account *cpu = &sampled->cpu;
@@ -76,10 +76,10 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
-/* Have as much room for frames as there is in the list. False: out of memory. */
+/* Fit the room for visible frames to that of the list. Returns false if out of memory. */
 static bool fit_frames(struct sampled_thread *sampled)
 {
-	/* One more, for the collector's. */
+	/* One more, for the collector's frame. */
 	const uint32_t max_frames = sampled->list.max_frames + 1;
 	struct frame *frames = reallocarray(sampled->frames, max_frames, sizeof(*frames));
 
@@ -90,7 +90,7 @@ static bool fit_frames(struct sampled_thread *sampled)
 	return true;
 }
 
-/* What a thread does beside its stack. */
+/* What a thread does besides its stack. */
 
 /* Whether the object at addr is of type NoneType. */
 static bool object_is_none(const struct sampler *sampler, remote_addr addr)
@@ -108,7 +108,7 @@ static bool object_is_none(const struct sampler *sampler, remote_addr addr)
 	       memcmp(name, none_type, sizeof(name)) == 0;
 }
 
-/* Whether what an item holds is an exception. */
+/* Whether the value of an item is an exception. */
 static bool is_exception(struct sampler *sampler, remote_addr addr)
 {
 	struct known_none *none = &sampler->none;
@@ -126,16 +126,16 @@ static bool is_exception(struct sampler *sampler, remote_addr addr)
 }
 
 /*
- * Find the innermost item that holds an exception, out of the list of those of a thread, up to the
- * one at end_addr (0: to the last): *ret_addr is the exception, or its type up to 3.10 if it has no
- * object. False: there is none, or it cannot be read.
+ * Find the innermost item that holds an exception in a thread's list, up to but not including the
+ * one at end_addr (0: to the last). *ret_addr is the exception; up to 3.10 it may be missing
+ * although its type is set. Returns false if there is none, or it cannot be read.
  */
 static bool find_handled(struct sampler *sampler, const struct snapshot_thread *thread,
 			 remote_addr end_addr, remote_addr *ret_addr)
 {
 	const struct py_offsets *offsets = &sampler->build->offsets;
 	const uint32_t value = offsets->exc_item.value;
-	/* Until 3.10 its type is before it, and is what is NULL or None. */
+	/* Up to 3.10 the type comes before the value, and the type is what may be NULL or None. */
 	const uint32_t behind = sampler->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
 	const bool is_list = offsets->thread.exc_info != OFFSET_ABSENT;
 	const size_t size =
@@ -157,14 +157,16 @@ static bool find_handled(struct sampler *sampler, const struct snapshot_thread *
 }
 
 /*
- * Whether a thread handles an exception, or one is on its way up, by its copied state. An exception
- * is handled while the thread is in the block that does it, also in functions called from there.
- * The state has the outermost item of the list of those. What only a generator handles is found by
- * following the list, if that was asked for: EXC_ITEMS_MAX reads at most, a moment later than the
- * copy.
+ * Whether a thread handles an exception, or one is being raised, by its copied state. A thread
+ * handles an exception while it is in the handling block, including the functions called from
+ * there.
  *
- * Up to 3.12 an item is None once something was handled. Which object that is is read, until it is
- * known, once for each other object met there: three words.
+ * The state has the outermost item of the list of handled exceptions. Those that only a generator
+ * handles are found by following the list, if sampler_looks.exceptions is set: at most
+ * EXC_ITEMS_MAX reads, slightly later than the copy.
+ *
+ * Up to 3.12 an item is None after something was handled. Until the address of None is known,
+ * each new object met there is checked, once, with three reads.
  *
  * Source: Include/cpython/pystate.h (_PyErr_StackItem), Python/errors.c
  * (_PyErr_GetTopmostException()).
@@ -180,7 +182,7 @@ static bool handles_exception(struct sampler *sampler, const struct snapshot_thr
 	if (field_u64(thread->state, offsets->thread.raised) ||
 	    is_exception(sampler, field_u64(thread->state, outermost + offsets->exc_item.value)))
 		return true;
-	/* What is left are the items around the running generators. */
+	/* The remaining items are those of the running generators. */
 	return sampler->looks.exceptions && offsets->thread.exc_info != OFFSET_ABSENT &&
 	       find_handled(sampler, thread, thread->ref.addr + outermost, &addr);
 }
@@ -204,12 +206,12 @@ remote_addr sampler_thread_exception(struct sampler *sampler, const struct snaps
 }
 
 /*
- * Above how many of the visible frames of a thread's stack the collector runs; NOT_COLLECTING if it
- * does not, so far as can be told.
+ * Number of visible frames of a thread's stack below the collector's; NOT_COLLECTING if the
+ * thread is not known to collect.
  *
- * 3.15 tells the frame that began the collection; what stands above it are finalisers. Since 3.7 it
- * is told that there is one: it is taken to be by the thread that holds the GIL, innermost. 3.6,
- * and 3.13 and 3.14 without the GIL, tell nothing that would do.
+ * 3.15 reports the frame that began the collection; the frames above it are finalizers. Since 3.7
+ * a flag reports a collection: it is assumed to be the GIL holder's, and innermost. 3.6, and 3.13
+ * and 3.14 without the GIL, have nothing usable.
  *
  * Source: Python/gc.c of 3.15, Modules/gcmodule.c and Python/gc.c before.
  */
@@ -250,7 +252,7 @@ void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *
 
 /* Walks. */
 
-/* A walk has changed the list: what is shown of it is as old. */
+/* A walk has changed the list: only the unchanged part is still shown correctly. */
 static void note_walk(struct sampled_thread *sampled, bool is_whole)
 {
 	if (sampled->nr_shown > sampled->list.nr_unchanged)
@@ -260,7 +262,7 @@ static void note_walk(struct sampled_thread *sampled, bool is_whole)
 	sampled->walked.collector = NOT_COLLECTING;
 }
 
-/* Whether a thread is not any more where its state and its innermost frame said in this look. */
+/* Whether a thread has moved since its state and its innermost frame were read in this look. */
 static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *thread,
 			 const struct frame_list *list)
 {
@@ -281,14 +283,14 @@ static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *
 	if (!list->nr_steps)
 		return false;
 	ranges[1].addr = step->addr + (has_index ? offsets->frame.lasti : offsets->frame.instr_ptr);
-	/* Two pieces are read anew, and the witness behind them. */
+	/* Several pieces are always read again, followed by the witness. */
 	if (remote_memory_read_ranges(sampler->snapshot.memory, ranges, 2))
 		return false;
 	return current != field_u64(thread->state, current_offset) ||
 	       instruction != (has_index ? (uint32_t)step->words.lasti : step->words.instr_ptr);
 }
 
-/* Note what there is to tell whether another thread runs a state than the one that it names. */
+/* Note the evidence for whether another thread runs the state. */
 static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 			const struct frame_list *list)
 {
@@ -308,12 +310,15 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 	}
 	thread->proof.is_own = owner == STACK_OWN;
 	thread->proof.is_foreign = owner == STACK_FOREIGN;
-	/* Behind an interrupt there is nothing that could move, and nothing to be read again. */
+	/* After an interrupt nothing can have moved, and nothing is to be read again. */
 	thread->proof.has_moved = owner == STACK_UNKNOWN && !thread->clock.is_past &&
 				  has_moved_on(sampler, thread, list);
 }
 
-/* Note what a walk has found that ended with err. 0 or the error, if it was not of the stack. */
+/*
+ * Note the result of a walk that ended with err. Returns 0, or the error if it did not come from
+ * the stack.
+ */
 static int note(struct sampler *sampler, struct snapshot_thread *thread, int err)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -334,7 +339,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 	struct kept_frames kept;
 	int err;
 
-	/* A counter that is not where our table says proves nothing. */
+	/* A counter that is not where the table says proves nothing. */
 	if (sampler->codes.next_version_unusable)
 		thread->clock.has_next_version = false;
 	kept = frame_cache_kept(&sampler->cache, thread, &sampled->list);
@@ -396,7 +401,7 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 		return err ? err : end_err;
 	if (!thread->copied)
 		return -ENOENT;
-	/* That the thread stands still says nothing of a state that another one runs. */
+	/* That the thread stood still proves nothing about a state that another one runs. */
 	if (is_proven_elsewhere &&
 	    (thread->proof.has_moved || snapshot_finds_foreign(&sampler->snapshot, thread)))
 		return -EBADMSG;
@@ -415,12 +420,12 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 
 	if (err != -EBADMSG || !thread->proof.is_untold)
 		return err;
-	/* In a dump every thread is to be told. */
+	/* A dump needs every thread. */
 	sampler_learn_stacks(sampler, !sampler->natives);
 	return look_once(sampler, thread, is_proven_elsewhere);
 }
 
-/* Put the frames that people see into sampled->frames. *ret_nr_frames or -ENOMEM. */
+/* Convert the visible frames into sampled->frames. Sets *ret_nr_frames, or returns -ENOMEM. */
 static int show_frames(const struct code_cache *codes, struct sampled_thread *sampled,
 		       uint32_t *ret_nr_frames)
 {
@@ -453,7 +458,7 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 	return 0;
 }
 
-/* Set cpu_ns and its flags of a sample that is handed on now, if its thread's clock tells. */
+/* Set cpu_ns and its flags in a sample that is about to be emitted, if its thread has a clock. */
 static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct sample *sample)
 {
 	uint64_t now_ns;
@@ -465,7 +470,7 @@ static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct
 	if (cpu_clock_read(&cpu->clock, &now_ns) != 0)
 		return;
 	if (cpu->has_last) {
-		/* An interrupt may have told of it ahead: sampler_thread_used(). */
+		/* An interrupt may have counted time ahead: sampler_thread_used(). */
 		sample->cpu_ns = now_ns > cpu->last_ns ? now_ns - cpu->last_ns : 0;
 		sample->flags |= SAMPLE_CPU_MEASURED | (sample->cpu_ns ? SAMPLE_ON_CPU : 0);
 	}
@@ -475,12 +480,14 @@ static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct
 }
 
 /*
- * Set what a sample weighs in wall-clock time, if it is not set: the time that is not told yet.
- * Looks find the thread every so often, so each weighs the time since the one before. An interrupt
- * comes when the thread has used a period of CPU time, so that is what its sample stands for, and
- * what is left of the time that passed is that in which the thread did not run: samples of looks
- * stand for it. How many such samples are to be handed on in place of this one: one, but with
- * interrupts one for each period, so that who counts samples counts time.
+ * Set the weight of a sample in wall-clock time, unless it is set: the time not covered yet.
+ *
+ * Looks find the thread periodically, so each sample of one weighs the time since the sample
+ * before. An interrupt comes after a period of CPU time, which is the weight of its sample;
+ * samples of looks cover the rest of the time, in which the thread did not run.
+ *
+ * Returns how many samples to emit instead of this one: one, but with interrupts one per period,
+ * so that counting samples measures time.
  */
 static uint32_t measure_wall(const struct sampler *sampler, struct sampled_thread *sampled,
 			     struct sample *sample)
@@ -533,7 +540,8 @@ void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *s
 	sample->cpu_ns = period_ns;
 	sample->flags |= SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 	/*
-	 * What a clock tells next is of the time since: ticks may have told a part of this already.
+	 * The clock's next value covers the time since: ticks may have counted a part of this
+	 * already.
 	 */
 	sampled->cpu.last_ns += period_ns;
 }
@@ -562,8 +570,9 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 }
 
 /*
- * Put the collector's frame into a sample whose frames are sampled->frames, if the thread
- * collects garbage, and set nr_unchanged, which is that of the frames without it. 0 or -ENOMEM.
+ * Insert the collector's frame into a sample whose frames are sampled->frames, if the thread
+ * collects garbage, and adjust nr_unchanged, which is that of the frames without it. Returns 0 or
+ * -ENOMEM.
  */
 static int add_collector(struct sampler *sampler, struct sampled_thread *sampled,
 			 struct sample *sample)
@@ -585,8 +594,8 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 	}
 	sampled->collector = now;
 	/*
-	 * How many outermost frames are as in the previous sample, where it may have been
-	 * elsewhere.
+	 * In the previous sample the collector's frame may have been elsewhere, which limits
+	 * this.
 	 */
 	if (before == now && now != NOT_COLLECTING && sample->nr_unchanged >= now)
 		sample->nr_unchanged++;
@@ -602,7 +611,7 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 	return 0;
 }
 
-/* Hand on the first nr_frames frames that are kept of a thread. */
+/* Emit the first nr_frames frames that are kept for a thread. */
 static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread,
 		   struct sample sample, struct sample_sink *sink)
 {
@@ -640,7 +649,7 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 		sampled->most_frames = list->nr_frames;
 	if (++sampled->nr_walks < ROOM_TICKS)
 		return err;
-	/* Give back the room of stacks that were far deeper than any is now. */
+	/* Give back the room for stacks that were much deeper. */
 	frame_list_fit(list, sampled->most_frames);
 	if (sampled->max_frames > list->max_frames + 1)
 		(void)fit_frames(sampled);

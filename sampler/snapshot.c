@@ -8,25 +8,25 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/base/addr_map.h"
 
-/* Of so many threads one is looked at without reading ahead what is known of all. */
+/* With this many threads, a look at one thread does not read ahead for all. */
 enum { MANY_THREADS = 16 };
 
-/* A look that meets a runner nobody expected begins once more, with that one's witness. */
+/* A look that meets an unexpected runner begins again, with that runner's witness. */
 enum { MAX_BEGINNINGS = 3 };
 
 /*
- * So many looks copy one more thread each to see whether the GIL tells the truth, then one in so
- * many.
+ * Each of the first looks copies one more thread, to verify what the GIL says; later only some
+ * looks do.
  */
 enum { CHECKING_LOOKS = 64, CHECK_EVERY = 16 };
 
 /*
- * A thread that could run in one of so many last looks is expected to be able to run in the next:
- * its witness is called before anything else is read.
+ * A thread that could run in one of this many last looks is expected to be able to run in the
+ * next: its witness is asked before anything else is read.
  */
 enum { EXPECTED_LOOKS = 64 };
 
-/* Nothing is proven of a state for so many looks once another thread was found to run it. */
+/* Once another thread was found to run a state, nothing is proven of it for this many looks. */
 enum { FOREIGN_LOOKS = 1024 };
 
 void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
@@ -64,7 +64,7 @@ void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means 
 	snapshot->instant.means = *means;
 }
 
-/* The interpreter whose GIL an interpreter uses. */
+/* The interpreter whose GIL interpreter i uses. */
 static struct snapshot_interpreter *gil_owner(const struct snapshot *snapshot, size_t i)
 {
 	return snapshot->interpreters[i].has_own_gil
@@ -83,7 +83,7 @@ bool snapshot_may_swap(const struct snapshot *snapshot)
 	return snapshot->build->version_hex < 0x030d0000 && snapshot->nr_interpreters > 1;
 }
 
-/* Whether it makes a difference to this look that a thread runs. */
+/* Whether this look depends on whether a thread runs. */
 static bool counts(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	return !snapshot->only || thread == snapshot->only ||
@@ -100,7 +100,7 @@ bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thr
 
 /* The thread list. */
 
-/* Where the GIL is that serves the interpreter of index i and may be its own. */
+/* Where the GIL of interpreter i is, if it has its own. */
 static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
@@ -115,7 +115,7 @@ static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
 	} else if (i + 1 != snapshot->nr_interpreters) {
 		/*
-		 * Before 3.12 there is one for all: that of the main one, the oldest and so the
+		 * Before 3.12 all share one: that of the main interpreter, the oldest and so the
 		 * last.
 		 */
 	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
@@ -128,7 +128,7 @@ static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 	return place;
 }
 
-/* Copy the interpreters of a list that was read, few as a rule; false if out of memory. */
+/* Take over the interpreters of a new list, usually few; returns false if out of memory. */
 static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_list *list)
 {
 	struct snapshot_interpreter *interpreters =
@@ -151,9 +151,9 @@ static bool refresh_interpreters(struct snapshot *snapshot, const struct thread_
 }
 
 /*
- * Fill threads[] from the list: known ones are taken over, each with its slot, and the rest made,
- * with the lowest slots that none of those has. used has a byte for each slot there may be. False:
- * no memory.
+ * Fill threads[] from the list: known threads are taken over with their slots, and the rest is
+ * made, with the lowest free slots. used has a byte for each possible slot. Returns false if out
+ * of memory.
  */
 static bool refresh_threads(struct snapshot *snapshot, const struct thread_list *list,
 			    struct snapshot_thread **threads, uint8_t *used)
@@ -169,7 +169,7 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 		const struct thread_ref *ref = &list->threads[i];
 		struct snapshot_thread *thread = addr_map_get(&known, ref->addr);
 
-		/* Thread states are used again: the ids tell. */
+		/* Thread states are reused: compare the ids. */
 		if (!thread || thread->seen || thread->has_ended ||
 		    thread->ref.native_tid != ref->native_tid ||
 		    thread->ref.thread_id != ref->thread_id ||
@@ -206,7 +206,7 @@ int snapshot_refresh(struct snapshot *snapshot)
 	bool complete;
 	int err = thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr,
 				   snapshot->is_still, &list);
-	/* Behind the read, and also where that failed: an exec may be why. */
+	/* Check after the read, and also if it failed: an exec may be the reason. */
 	const int check_err = remote_memory_check(snapshot->memory);
 
 	if (err || check_err) {
@@ -219,7 +219,7 @@ int snapshot_refresh(struct snapshot *snapshot)
 	complete = threads && used && refresh_interpreters(snapshot, &list) &&
 		   refresh_threads(snapshot, &list, threads, used);
 	if (complete) {
-		/* Threads that are not in the list end here. */
+		/* Destroy threads that are not listed any more. */
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			if (!snapshot->threads[i]->seen)
 				thread_destroy(snapshot->threads[i]);
@@ -240,7 +240,7 @@ int snapshot_refresh(struct snapshot *snapshot)
 
 /* Beginning a look. */
 
-/* Free what the witness of a thread has. */
+/* Free a thread's witness. */
 static void close_witness(struct instant_thread *proof)
 {
 	if (proof->has_witness)
@@ -250,8 +250,8 @@ static void close_witness(struct instant_thread *proof)
 }
 
 /*
- * Have a thread's witness called, if it could run in one of the last looks. Its words are the
- * outermost of all that is read, so threads are named first. 0 or -ENOMEM.
+ * Prepare a thread's witness, if the thread could run in one of the last looks. The witnesses'
+ * words are the outermost of all reads, so threads come first. Returns 0 or -ENOMEM.
  */
 static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 {
@@ -264,7 +264,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 			    proof->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!proof->is_watched)
 		return 0;
-	/* The user may have learnt the thread's id since. */
+	/* The caller may have learnt the thread's id since. */
 	if (!proof->has_witness ||
 	    (proof->witness.kind == WITNESS_NONE && thread->tid != proof->witness_tid)) {
 		close_witness(proof);
@@ -273,14 +273,14 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 		proof->has_witness = true;
 	}
 	/*
-	 * A late look may have waited until the thread went to sleep. Asked first of all, while its
-	 * CPU is held: one that is woken from then on could run, too.
+	 * A late look may have waited until the thread went to sleep. This is checked first,
+	 * while its CPU is held: a thread that is woken later could run as well.
 	 */
 	if (instant->is_late && !witness_now(&proof->witness, &instant->means, thread->tid, &now) &&
 	    now.state != 'R') {
 		const uint64_t before = proof->late_runs;
 
-		/* It has, if it has been given a CPU since the last late look. */
+		/* It has run, and then slept, if it got a CPU since the last late look. */
 		if (task_runs_read(&proof->witness.runs, &proof->late_runs))
 			proof->late_runs = 0;
 		proof->slept = !before || before != proof->late_runs;
@@ -288,7 +288,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 	return witness_begin(&proof->witness, &instant->look, &instant->held);
 }
 
-/* Have the words sealed by which the look is judged. 0 or -ENOMEM. */
+/* Seal the words that the look is judged by. Returns 0 or -ENOMEM. */
 static int seal_words(struct snapshot *snapshot)
 {
 	const struct py_offsets *offsets = &snapshot->build->offsets;
@@ -307,8 +307,8 @@ static int seal_words(struct snapshot *snapshot)
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
 		struct instant_gil *gil = &interpreter->gil;
 		/*
-		 * The counters of code are read before all code, so that no entry is ever taken to
-		 * be newer than what was read of it.
+		 * The counters of code are read before all code, so that no entry is ever
+		 * considered newer than what was read for it.
 		 */
 		const struct {
 			uint32_t offset;
@@ -335,7 +335,7 @@ static int seal_words(struct snapshot *snapshot)
 	return err;
 }
 
-/* What a sealed GIL said before all else was read, or behind it. */
+/* The contents of a sealed GIL, from before or after all other reads. */
 static struct gil read_gil(const struct snapshot *snapshot, const struct instant_gil *gil,
 			   bool is_last)
 {
@@ -346,7 +346,7 @@ static struct gil read_gil(const struct snapshot *snapshot, const struct instant
 				     : (struct gil){.known = false};
 }
 
-/* Read what is read ahead, with the witnesses of all who may run. */
+/* Read everything that is read ahead, with the witnesses of all threads that may run. */
 static int begin_reading(struct snapshot *snapshot)
 {
 	struct instant *instant = &snapshot->instant;
@@ -385,7 +385,7 @@ static int begin_reading(struct snapshot *snapshot)
 	return 0;
 }
 
-/* What a seal says, if it was read. */
+/* The contents of a seal. Returns whether it was read. */
 static bool read_seal(const struct look_memory *look, uint32_t index, void *ret_value, size_t size)
 {
 	const struct look_seal *seal = look_memory_seal_at(look, index);
@@ -411,7 +411,7 @@ remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
 		       : interpreter->ref.addr + offsets->interpreter.gc + word;
 }
 
-/* Whether garbage is collected, and from where, by that word. */
+/* Set whether garbage is collected, and from which frame, by that word. */
 static void note_collector(const struct snapshot *snapshot,
 			   struct snapshot_interpreter *interpreter, uint64_t word)
 {
@@ -421,7 +421,10 @@ static void note_collector(const struct snapshot *snapshot,
 	interpreter->collecting = is_frame ? word != 0 : (uint32_t)word == 1;
 }
 
-/* Read what is not of one thread: whether the list of them has changed, the counters of code. */
+/*
+ * Read what concerns all threads of an interpreter: whether the list of them has changed, and the
+ * counters of code.
+ */
 static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpreter *interpreter)
 {
 	const struct py_build *build = snapshot->build;
@@ -455,9 +458,8 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 }
 
 /*
- * Whether it is proven that a thread is where it was at the last look that held: its own clock
- * stands where it did when the thread was known, or it is not one of those that its GIL says may
- * have run since.
+ * Whether a thread is proven to be where it was at the last look that held: its clock has the
+ * value that it had when the thread was known, or by its GIL it cannot have run since.
  */
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
@@ -476,9 +478,8 @@ static bool is_where_it_was(const struct snapshot *snapshot, const struct snapsh
 }
 
 /*
- * Read the threads that may be elsewhere than they were, and one more, each in its turn, to see
- * whether that is so. Of a look at one thread: that one, and those that may run, which are judged by
- * what their states say.
+ * Read the threads that may have moved, and one more in turn, to verify that it has not. In a
+ * look at one thread: read that one, and those that may run, which are judged by their states.
  */
 static void read_threads(struct snapshot *snapshot)
 {
@@ -502,7 +503,7 @@ static void read_threads(struct snapshot *snapshot)
 		if (thread->unchanged)
 			continue;
 		interpreter = &snapshot->interpreters[thread->ref.interpreter];
-		/* It may be another thread's state by now. */
+		/* It may be another thread's state now. */
 		thread->copied =
 			remote_memory_read(snapshot->memory, thread->ref.addr, thread->state,
 					   thread_head_bytes(offsets)) == 0 &&
@@ -516,7 +517,7 @@ static void read_threads(struct snapshot *snapshot)
 	}
 }
 
-/* Give back the CPUs. */
+/* Release the CPUs. */
 static void release_cpus(struct instant *instant)
 {
 	instant->slept = instant->preempt && preempt_release(instant->preempt, &instant->held);
@@ -530,7 +531,7 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 	int err;
 
 	snapshot->only = only;
-	/* Each thread has to be proven by itself, also one that waits on a CPU that nobody holds. */
+	/* Each thread needs a proof of its own, even one that waits on a CPU that is not held. */
 	if (!instant->means.prefers_clock && snapshot_may_swap(snapshot)) {
 		instant->means.prefers_clock = true;
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
@@ -558,7 +559,7 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 
 /* Ending a look. */
 
-/* Whether what was read of the threads of a GIL is of one instant. */
+/* Whether what was read of a GIL's threads is of one instant. */
 static bool gil_held(const struct snapshot *snapshot,
 		     const struct snapshot_interpreter *interpreter)
 {
@@ -568,7 +569,7 @@ static bool gil_held(const struct snapshot *snapshot,
 
 	if (!interpreter->gil.stood)
 		return false;
-	/* Where any thread may run a state of another one's, all have to have stood still. */
+	/* If any thread may run another one's state, all must have stood still. */
 	for (size_t i = 0; snapshot_may_swap(snapshot) && i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->tid && !snapshot->threads[i]->proof.stood)
 			return false;
@@ -580,7 +581,7 @@ static bool gil_held(const struct snapshot *snapshot,
 	       memcmp(head->first, head->last, sizeof(uint64_t)) == 0;
 }
 
-/* Whether a thread could run in this look, by a state that is its own still. */
+/* Whether a thread could run in this look, by a state that is still its own. */
 static bool is_runner(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	return thread->copied && snapshot_may_run(snapshot, thread);
@@ -591,7 +592,7 @@ bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *t
 	struct instant *instant = &snapshot->instant;
 	struct instant_thread *proof = &thread->proof;
 
-	/* That a state has moved is evidence only if its thread stood still. */
+	/* A moved state is evidence only if its thread stood still. */
 	if (proof->is_foreign || (proof->has_moved && proof->stood))
 		proof->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
 	if (proof->is_own || (!proof->is_foreign && instant->nr_looks >= proof->foreign_until))
@@ -600,7 +601,7 @@ bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *t
 	return true;
 }
 
-/* Whether a thread that could run stood still; the looks to come hold the CPU where it is. */
+/* Whether a thread that could run stood still. Makes the next looks hold its CPU. */
 static bool has_stood(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct instant *instant = &snapshot->instant;
@@ -636,7 +637,7 @@ static void judge_thread(struct snapshot *snapshot, struct snapshot_thread *thre
 	thread->proof.stood = has_stood(snapshot, thread);
 	if (thread->proof.witness.has_ended)
 		thread->has_ended = snapshot->stale = true;
-	/* Who runs a state that may be swapped is not known. */
+	/* If states may be swapped, it is unknown which thread runs this one. */
 	if (!snapshot->instant.is_late || snapshot_may_swap(snapshot))
 		return;
 	thread->slept = thread->proof.slept;
@@ -649,7 +650,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 	struct instant *instant = &snapshot->instant;
 	const int err = look_memory_end(&instant->look);
 
-	/* What there is to judge by is read before the target is let go. */
+	/* The evidence is read before the target is released. */
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 

@@ -14,7 +14,7 @@ static uint64_t monotonic_now_ns(void *context)
 	return clock_now_ns();
 }
 
-/* A signal ends it early. */
+/* A signal ends the sleep early. */
 static void monotonic_sleep_until(void *context, uint64_t time_ns)
 {
 	const struct timespec time = timespec_of(time_ns);
@@ -45,14 +45,14 @@ void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
 		.clock = clock,
 		.interval_ns = (uint64_t)(NS_PER_S / rate_hz),
 		.stats = stats,
-		/* Spread over all bits; never 0, which would stay 0. */
+		/* Spread over all bits; never 0, which the generator could not leave. */
 		.random = (seed * 0x9e3779b97f4a7c15u) | 1,
 	};
 	ticker->begin_ns = ticker_now(ticker);
 	ticker->deadline_ns = ticker->begin_ns;
 }
 
-/* A number below bound, each as likely: xorshift64* (Vigna 2016), its upper half. */
+/* A uniformly random number below bound: the upper half of xorshift64* (Vigna 2016). */
 static uint64_t random_below(struct ticker *ticker, uint64_t bound)
 {
 	uint64_t x = ticker->random;
@@ -63,14 +63,14 @@ static uint64_t random_below(struct ticker *ticker, uint64_t bound)
 	x ^= x >> 27;
 	ticker->random = x;
 	upper = (x * 0x2545f4914f6cdd1du) >> 32;
-	/* upper * bound / 2^32, whatever bound is */
+	/* upper * bound / 2^32, for any bound */
 	return upper * (bound >> 32) + (upper * (bound & UINT32_MAX) >> 32);
 }
 
 /*
- * Set the next deadline after a tick that came at now_ns: in the next interval of which there
- * is anything left; the others are skipped. It lies in what is left of that: a
- * tick that ends in the next one's interval, as at high rates every other does, costs none.
+ * Set the next deadline after a tick that came at now_ns: in the next interval that is not over;
+ * others before it are skipped. The deadline is in what is left of that interval, so a tick that
+ * ends in the next one's interval, as every other one does at high rates, costs none.
  */
 static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 {

@@ -10,10 +10,10 @@
 #include "procmem/sched/task.h"
 #include "procmem/sched/task_runs.h"
 
-/* These tell of the time of a sample, which is not that of the next one. */
+/* Flags that describe the time of a sample, which the next one does not share. */
 enum { FLAGS_OF_TIME = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU };
 
-/* What was looked at in one tick gets old in up to so many different ones. */
+/* Spread the expiry of samples that were taken in one tick over this many times. */
 enum { NR_AGES = 64 };
 
 void waiting_sample_done(struct waiting_sample *kept)

@@ -13,10 +13,10 @@
 /* The kernel refuses to register a smaller area. */
 enum { LEAST_RSEQ_BYTES = 20 };
 
-/* No thread's TLS is larger. */
+/* Limit on the size of a thread's TLS. */
 #define MAX_OFFSET (1 << 30)
 
-/* Whether a mapping may be of the program that defines the two variables. */
+/* Whether a mapping may belong to the loader, which defines the two variables. */
 static bool may_be_loader(const struct mapping *mapping)
 {
 	const char *name = strrchr(mapping->path, '/');
@@ -51,7 +51,7 @@ struct rseq_place rseq_place_find(struct remote_memory *memory, const struct map
 	struct rseq_place place = {.is_known = false};
 
 #if !defined(__x86_64__)
-	/* A pthread_t is the thread pointer on x86-64 alone; elsewhere it lies before it. */
+	/* Only on x86-64 is the pthread_t the thread pointer; elsewhere it is below it. */
 	return place;
 #endif
 	for (size_t i = 0, end; !place.is_known && i < maps->nr_mappings; i = end) {
@@ -74,7 +74,7 @@ static bool is_held(const held_cpus *held, uint32_t cpu)
 	return cpu < CPU_SETSIZE && CPU_ISSET(cpu, held);
 }
 
-/* Have the files of the thread. */
+/* Open the thread's files, unless they are open. */
 static int open_runs(struct witness *witness, const struct witness_means *means, pid_t tid)
 {
 	int err;
@@ -136,7 +136,7 @@ void witness_close(struct witness *witness)
 	*witness = (struct witness){.kind = WITNESS_NONE};
 }
 
-/* The clock, or the count; UINT64_MAX: it cannot be read, or there is none. */
+/* Read the clock, or the count; UINT64_MAX: it cannot be read, or there is none. */
 static uint64_t read_number(const struct witness *witness)
 {
 	uint64_t number;
@@ -159,7 +159,7 @@ int witness_begin(struct witness *witness, struct look_memory *look, const held_
 	witness->before = read_number(witness);
 	if (witness->kind != WITNESS_RUNS || witness->before == UINT64_MAX)
 		return 0;
-	/* Behind the count the processor: what was counted before cannot run any more by then. */
+	/* Read the processor after the count: then an earlier run cannot still be going on. */
 	if (!task_runs_now(&witness->runs, &now))
 		witness->cpu = now.cpu;
 	if (!is_held(held, now.cpu))
@@ -189,7 +189,7 @@ bool witness_stood(struct witness *witness, const struct look_memory *look, cons
 
 		if (!seal->is_read)
 			return false;
-		/* Negative numbers say that the area is not registered (yet). */
+		/* Negative: the area is not registered (yet). */
 		witness->cpu = (int32_t)last < 0 ? CPU_NONE : last;
 		return first == last && is_held(held, last);
 	}

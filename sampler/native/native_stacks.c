@@ -155,7 +155,7 @@ static bool is_in_executor(struct native_stacks *stacks, remote_addr addr)
 
 /* Holes. */
 
-/* The C frame at an address, if it was unwound normally; nr_frames: none. */
+/* The C frame at an address; nr_frames: none, or one that was reached as an anchor. */
 static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
 {
 	for (size_t i = 0; i < stacks->nr_frames; i++) {
