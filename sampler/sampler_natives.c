@@ -18,15 +18,15 @@
 #include "sampler/sampler_state.h"
 
 /*
- * A thread without a dump for this part of a period has not run all the time: it may wait. Dumps
- * of a running thread come a little later than each period. With two periods, threads that
+ * A thread that was not copied for this part of a period has not run all the time: it may wait.
+ * Copies of a running thread come a little later than each period. With two periods, threads that
  * compete for the GIL were reported to hold it for 1.6 s in each second, with this value for 1.2
  * s.
  */
 enum { PERCENT_WITHOUT_DUMP = 125 };
 
 /*
- * A runnable thread gets no sample at a tick: its next dump accounts for the time. But after this
+ * A runnable thread gets no sample at a tick: its next copy accounts for the time. But after this
  * long it gets a sample without C frames, as its event may not work.
  */
 #define UNSEEN_MAX_NS 1000000000u
@@ -236,7 +236,7 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 		return emit_python(natives, thread, sample);
 	}
 	/*
-	 * Mappings made before the dump are known by now. If the target is gone the old ones
+	 * Mappings made before the copy are known by now. If the target is gone the old ones
 	 * remain.
 	 */
 	err = renew_modules(natives, clock_now_ns());
@@ -366,7 +366,7 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 	if (natives->has_events)
 		perf_events_catch_up(&natives->events);
 	while (!err && !perf_events_next(&natives->events, &dump)) {
-		/* Mappings made before the dump are known by now. */
+		/* Mappings made before the copy are known by now. */
 		err = renew_modules(natives, now_ns);
 		if (!err)
 			err = take_dump(natives, &dump, now_ns);
@@ -524,7 +524,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		sampler_thread_starved(sampled, now_ns);
 		return 0;
 	}
-	/* It runs, and there are no dumps, or none of this thread. */
+	/* It runs, and no stacks are copied, or not this thread's. */
 	if (err == -EAGAIN && (!natives->has_events || unseen_ns >= UNSEEN_MAX_NS))
 		err = take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)

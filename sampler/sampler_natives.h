@@ -31,7 +31,7 @@ struct sampler_natives_stats {
 	/* of those, stacks where a hole replaces some of Python's frames */
 	uint64_t nr_python_holed;
 	uint64_t nr_undumped; /* samples of interrupts whose copies were lost */
-	uint64_t nr_foreign;  /* dumps of threads that Python does not know, or no longer knows */
+	uint64_t nr_foreign;  /* copies of threads that Python does not know, or no longer knows */
 };
 
 struct sampler_natives;

@@ -428,7 +428,10 @@ static enum sampler_end target_end(const struct sampler *sampler)
 		       : END_REPLACED;
 }
 
-/* Emit the pending dumps, and postpone the ticks that dumps or interrupts make unnecessary. */
+/*
+ * Emit the samples of pending copies, and postpone the ticks that copies or interrupts make
+ * unnecessary.
+ */
 static int put_ticks_off(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns,
 			 bool was_due)
 {

@@ -360,8 +360,8 @@ uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts,
 /* Functions of sampler_natives.c for the loop of a run. */
 
 /*
- * Begin to emit samples to next. *ret_clock sleeps until the next tick or until there are dumps.
- * Returns false if there are no dumps: then any clock will do.
+ * Begin to emit samples to next. *ret_clock sleeps until the next tick or until a stack was
+ * copied. Returns false if no stacks are copied: then any clock will do.
  */
 bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next,
 			   struct ticker_clock *ret_clock);
@@ -370,8 +370,8 @@ bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
 
 /*
- * Sample a thread at a tick. It gets a sample if it was not dumped lately and waits, or if it
- * runs and there are no dumps. Errors of sampler_tick().
+ * Sample a thread at a tick. It gets a sample if its stack was not copied lately and it waits, or
+ * if it runs and no stacks are copied. Errors of sampler_tick().
  */
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
 			 uint64_t now_ns);
@@ -398,11 +398,11 @@ uint32_t sampler_natives_room(const struct sampler_natives *natives);
 /* Before new threads are followed: free what threads that have ended use. */
 void sampler_natives_sweep(struct sampler_natives *natives);
 
-/* Emit the samples of all pending dumps. Errors of sampler_tick(). */
+/* Emit the samples of all pending copies of stacks. Errors of sampler_tick(). */
 int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);
 
 /*
- * Until when no tick is needed, since all threads had dumps lately and none has started since the
- * last tick. 0: a tick is needed.
+ * Until when no tick is needed, since all threads were copied lately and none has started since
+ * the last tick. 0: a tick is needed.
  */
 uint64_t sampler_natives_told_until(const struct sampler_natives *natives);

@@ -75,8 +75,8 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 }
 
 /*
- * Read a task until two reads in a row agree; memory that stands still needs one. sample->flags
- * and error tell the result. The first read uses pages that may be old, the others do not.
+ * Read a task until two reads in a row agree; memory that stands still needs one. The result is
+ * in the flags and error of sample. The first read uses pages that may be old, the others do not.
  * Returns 0; -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM, or an error of task_read().
  */
 static int read_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,

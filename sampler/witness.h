@@ -95,8 +95,8 @@ struct witness_means {
 	 */
 	bool prefers_clock;
 	/*
-	 * A thread cannot be told from one that ended before it (3.6), whose clock stands still:
-	 * check that the thread still exists.
+	 * Nothing distinguishes a thread from one that ended before it (3.6), whose clock stands
+	 * still: check that the thread still exists.
 	 */
 	bool may_be_followed;
 };

@@ -162,13 +162,14 @@ struct interrupt_record {
 };
 
 /*
- * A code object of a stack whose record comes later, as the interrupt met it, alive, and the
- * objects that it refers to, as far as there is room; those that were not in memory have 0 bytes.
+ * A live code object, as the interrupt found it, of a stack whose record follows, with copies of
+ * the objects that it refers to. A copy is cut where its room ends; an object that was not in
+ * memory has 0 bytes.
  */
 struct interrupt_code {
 	struct interrupt_head head; /* INTERRUPT_CODE */
 	__u64 addr;
-	/* reported once, until another object is met at addr or the user forgets it */
+	/* reported once, until another object is found at addr or the user forgets it */
 	__u64 identity;
 	__u32 qualname_bytes, filename_bytes, linetable_bytes, unused;
 	__u64 bytecode_length; /* for bytecode that is a separate object */

@@ -158,10 +158,10 @@ static int walk_chunk(struct racing_walk *self, const struct racing_chunk *chunk
 			return walk_lost(&self->walk, LOSS_MOVED);
 		words = frame_words(offsets, bytes + (addr - chunk->addr));
 		/*
-		 * Detect the remains of a popped frame. Since 3.14 it has lost its executable.
-		 * Before, what is above a frame that executes, has not begun or is being
-		 * destroyed was popped, unless C called it: then its caller is an entry frame,
-		 * and in 3.11 the frame itself says so.
+		 * Detect the remains of a popped frame. Since 3.14 such a frame has lost its
+		 * executable. Before, a frame above one that executes, has not begun or is being
+		 * destroyed was popped, unless C called it: then its caller is an entry frame, or
+		 * in 3.11 the frame itself is marked as an entry.
 		 */
 		*ret_ended = !words.executable ||
 			     (self->below_calls_none && words.previous == self->below_addr &&
