@@ -120,8 +120,7 @@ static int take_python(struct sampler_natives *natives, struct snapshot_thread *
 void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
 {
 	if (natives->has_events && thread->tid)
-		(void)perf_events_add(&natives->events,
-				      thread->tid); /* it counts refused threads */
+		(void)perf_events_add(&natives->events, thread->tid); /* counts refused ones */
 }
 
 /* Samples with C frames. */

@@ -45,9 +45,8 @@ struct interrupts {
 	int epoll_fd; /* for wake-ups from the ring */
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
-	const struct interrupts_taker
-		*taker;			/* of the current taking; NULL: records are discarded */
-	struct interrupt_counts before; /* counts of a program that was replaced */
+	const struct interrupts_taker *taker; /* of the current taking; NULL: discard records */
+	struct interrupt_counts before;	      /* counts of a program that was replaced */
 };
 
 static int take_record(void *context, void *data, size_t size)
@@ -256,8 +255,8 @@ static uint64_t tick_ns(void)
 static int find_tick(uint64_t *ret_addr, struct message *reterr)
 {
 	static const char *const functions[] = {
-		/* before 6.9, where the other name is a handler without hrtimers */
-		"tick_sched_timer", "tick_nohz_handler", /* since 6.9 */
+		"tick_sched_timer",  /* before 6.9; there the other one is no hrtimer handler */
+		"tick_nohz_handler", /* since 6.9 */
 	};
 	struct kernel_names *names;
 	bool is_found = false;
