@@ -431,7 +431,7 @@ static bool stays(const struct sampler *sampler, const struct snapshot_thread *t
 	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
 }
 
-/* A sink that keeps a sample and hands it on. */
+/* A sink that keeps a sample and passes it on. */
 struct keeper {
 	struct sample_sink sink;
 	struct waiting_sample *kept;

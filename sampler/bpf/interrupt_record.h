@@ -181,12 +181,12 @@ struct interrupt_code {
 
 /* Exact counters, summed over all processors. */
 struct interrupt_counts {
-	__u64 nr_interrupts; /* of the process's threads */
+	__u64 nr_interrupts; /* threads of the process that were interrupted */
 	__u64 nr_unknown;    /* of these, threads without a state, or unknown to the program */
 	__u64 nr_doubled;    /* the thread has two events: it was made while they were opened */
 	__u64 nr_full;	     /* no room for the record */
 	__u64 nr_skipped;    /* from the kernel: the program was already running */
-	__u64 taken_ns;	     /* by the program */
+	__u64 taken_ns;	     /* time that the program took */
 	__u64 nr_ticks;	     /* of all threads of the system: each one runs the program */
 };
 

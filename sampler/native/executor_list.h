@@ -36,7 +36,7 @@ struct executor_list {
 	struct executor_range *ranges; /* ascending by address, except while they are read; owned */
 	uint32_t nr_ranges, max_ranges;
 	remote_addr type_addr; /* the type of executors; 0: unknown */
-	struct look_pace pace; /* of readings */
+	struct look_pace pace; /* limits how often the list is read */
 };
 
 /* Free the list, which is empty afterwards. */
