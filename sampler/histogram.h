@@ -24,7 +24,8 @@ void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /*
- * The least class bound that a share of the values does not exceed, in thousandths, at least 1:
- * 500 is the median. At most the largest value; 0 if there are none.
+ * The least class bound that at least thousandths / 1000 of the values do not exceed. thousandths
+ * is at least 1; 500 gives the median. The result is at most the largest value, and 0 if there
+ * are no values.
  */
 uint64_t histogram_quantile(const struct histogram *histogram, unsigned int thousandths);

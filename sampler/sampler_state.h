@@ -62,10 +62,11 @@ struct sampled_thread {
 	struct sample_thread *info; /* owned; of the slot's last thread; NULL: none yet */
 	struct frame *frames;	    /* the visible frames, outermost first */
 	uint64_t last_ns;	    /* time of the last emitted sample; 0: none yet */
-	uint64_t told_ns;     /* with interrupts: samples account for all of its time up to here */
-	uint64_t lost_ns;     /* part of told_ns that was lost since the last sample */
-	uint64_t starved_ns;  /* part of told_ns that the next interrupt's sample accounts for */
-	int64_t uncounted_ns; /* time beyond one period for each sample of a look */
+	uint64_t told_ns;    /* with interrupts: samples account for all of its time up to here */
+	uint64_t lost_ns;    /* part of told_ns that was lost since the last sample */
+	uint64_t starved_ns; /* part of told_ns that the next interrupt's sample accounts for */
+	/* with interrupts: time of looks beyond one period per sample; may be < 0 */
+	int64_t uncounted_ns;
 	bool was_interrupted; /* the last sample came from an interrupt */
 	uint32_t nr_same;     /* number of frames that equal those of the last sample */
 	uint32_t flags;	      /* walked.flags of the last sample */
