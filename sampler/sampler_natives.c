@@ -31,7 +31,9 @@ enum { PERCENT_WITHOUT_DUMP = 125 };
  */
 #define UNSEEN_MAX_NS 1000000000u
 
-/* Minimum frequency of ticks, which find thread names, new interpreters, and ended threads. */
+/*
+ * Ticks find thread names, new interpreters, and ended threads: there is one at least this often.
+ */
 #define TICK_AT_LEAST_NS 100000000u
 
 /*

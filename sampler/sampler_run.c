@@ -32,8 +32,8 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 #define CUT_OFF_AFTER_NS 1000000000u
 
 /*
- * Only a look notices a changed thread list: minimum frequency of looks, even if interrupts cover
- * all threads.
+ * Only a look notices a changed thread list, so there is one at least this often, even if
+ * interrupts cover all threads.
  */
 #define LOOK_AT_LEAST_NS 100000000u
 

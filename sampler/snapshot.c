@@ -15,8 +15,8 @@ enum { MANY_THREADS = 16 };
 enum { MAX_BEGINNINGS = 3 };
 
 /*
- * Each of the first looks copies one more thread, to verify what the GIL says; later only some
- * looks do.
+ * The first CHECKING_LOOKS looks each copy one more thread, to verify what the GIL says; after
+ * that one look in CHECK_EVERY does.
  */
 enum { CHECKING_LOOKS = 64, CHECK_EVERY = 16 };
 
