@@ -9,10 +9,10 @@
 
 enum { FIRST_SLOT_BITS = 8 };
 
-/* An odd number that other processes do not know: of the 16 random bytes of getauxval(3). */
+/* An odd number that other processes cannot know: from the 16 random bytes of getauxval(3). */
 static uint64_t secret_multiplier(void)
 {
-	/* An address, as the kernel hands it over. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	/* An address, as the kernel passes it. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	const void *random = (const void *)getauxval(AT_RANDOM);
 	uint64_t multiplier = 0x9e3779b97f4a7c15u;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A hash table from addresses in the target to pointers of ours; keys are never removed.
- * The target chooses the addresses, so the hash is keyed by a secret number.
+ * A hash table from addresses in the target to our own pointers. Keys are never removed. The target
+ * chooses the addresses, so the hash is keyed with a secret number.
  */
 #pragma once
 
@@ -15,16 +15,18 @@ struct addr_map_slot {
 	void *value; /* NULL: the slot is free */
 };
 
-/* Zero-initialised it is empty. */
+/* Empty if zero-initialised. */
 struct addr_map {
-	struct addr_map_slot *slots; /* a power of two of them, at most 3/4 used */
+	struct addr_map_slot *slots; /* a power of two, at most 3/4 used */
 	size_t nr_slots;
 	size_t nr_used;
 	uint64_t multiplier; /* odd and secret */
-	unsigned int shift;  /* what is left of the product is an index into slots */
+	unsigned int shift;  /* shifts the product down to an index into slots */
 };
 
-/* Where the search for addr begins. The upper bits of a product depend on all bits below. */
+/*
+ * The slot where the search for addr begins. The upper bits of a product depend on all lower bits.
+ */
 static inline size_t addr_map_first(const struct addr_map *map, remote_addr addr)
 {
 	return (size_t)(addr * map->multiplier >> map->shift);
@@ -44,8 +46,11 @@ static inline void *addr_map_get(const struct addr_map *map, remote_addr addr)
 	return map->slots[i].value;
 }
 
-/* Store value (not NULL) for addr; one that it has already stays. 0 or -ENOMEM. */
+/*
+ * Store value (not NULL) for addr. An addr that is already in the map keeps its value. Returns 0 or
+ * -ENOMEM.
+ */
 int addr_map_put(struct addr_map *map, remote_addr addr, void *value);
 
-/* Free the table, which is empty then; the values are the caller's. Accepts NULL. */
+/* Free the table and leave it empty; the values belong to the caller. Accepts NULL. */
 void addr_map_done(struct addr_map *map);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Telling a list of the target's that goes in a circle, by Brent's method. */
+/* Detects a cycle in a linked list of the target, by Brent's method. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,15 +7,15 @@
 
 #include "procmem/memory.h"
 
-/* A list that is followed; all zero before its first element. */
+/* The state of one traversal; all zero before the first element. */
 struct circle {
-	remote_addr kept_addr; /* of an element before: how far back doubles */
-	uint64_t nr;	       /* elements so far */
+	remote_addr kept_addr; /* an earlier element; the distance to it doubles */
+	uint64_t nr;	       /* elements visited so far */
 };
 
 /*
- * Whether the list comes to an element, at addr, which is not 0, where it was before. True
- * after at most three times as many elements as are different.
+ * Visit the next element, at addr (not 0). Returns true if the list is known to be cyclic, after at
+ * most three times as many elements as it has distinct ones.
  */
 static inline bool circle_closes(struct circle *circle, remote_addr addr)
 {

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the fields of builtin objects lie that are at the same place in all builds of the versions
- * that have them, as tests/offsets/ proves. What differs stands in struct py_offsets and struct
+ * Offsets of fields of builtin objects that are the same in all builds of the versions that have
+ * them, as tests/offsets/ proves. Offsets that differ are in struct py_offsets and struct
  * py_traits.
  */
 #pragma once
 
-/* What values are made of, in bytes from the end of the object's ob_type. */
+/* The parts of values, in bytes from the end of the object's ob_type. */
 enum {
-	/* PyVarObject: how many items it has */
+	/* PyVarObject: number of items */
 	SIZE_AFTER_TYPE = 0,
-	/* PyFloatObject, PyComplexObject: one double, and two */
+	/* PyFloatObject: one double; PyComplexObject: two */
 	FLOAT_AFTER_TYPE = 0,
-	/* PyListObject: a pointer to the items */
+	/* PyListObject: pointer to the items */
 	LIST_ITEMS_AFTER_TYPE = 8,
-	/* PyByteArrayObject: a pointer to the first byte */
+	/* PyByteArrayObject: pointer to the first byte */
 	BYTEARRAY_START_AFTER_TYPE = 24,
-	/* PySetObject: how many are in it, slots - 1, a pointer to those */
+	/* PySetObject: number of elements, number of slots - 1, pointer to the slots */
 	SET_USED_AFTER_TYPE = 8,
 	SET_MASK_AFTER_TYPE = 16,
 	SET_TABLE_AFTER_TYPE = 24,
-	/* PyDictObject: how many are in it */
+	/* PyDictObject: number of entries */
 	DICT_USED_AFTER_TYPE = 0,
-	/* PyCellObject: what is in it, or NULL */
+	/* PyCellObject: the object in it, or NULL */
 	CELL_REF_AFTER_TYPE = 0,
 	/* PyMethodObject */
 	METHOD_SELF_AFTER_TYPE = 8,
@@ -30,16 +30,16 @@ enum {
 	EXCEPTION_ARGS_AFTER_TYPE = 8,
 };
 
-/* An entry of a set's table: the object, its hash. Source: Include/setobject.h. */
+/* An entry of a set's table: the object and its hash. Source: Include/setobject.h. */
 enum { SET_ENTRY_KEY = 0, SET_ENTRY_HASH = 8, SET_ENTRY_BYTES = 16 };
 
 /*
- * struct _dictvalues: what tells how many values there are, in front of the first one (3.11,
- * 3.12), or from the start of the struct (3.13 and newer).
+ * struct _dictvalues: the number of values, as a distance before the first value (3.11, 3.12), or
+ * from the start of the struct (3.13 and newer).
  */
 enum { DICT_VALUES_NR_BEFORE = 2, DICT_VALUES_CAPACITY = 0, DICT_VALUES_SIZE = 1 };
 
-/* PyTypeObject, PyHeapTypeObject: so far from fields whose offsets are known. */
+/* PyTypeObject, PyHeapTypeObject: distances from fields whose offsets are known. */
 enum {
 	TYPE_BASE_AFTER_FLAGS = 88,
 	TYPE_DICT_AFTER_FLAGS = 96,
@@ -49,7 +49,7 @@ enum {
 };
 
 /*
- * Objects that a frame may run in place of a code object (3.11 and newer), in bytes from the end of
+ * Objects that a frame may run instead of a code object (3.11 and newer), in bytes from the end of
  * the object's ob_type.
  */
 enum {
@@ -68,38 +68,40 @@ enum {
 	TUPLE_SIZE_AFTER_TYPE = 0,
 };
 
-/* PyMethodDef, methodobject.h: ml_name, from its start. */
+/* PyMethodDef, methodobject.h: ml_name, from the start of the struct. */
 enum { METHOD_DEF_NAME = 0 };
 
-/* _PyCodeArray, cpython/code.h (3.14+): the copies of thread-local bytecode, from its start. */
+/*
+ * _PyCodeArray, cpython/code.h (3.14+): the copies of thread-local bytecode, from the start of the
+ * struct.
+ */
 enum { CODE_ARRAY_SIZE = 0, CODE_ARRAY_ENTRIES = 8 };
 
 /*
- * How the executors of 3.14's JIT are found, the code objects that they were made for, and where
- * the machine code of each is: _PyExecutorObject and _PyExecutorArray of pycore_optimizer.h and
- * cpython/code.h. Fields of an executor count from the end of its ob_type. Newer versions tell
- * debuggers of their executors.
+ * The executors of 3.14's JIT, the code objects that they were made for, and their machine code:
+ * _PyExecutorObject and _PyExecutorArray of pycore_optimizer.h and cpython/code.h. Fields of an
+ * executor count from the end of its ob_type. Newer versions announce their executors to debuggers.
  */
 enum {
-	EXECUTORS_AFTER_LINETABLE = 16, /* of a code object: address of its array, or NULL */
-	EXECUTOR_ARRAY_NR = 0,		/* int; so many of its items are used, some are NULL */
+	EXECUTORS_AFTER_LINETABLE = 16, /* in a code object: address of its array, or NULL */
+	EXECUTOR_ARRAY_NR = 0,		/* int; number of items in use, of which some are NULL */
 	EXECUTOR_ARRAY_ITEMS = 8,
-	EXECUTOR_NEXT_AFTER_TYPE = 56, /* all of an interpreter are on one list */
+	EXECUTOR_NEXT_AFTER_TYPE = 56, /* one list links all executors of an interpreter */
 	EXECUTOR_PREVIOUS_AFTER_TYPE = 64,
 	EXECUTOR_JIT_SIZE_AFTER_TYPE = 88, /* bytes */
 	EXECUTOR_JIT_CODE_AFTER_TYPE = 96,
 };
 
-/* What the type of executors is called. */
+/* The name of the executors' type. */
 #define EXECUTOR_TYPE_NAME "uop_executor"
 
 /* Bits of tp_flags. Source: CPython Include/object.h. */
-#define TYPE_INLINE_VALUES (1ull << 2) /* 3.13+: its instances have their values in themselves */
-#define TYPE_MANAGED_DICT  (1ull << 4) /* 3.11+: they have their dict in front of themselves */
-#define TYPE_HEAP	   (1ull << 9) /* made at run time, by a class statement or an extension */
+#define TYPE_INLINE_VALUES (1ull << 2) /* 3.13+: instances hold their values inline */
+#define TYPE_MANAGED_DICT  (1ull << 4) /* 3.11+: instances hold their dict in front of themselves */
+#define TYPE_HEAP	   (1ull << 9) /* created at run time, by a class statement or extension */
 #define TYPE_READY	   (1ull << 12)
 
-/* Of which builtin type it is, or is derived from: one of these at most. */
+/* The builtin type that it is or derives from: at most one of these. */
 #define TYPE_IS_INT	  (1ull << 24)
 #define TYPE_IS_LIST	  (1ull << 25)
 #define TYPE_IS_TUPLE	  (1ull << 26)

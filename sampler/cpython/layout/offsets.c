@@ -8,7 +8,7 @@
 
 #include "procmem/cleanup.h"
 
-/* Of the versions that do not tell where their fields lie: a column each. */
+/* A column for each version that does not carry its own offsets. */
 enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
 
 static const uint32_t matrix[NR_OFFSETS][NR_COLUMNS] = {
@@ -16,7 +16,7 @@ static const uint32_t matrix[NR_OFFSETS][NR_COLUMNS] = {
 #include "sampler/cpython/layout/offsets.def"
 };
 
-/* A row left out, or there twice, does not compile; a number left out does neither. */
+/* A missing or duplicate row does not compile; nor does a missing number. */
 struct rows {
 #define ROW(of, field, width, cells, truth) uint32_t of##_##field;
 #include "sampler/cpython/layout/offsets.def"
@@ -42,7 +42,7 @@ _Static_assert(offsetof(struct trait_rows, end) == offsetof(struct py_traits, ge
 #define STATE TRAIT
 #include "sampler/cpython/layout/traits.def"
 
-/* The number of 3.minor, or of the newest, in a row of traits. */
+/* The number for 3.minor, or for the newest version, in a row of traits. */
 static int cell_of(uint32_t minor, const int cells[NEWEST_MINOR - OLDEST_MINOR + 1])
 {
 	assert(minor >= OLDEST_MINOR);
@@ -108,20 +108,20 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 
 /* asyncio. */
 
-/* The parts of a module are looked through in pieces of so many bytes. */
+/* Modules are searched in pieces of this size. */
 #define PIECE_BYTES (1u << 20)
 
-/* The variable begins at such an address. */
+/* The variable has this alignment. */
 enum { ALIGN_BYTES = 8 };
 
-/* How many bytes each field has; 0 of a word that is the size of the struct whose fields follow. */
+/* The width of each field in bytes; 0 for the size of the struct whose fields follow. */
 static const uint8_t widths[NR_ASYNCIO_WORDS] = {
-	0, 8,  8, 1,  1, 8, 16, /* a task's: the last is a node */
-	0, 16,			/* an interpreter state's */
-	0, 8,  8, 16,		/* a thread state's */
+	0, 8,  8, 1,  1, 8, 16, /* task; the last is a node */
+	0, 16,			/* interpreter state */
+	0, 8,  8, 16,		/* thread state */
 };
 
-/* Whether a field of so many bytes, aligned as such have to be, lies in [start, size). */
+/* Whether a field of that many bytes is naturally aligned and inside [start, size). */
 static bool fits(uint32_t offset, uint32_t bytes, uint32_t start, uint32_t size)
 {
 	const uint32_t align = bytes > ALIGN_BYTES ? ALIGN_BYTES : bytes;
@@ -132,7 +132,7 @@ static bool fits(uint32_t offset, uint32_t bytes, uint32_t start, uint32_t size)
 bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
 			   const struct py_offsets *offsets, struct asyncio_offsets *ret_asyncio)
 {
-	/* Behind an object's type; anywhere; behind what of a thread state is public. */
+	/* After an object's type; anywhere; after the public part of a thread state. */
 	const uint32_t starts[] = {offsets->object.ob_type + (uint32_t)sizeof(remote_addr), 0,
 				   offsets->thread.datastack_chunk};
 	struct asyncio_offsets asyncio;
@@ -160,12 +160,15 @@ bool asyncio_offsets_parse(const uint8_t bytes[ASYNCIO_DEBUG_BYTES],
 	return true;
 }
 
-/* Look through one mapping; 0, -ENOENT, -ESRCH, -EPERM. What cannot be read clears *is_whole. */
+/*
+ * Search one mapping. Returns 0, -ENOENT, -ESRCH or -EPERM. Clears *is_whole if a part cannot be
+ * read.
+ */
 static int find_in_mapping(struct remote_memory *memory, const struct mapping *mapping,
 			   const struct py_offsets *offsets, uint8_t *buffer,
 			   struct asyncio_offsets *ret_asyncio, bool *is_whole)
 {
-	/* What begins in one piece may end in the next. */
+	/* Pieces overlap: the variable may begin in one and end in the next. */
 	for (remote_addr addr = mapping->start; addr < mapping->end;
 	     addr += PIECE_BYTES - ASYNCIO_DEBUG_BYTES) {
 		const uint64_t left_bytes = mapping->end - addr;
@@ -205,7 +208,7 @@ int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
 		const struct mapping *mapping = &maps->mappings[i];
 		const uint64_t bytes = mapping->end - mapping->start;
 
-		/* Variables of a module lie there, which its file gave their values. */
+		/* Only such mappings hold initialised variables of a module. */
 		if (!mapping->readable || !mapping->writable || !mapping->inode)
 			continue;
 		if (bytes > ASYNCIO_MAPPING_MAX_BYTES || bytes > left_bytes) {
