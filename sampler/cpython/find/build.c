@@ -7,7 +7,7 @@
 
 #include "sampler/cpython/find/build_check.h"
 
-/* So much is read at most: 3.15's has 888 bytes, and the runtime goes on for 280 kB. */
+/* Most that is read: 3.15's debug offsets have 888 bytes, and its runtime goes on for 280 kB. */
 enum { DEBUG_OFFSETS_MAX_BYTES = 1536 };
 
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
@@ -15,21 +15,21 @@ enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYT
 /* A column for each minor version. */
 enum { NR_COLUMNS = NEWEST_MINOR - FIRST_MINOR_THAT_TELLS + 1 };
 
-/* Where a number stands. */
+/* The place of each number. */
 static const struct {
-	size_t index; /* in struct py_offsets, as an array */
+	size_t index; /* in struct py_offsets as an array */
 	uint32_t places[NR_COLUMNS];
 } told[] = {
 #define TOLD(of, field, cells, truth) {OFFSET_INDEX(of, field), {CELLS cells}},
 #include "sampler/cpython/layout/debug_offsets.def"
 };
 
-/* For which layouts what is lacked holds: any, the version's own, a release build's own. */
+/* The layouts to which a LACKED row applies: any, the version's own, a release build's own. */
 enum holds { ALWAYS, OWN, RELEASE };
 
-/* What is lacked: how far from what; for each version a build with the GIL, a free-threaded one. */
+/* The LACKED rows: distances, for each version in a build with the GIL and a free-threaded one. */
 static const struct {
-	size_t index, from; /* from: START, or such an index */
+	size_t index, from; /* from: an index as well, or START */
 	enum holds holds;
 	int64_t numbers[2 * NR_COLUMNS];
 } lacked[] = {
@@ -39,7 +39,7 @@ static const struct {
 #include "sampler/cpython/layout/debug_offsets.def"
 };
 
-/* A number left out does not compile. */
+/* A missing number does not compile. */
 #define EXPECT(cells, nr)		      _Static_assert(NR_CELLS(cells) == (nr), "one for each version")
 #define TABLE_BYTES(cells, truth)	      EXPECT(cells, NR_COLUMNS);
 #define TLBC(member, cells, truth)	      EXPECT(cells, NR_COLUMNS);
@@ -57,7 +57,7 @@ static size_t column_of(uint32_t minor)
 struct debug_offsets {
 	uint32_t version_hex;
 	bool free_threaded;
-	size_t nr_bytes; /* so many could be read */
+	size_t nr_bytes; /* that could be read */
 	uint8_t bytes[DEBUG_OFFSETS_MAX_BYTES];
 };
 
@@ -79,8 +79,9 @@ struct debug_offsets_layout debug_offsets_layout(uint32_t minor)
 }
 
 /*
- * Read the debug offsets at runtime_addr. 0; -ENOENT (there is no cookie: an older version, or no
- * runtime), -EBADMSG (it is neither free-threaded nor not), -EFAULT, -ESRCH, -EPERM.
+ * Read the debug offsets at runtime_addr. Returns 0; -ENOENT (no cookie: an older version, or no
+ * runtime); -EBADMSG (the version or the free-threaded flag is out of range); -EFAULT, -ESRCH,
+ * -EPERM.
  */
 static int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_addr,
 			      struct debug_offsets *ret_table)
@@ -111,7 +112,7 @@ static int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_
 	return 0;
 }
 
-/* The number at a place of the table, if there is one. -EBADMSG: no offset; -EFAULT: not read. */
+/* Read the number at a place of the table, or absent. -EBADMSG: no offset; -EFAULT: not read. */
 static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t absent,
 		       uint32_t *ret_value)
 {
@@ -130,9 +131,10 @@ static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t 
 }
 
 /*
- * Add what the debug offsets of a build's version lack and is known: is_own, if it is its version's own
- * layout, else of any that it may have. What counts from a field that is absent stays so. 0; -EBADMSG
- * (a number that no offset can be).
+ * Add the numbers that debug offsets lack, from the LACKED rows for the build's version. is_own:
+ * the table has its version's own layout; otherwise only rows that apply to any layout count. A
+ * number relative to an absent field stays absent. Returns 0, or -EBADMSG (a number that cannot be
+ * an offset).
  */
 static int supplement(bool is_own, struct py_build *build)
 {
@@ -153,7 +155,7 @@ static int supplement(bool is_own, struct py_build *build)
 	return 0;
 }
 
-/* What a table says if it is laid out like that. 0; -EBADMSG, -EFAULT (it is not all there). */
+/* Read the table as laid out by layout. Returns 0, -EBADMSG, or -EFAULT (a part was not read). */
 static int convert(const struct debug_offsets *table, const struct debug_offsets_layout *layout,
 		   struct py_build *ret_build)
 {
@@ -169,7 +171,7 @@ static int convert(const struct debug_offsets *table, const struct debug_offsets
 
 	for (size_t i = 0; !err && i < NR_OFFSETS; i++)
 		err = take_number(table, places[i], OFFSET_ABSENT, &values[i]);
-	/* Builds with the GIL tell 0 for both. */
+	/* Both are 0 in builds with the GIL. */
 	if (!err)
 		err = take_number(table, layout->tlbc_at.code_array, 0, &build.tlbc.code_array);
 	if (!err)
@@ -182,23 +184,23 @@ static int convert(const struct debug_offsets *table, const struct debug_offsets
 	return 0;
 }
 
-/* Which layout a table has. */
+/* Matching a table to a layout. */
 
 /*
- * The words of a group begin at most so far behind those of the one before: 26 words lie
- * between type objects and bytes in 3.15, other objects' that are not used.
+ * The words of a group begin at most this far after those of the one before. In 3.15, 26 words are
+ * between type objects and bytes, for other objects that are not used here.
  */
 enum { MAX_WORDS_BETWEEN = 64 };
 
 /*
- * A table that takes more steps or looks at the interpreter to search is refused as one
- * that no layout fits. What a pre-release may have been takes 7,200 steps and 13 looks.
+ * A table whose search takes more steps, or more checks of the interpreter, is refused as one that
+ * no layout fits. Plausible pre-releases take 7,200 steps and 13 checks.
  */
 enum { MAX_STEPS = 40000, MAX_LOOKS = 64 };
 
 /*
- * The numbers of a struct that stand together: members of py_offsets from first to last. Arrays of
- * NR_OFFSETS numbers have those of a struct py_offsets.
+ * The numbers of a struct that are adjacent: members of struct py_offsets from first to last.
+ * Arrays of NR_OFFSETS numbers are indexed like struct py_offsets.
  */
 static const struct group {
 	size_t first, last;
@@ -208,9 +210,9 @@ static const struct group {
 };
 #define NR_GROUPS (sizeof(groups) / sizeof(*groups))
 
-/* What always holds. */
+/* What is true in all layouts. */
 static const struct relation {
-	size_t of, from; /* from: START, or such an index */
+	size_t of, from; /* from: an index as well, or START */
 	uint32_t least, most;
 } relations[] = {
 #define MOST				       STRUCT_MAX_BYTES
@@ -218,7 +220,7 @@ static const struct relation {
 #include "sampler/cpython/layout/debug_offsets.def"
 };
 
-/* Whether the relations between those numbers that are known hold. */
+/* Whether the relations hold between those numbers that are known. */
 static bool relations_hold(const uint32_t *numbers)
 {
 	for (size_t i = 0; i < sizeof(relations) / sizeof(*relations); i++) {
@@ -234,7 +236,7 @@ static bool relations_hold(const uint32_t *numbers)
 	return true;
 }
 
-/* Whether the relations between the numbers hold that hold in 3.13 to 3.15. */
+/* Whether the numbers satisfy all relations of 3.13 to 3.15. */
 static bool numbers_plausible(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
@@ -247,7 +249,7 @@ static bool numbers_plausible(const struct py_build *build)
 		build->tlbc.code_array == o->code.code_adaptive - sizeof(uint64_t));
 }
 
-/* From where to where the places of a group are; OFFSET_ABSENT and 0 if all of it is absent. */
+/* The range of places that a group covers; OFFSET_ABSENT and 0 if the whole group is absent. */
 struct span {
 	uint32_t start, end;
 };
@@ -267,7 +269,7 @@ static struct span group_span(const struct group *group, const uint32_t *places)
 	return span;
 }
 
-/* Whether a group has the same fields in the same order in two layouts. */
+/* Whether a group has the same fields in the same order in both layouts. */
 static bool same_shape(const struct group *group, const uint32_t *a, const uint32_t *b)
 {
 	const uint32_t shift = group_span(group, a).start - group_span(group, b).start;
@@ -281,20 +283,20 @@ static bool same_shape(const struct group *group, const uint32_t *a, const uint3
 	return true;
 }
 
-/* A search, and what it has found. */
+/* A search and its results. */
 struct search {
 	struct remote_memory *memory;
 	remote_addr runtime_addr;
 	const struct debug_offsets *table;
 	uint32_t known[NR_COLUMNS][NR_OFFSETS];
-	uint32_t places[NR_OFFSETS]; /* of the groups that were placed so far */
-	uint32_t values[NR_OFFSETS]; /* what stands there; OFFSET_ABSENT of the other groups */
+	uint32_t places[NR_OFFSETS]; /* of the groups placed so far */
+	uint32_t values[NR_OFFSETS]; /* at those places; OFFSET_ABSENT for the other groups */
 	uint32_t nr_steps, nr_looks;
 	uint32_t nr_found;
 	struct py_build found;
 };
 
-/* Whether a says all that b says, and nothing else about it. */
+/* Whether a has every number that b has, with the same value. */
 static bool says_all_of(const struct py_build *a, const struct py_build *b)
 {
 	const uint32_t *ours = (const uint32_t *)&a->offsets;
@@ -306,14 +308,14 @@ static bool says_all_of(const struct py_build *a, const struct py_build *b)
 	return true;
 }
 
-/* All groups have their place: keep what the table says then if the interpreter agrees. */
+/* All groups have a place: keep the resulting build if the interpreter confirms it. */
 static void search_judge(struct search *search)
 {
 	struct debug_offsets_layout layout = {.tlbc_at = {OFFSET_ABSENT, OFFSET_ABSENT}};
 	struct py_build build;
 
 	memcpy(&layout.at, search->places, sizeof(layout.at));
-	/* co_tlbc and tlbc_generation came with the fields that they stand behind. */
+	/* co_tlbc and tlbc_generation were added together with the fields that they follow. */
 	if (search->table->free_threaded &&
 	    layout.at.interpreter.code_object_generation != OFFSET_ABSENT) {
 		layout.tlbc_at.generation = layout.at.interpreter.code_object_generation + 8;
@@ -330,7 +332,10 @@ static void search_judge(struct search *search)
 	search->found = build;
 }
 
-/* Whether threads are where the groups say so far. The other groups need no trying if not. */
+/*
+ * Whether the groups placed so far lead to live threads. If not, the other groups need not be
+ * tried.
+ */
 static bool threads_are_live(struct search *search)
 {
 	struct py_build build = {
@@ -348,7 +353,7 @@ static bool threads_are_live(struct search *search)
 
 static void search_group(struct search *search, const struct group *group, uint32_t from);
 
-/* Try one place for a group, with the shape that it has in a known layout. */
+/* Try one place for a group, in the shape that it has in a known layout. */
 static void search_place(struct search *search, const struct group *group, const uint32_t *known,
 			 uint32_t start)
 {
@@ -379,7 +384,7 @@ static bool search_over(const struct search *search)
 	       search->nr_looks >= MAX_LOOKS;
 }
 
-/* Try every place and shape for a group, from that place of the table on. */
+/* Try every place and shape for a group, beginning at from in the table. */
 static void search_group(struct search *search, const struct group *group, uint32_t from)
 {
 	if (group == groups + NR_GROUPS) {
@@ -400,7 +405,7 @@ static void search_group(struct search *search, const struct group *group, uint3
 	}
 }
 
-/* Search the table for the one layout that fits. 0, or -EBADMSG. */
+/* Search the table for the one layout that fits. Returns 0 or -EBADMSG. */
 static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 			 const struct debug_offsets *table, struct py_build *ret_build)
 {
@@ -412,10 +417,10 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 
 		memcpy(search.known[i], &layout.at, sizeof(layout.at));
 	}
-	/* Nothing is placed yet: all is OFFSET_ABSENT. */
+	/* No group has a place yet: OFFSET_ABSENT everywhere. */
 	memset(&search.places, 0xff, sizeof(search.places));
 	memset(&search.values, 0xff, sizeof(search.values));
-	/* The runtime's own words follow the cookie, the version and the flag. */
+	/* The runtime's group follows the cookie, the version and the free-threaded flag. */
 	search_group(&search, groups, 24);
 	if (search_over(&search) || !search.nr_found)
 		return -EBADMSG;
@@ -424,18 +429,18 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 }
 
 /*
- * Fill ret_build from the debug offsets at runtime_addr, a copy of which is table.
+ * Fill ret_build from the debug offsets at runtime_addr; table is a copy of them.
  *
- * The layout of the table's minor version is tried first. If the numbers that come out contradict
- * each other (a pre-release, whose table had fewer fields; a minor version that is newer than this
- * pysample), the table is searched: it is a row of groups, one for each struct, in an order that
- * never changed, and the numbers of each group have relations that always hold (a frame's
- * executable is its first word, native_thread_id follows thread_id, …). A group may stand some
- * words before or behind where a known layout has it. What is found that way must fit the live
- * interpreter too, and be the only one that does.
+ * The layout of the table's minor version is tried first. If its numbers contradict each other or
+ * the interpreter (a pre-release whose table had fewer fields, or a minor version newer than this
+ * pysample), the table is searched. It is a sequence of groups, one per struct, in an order that
+ * has never changed, and the numbers of each group have relations that always hold (a frame's
+ * executable is its first word, native_thread_id follows thread_id, …). A group may be some words
+ * before or after its place in a known layout. The result of a search must fit the live
+ * interpreter, and be the only one that does.
  *
- * 0; -EBADMSG (no layout fits, or several do), -EFAULT (what its version's layout needs could not
- * be read). build.newer_than_tested tells whether it is its version's own.
+ * Returns 0; -EBADMSG (no layout fits, or several do); -EFAULT (a part that the version's layout
+ * needs could not be read). build.newer_than_tested is set unless the version's own layout fits.
  */
 static int match_layout(struct remote_memory *memory, remote_addr runtime_addr,
 			const struct debug_offsets *table, struct py_build *ret_build)
@@ -461,7 +466,7 @@ static int match_layout(struct remote_memory *memory, remote_addr runtime_addr,
 	return 0;
 }
 
-/* Fill ret_build from a runtime that carries offsets. -ENOENT: it does not. */
+/* Fill ret_build from a runtime that carries offsets. Returns -ENOENT if it does not. */
 static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_addr,
 			      struct py_build *ret_build, struct message *reterr)
 {

@@ -1,36 +1,37 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which build of CPython an interpreter is: where its fields lie, by its version or by the offsets
- * that a CPython of 3.13 or newer carries itself: _Py_DebugOffsets, at the start of its _PyRuntime.
- * The struct does not say where its fields stand; they moved between minor versions, and within one
- * before its first release. So a layout is judged by what it makes of the numbers.
+ * Identifies the build of CPython that an interpreter belongs to: the offsets of its fields, by its
+ * version or from the offsets that CPython 3.13 and newer carries itself (_Py_DebugOffsets, at the
+ * start of its _PyRuntime). That struct does not say where its own fields are; they have moved
+ * between minor versions, and within one before its first release. So a layout is judged by the
+ * numbers that it yields.
  */
 #pragma once
 
 #include "sampler/cpython/layout/offsets.h"
 
 /*
- * Fill ret_build for the interpreter whose _PyRuntime lies at runtime_addr.
- * version_hex is its PY_VERSION_HEX if that is known from elsewhere, else 0: a
- * runtime that carries debug offsets says it itself.
+ * Fill ret_build for the interpreter whose _PyRuntime is at runtime_addr. version_hex is its
+ * PY_VERSION_HEX, or 0 if unknown; a runtime with debug offsets states its version itself.
  *
- * 0; -ENOTSUP with a sentence (a version that is not known, or a build that the
- * interpreter shows to be another one than the table is of), -EBADMSG with a sentence
- * (debug offsets that make no sense in any layout), -EFAULT, -ESRCH, -EPERM. Reads the
- * interpreter's lists a bounded number of times; one that is still starting has none, and
- * its version's own layout is then taken by its numbers alone.
+ * Reads the interpreter's lists a bounded number of times. An interpreter that is still starting
+ * has none; the layout of its version is then accepted if its numbers are plausible.
+ *
+ * Returns 0; -ENOTSUP with a message (an unknown version, or a build whose structs are not where
+ * the table for its version has them); -EBADMSG with a message (debug offsets that are implausible
+ * in every layout); -EFAULT, -ESRCH, -EPERM.
  *
  * Source: CPython Include/internal/pycore_debug_offsets.h, 3.13 to 3.15.
  */
 int build_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 	       struct py_build *ret_build, struct message *reterr);
 
-/* The eight bytes that debug offsets begin with. */
+/* The first eight bytes of debug offsets. */
 #define DEBUG_OFFSETS_COOKIE "xdebugpy"
 
 /*
- * Where each number stands in such a struct, in bytes from its start; OFFSET_ABSENT for what it
- * does not carry. The struct is followed by no size of its own: size is where it ends.
+ * The place of each number in such a struct, in bytes from its start; OFFSET_ABSENT if the struct
+ * does not have it. size is the size of the struct, which it does not state itself.
  */
 struct debug_offsets_layout {
 	uint32_t minor;
@@ -40,7 +41,7 @@ struct debug_offsets_layout {
 };
 
 /*
- * The layout of 3.minor, FIRST_MINOR_THAT_TELLS or newer; of one that is newer than all, the
+ * The layout of 3.minor, which is at least FIRST_MINOR_THAT_TELLS; beyond NEWEST_MINOR, that of the
  * newest.
  */
 struct debug_offsets_layout debug_offsets_layout(uint32_t minor);

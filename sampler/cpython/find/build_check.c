@@ -9,15 +9,15 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/objects/object.h"
 
-/* A field that will be used, and what it has to lie inside of. */
+/* A field in use and the bounds for it. */
 struct field {
 	uint32_t offset;
 	uint32_t width;
-	uint32_t end; /* of what is read of the struct, or of the struct */
+	uint32_t end; /* of the part of the struct that is read, or of the struct */
 	uint32_t buffer_size;
 };
 
-/* Whether every field is absent, or aligned and inside. */
+/* Whether every field is absent, or aligned and within its bounds. */
 static bool fields_fit(const struct field *fields, size_t nr_fields)
 {
 	for (size_t i = 0; i < nr_fields; i++) {
@@ -33,7 +33,7 @@ static bool fields_fit(const struct field *fields, size_t nr_fields)
 	return true;
 }
 
-/* The collector's struct lies in another one, and each of the two tells of the other. */
+/* The collector's struct is inside another one, the interpreter's or the runtime's. */
 static bool collector_consistent(const struct py_offsets *o)
 {
 	const bool is_own = o->interpreter.gc != OFFSET_ABSENT;
@@ -48,13 +48,13 @@ static bool collector_consistent(const struct py_offsets *o)
 	return start == OFFSET_ABSENT || fields_fit(fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* How many bytes are read of each field at once; OFFSET_ABSENT: it is not read as a number. */
+/* How many bytes of each field are read at once; OFFSET_ABSENT: not read as a number. */
 static const uint32_t widths[NR_OFFSETS] = {
 #define ROW(of, field, width, cells, truth) [OFFSET_INDEX(of, field)] = (width),
 #include "sampler/cpython/layout/offsets.def"
 };
 
-/* The fields of a struct, what they have to lie inside of, and the room for that. */
+/* The fields of a struct, the end that bounds them, and the size of the buffer. */
 struct part {
 	size_t start, size; /* in struct py_offsets */
 	uint32_t end, buffer_size;
@@ -85,8 +85,8 @@ static bool parts_fit(const struct py_offsets *offsets, const struct part *parts
 }
 
 /*
- * The runtime's and interpreters' fields are read one by one, threads' up to the last one, of
- * frames and code objects the heads.
+ * The fields of the runtime and of interpreters are read one by one; thread states are read up to
+ * the last field used; of frames and code objects the heads are read.
  */
 bool build_consistent(const struct py_build *build)
 {
@@ -105,7 +105,7 @@ bool build_consistent(const struct py_build *build)
 		{PART(unicode), o->unicode.ascii_data, most},
 		{PART(bytes), most, most},
 	};
-	/* Those where something begins, and those that lie in another part, too. */
+	/* Fields at which something begins, and fields that are also in another part. */
 	const struct field fields[] = {
 		{o->thread.datastack_top, 8, o->thread.size, THREAD_STATE_MAX_BYTES},
 		{o->thread.exc_state, 8, o->thread.size, THREAD_STATE_MAX_BYTES},
@@ -115,12 +115,12 @@ bool build_consistent(const struct py_build *build)
 		{o->object.ob_type, 8, code_head_bytes(o), most},
 		{o->unicode.compact_data, 8, most, most},
 		{o->bytes.ob_sval, 1, most, most},
-		/* Thread-local bytecode, if there is any. */
+		/* Thread-local bytecode, if the build has it. */
 		{build->tlbc.code_array, 8, code_head_bytes(o), most},
 		{build->tlbc.generation, 4, o->interpreter.size, any},
 	};
 
-	/* The exception item's first word is the one that is looked at. */
+	/* Only the first word of an exception item is read. */
 	return parts_fit(o, parts, sizeof(parts) / sizeof(*parts)) &&
 	       fields_fit(fields, sizeof(fields) / sizeof(*fields)) && collector_consistent(o) &&
 	       (o->exc_item.value == 0 || o->exc_item.value == OFFSET_ABSENT) &&
@@ -128,12 +128,12 @@ bool build_consistent(const struct py_build *build)
 	       frame_head_bytes(o) >= 32;
 }
 
-/* So many interpreters, threads of each and frames in all are looked at: about 500 reads. */
+/* Limits on interpreters, threads of each, frames in all, and tries: about 500 reads. */
 enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 32, LIVE_TRIES = 3 };
 
 /*
- * What a known version is refused for is looked at so often, with pauses: a process that
- * begins and ends threads all the time shows torn lists several times in a row.
+ * Tries and pause before a known version is refused. A process that begins and ends threads all the
+ * time shows torn lists several times in a row.
  */
 enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
 
@@ -143,16 +143,16 @@ enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
 /* _PyThreadStateImpl has 2 kB in 3.15. */
 #define THREAD_OBJECT_MAX_BYTES (64u << 10)
 
-/* What is looked at, and what is known so far, by all tries. */
+/* The subject of a check, and what all tries have found so far. */
 struct live {
 	struct remote_memory *memory;
 	const struct py_build *build;
-	bool only_threads;	/* not at frames */
-	unsigned int nr_frames; /* looked at, of this try */
-	bool fits;		/* a thread is its interpreter's */
-	bool has_foreign;	/* an executable was met that is no code object */
-	bool has_code;		/* one was met that is */
-	remote_addr code_addr;	/* of a whole one; 0: none was met */
+	bool only_threads;	/* do not check frames */
+	unsigned int nr_frames; /* checked in this try */
+	bool fits;		/* a thread names its interpreter */
+	bool has_foreign;	/* an executable was seen that is no code object */
+	bool has_code;		/* one was seen that is a code object */
+	remote_addr code_addr;	/* of a whole one; 0 if none was seen */
 };
 
 static bool read_word(const struct live *live, remote_addr addr, uint64_t *ret_word)
@@ -161,8 +161,9 @@ static bool read_word(const struct live *live, remote_addr addr, uint64_t *ret_w
 }
 
 /*
- * Whether the object at addr has the type called name; if that has no name there, as in a core file
- * without the file of the program, whether it is a static type of that kind, or of none that is told.
+ * Whether the object at addr has the type called name. If the name is not in memory, as in a core
+ * file without the program's file, the type must be a static one of that kind, or of a kind that
+ * flags do not show.
  */
 static bool type_is(const struct live *live, remote_addr addr, const char *name,
 		    enum value_kind kind)
@@ -179,7 +180,7 @@ static bool type_is(const struct live *live, remote_addr addr, const char *name,
 	       type.is_ready && type.kind == kind;
 }
 
-/* Whether the name and file of the code object at addr are of type str, its table bytes. */
+/* Whether the code object at addr has a name and file of type str and a table of type bytes. */
 static bool code_is_whole(const struct live *live, remote_addr addr)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
@@ -203,7 +204,7 @@ static bool code_is_whole(const struct live *live, remote_addr addr)
 	return true;
 }
 
-/* Whether one of the frames from addr down has a whole code object. */
+/* Whether a frame from addr outwards has a whole code object. */
 static bool frames_have_code(struct live *live, remote_addr addr)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
@@ -232,7 +233,7 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 	return false;
 }
 
-/* Whether the thread has an id that Linux gives, and a data stack whose top lies in it. */
+/* Whether the thread has an id that Linux can give, and a data stack that contains its top. */
 static bool thread_has_stack(const struct live *live, const uint8_t *state)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
@@ -251,20 +252,20 @@ static bool thread_has_stack(const struct live *live, const uint8_t *state)
 	       top_addr - chunk_addr <= size;
 }
 
-/* Whether a copy of the thread state at addr can be one of that interpreter. */
+/* Whether state, a copy of the thread state at addr, can belong to that interpreter. */
 static bool thread_fits(const struct py_offsets *offsets, const uint8_t *state, remote_addr addr,
 			remote_addr interp_addr)
 {
 	if (field_u64(state, offsets->thread.interp) != interp_addr)
 		return false;
-	/* The sentinel below a stack lies behind the thread state, in the same object. */
+	/* The sentinel below a stack follows the thread state, in the same object. */
 	return offsets->thread.base_frame == OFFSET_ABSENT ||
 	       field_u64(state, offsets->thread.base_frame) - addr < THREAD_OBJECT_MAX_BYTES;
 }
 
 /*
- * Look at the threads of one interpreter, the first of which is at addr. Threads begin and
- * end at that end of the list: what does not fit there is passed by if it leads on.
+ * Check the threads of one interpreter, of which the first is at addr. Threads begin and end at
+ * that end of the list, so one that does not fit is skipped as long as the list goes on.
  */
 static enum build_live check_threads(struct live *live, remote_addr interp_addr, remote_addr addr)
 {
@@ -292,7 +293,7 @@ static enum build_live check_threads(struct live *live, remote_addr interp_addr,
 	return found;
 }
 
-/* One look. */
+/* One try. */
 static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 {
 	const struct py_offsets *offsets = &live->build->offsets;
@@ -317,8 +318,8 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 }
 
 /*
- * Look, and again at what may have been a list in motion: LIVE_TRIES times at once, and up to
- * max_tries with pauses while that would be refused.
+ * Try, and try again while the lists may be in motion: LIVE_TRIES times without a pause, and up to
+ * max_tries with pauses while the result would be a refusal.
  */
 static enum build_live check(struct live *live, remote_addr runtime_addr, int max_tries)
 {
@@ -369,19 +370,19 @@ enum build_live build_check_known(struct remote_memory *memory, remote_addr runt
 
 	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
 		return found;
-	/* In motion to the end: a thread was where only this build has one. */
+	/* In motion in every try, but a thread was where only this build has one. */
 	return live.has_foreign && !live.has_code ? BUILD_LIVE_FOREIGN : BUILD_LIVE_FITS;
 }
 
-/* dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */
+/* The size of dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */
 #define DTOA_POOL_BYTES 2304
 
-/* func_state lies within so much of an interpreter state: at 20092 in 3.13, free-threaded. */
+/* Most that is searched of an interpreter state: func_state is at 20092 in free-threaded 3.13. */
 #define CODE_VERSION_MAX_OFFSET (32u << 10)
 
 /*
- * Where next_code_version is if the pointer at offset of the interpreter state is
- * dtoa.preallocated_next; else 0. Of free-threaded builds a lock comes before it.
+ * The offset of next_code_version if the pointer at offset in the interpreter state is
+ * dtoa.preallocated_next; else 0. In free-threaded builds a lock precedes it.
  */
 static uint32_t version_behind_pool(const struct py_build *build, const uint8_t *bytes,
 				    remote_addr interp_addr, uint32_t offset)
@@ -391,7 +392,10 @@ static uint32_t version_behind_pool(const struct py_build *build, const uint8_t 
 	uint32_t first = field_u32(bytes, offset + 8);
 	uint32_t second = field_u32(bytes, offset + 12);
 
-	/* Lists that are empty point at or right before themselves: the last two doubles. */
+	/*
+	 * Heads of empty lists point at or right before themselves; so the last two doubles do not
+	 * count.
+	 */
 	if (own_addr - next_addr > DTOA_POOL_BYTES || own_addr - next_addr < 24 ||
 	    next_addr % sizeof(uint64_t))
 		return 0;
@@ -400,7 +404,7 @@ static uint32_t version_behind_pool(const struct py_build *build, const uint8_t 
 	return first && !second ? offset + 8 : 0;
 }
 
-/* Whether the field, where our table has it, is behind a pool that may be used up. */
+/* Whether the number from our table is right after a pool, which may be used up. */
 static bool version_is_in_place(const struct py_build *build, const uint8_t *bytes, size_t size,
 				remote_addr interp_addr)
 {
@@ -433,7 +437,7 @@ void build_find_code_version(struct remote_memory *memory, remote_addr runtime_a
 		return;
 	if (version_is_in_place(build, bytes, size, interp_addr))
 		return;
-	/* It is the only place that can be. */
+	/* Otherwise only a single candidate is accepted. */
 	offsets->interpreter.next_code_version = OFFSET_ABSENT;
 	for (uint32_t offset = 0; offset + 16 <= size; offset += 8) {
 		const uint32_t at = version_behind_pool(build, bytes, interp_addr, offset);

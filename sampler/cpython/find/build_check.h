@@ -1,59 +1,61 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Whether the numbers of a build can be true: by themselves, and by the interpreter
- * that they are said to be of.
+ * Checks the numbers of a build, by themselves and against the interpreter that they are meant to
+ * describe.
  */
 #pragma once
 
 #include "sampler/cpython/layout/offsets.h"
 
-/* Whether each used field is aligned, and inside of its struct and our buffers. */
+/* Whether each field used is aligned and inside both its struct and our buffers. */
 bool build_consistent(const struct py_build *build);
 
-/* What a look at the interpreter says of a build. */
+/* What the interpreter shows about a build. */
 enum build_live {
-	BUILD_LIVE_UNKNOWN,	/* there is no interpreter or thread to look at (yet) */
+	BUILD_LIVE_UNKNOWN,	/* there is no interpreter or thread to check (yet) */
 	BUILD_LIVE_CONTRADICTS, /* a list does not lead where it must */
-	BUILD_LIVE_FOREIGN, /* threads are their interpreters', but no frame has a code object */
-	BUILD_LIVE_FITS,    /* threads are their interpreters'; there may be no frame */
-	BUILD_LIVE_PROVEN,  /* and one has a stack, and a frame with a named code object */
+	BUILD_LIVE_FOREIGN,	/* threads name their interpreter, but no frame has a code object */
+	BUILD_LIVE_FITS,	/* threads name their interpreter; there may be no frame */
+	BUILD_LIVE_PROVEN,	/* FITS, with a stack and a frame with a named code object */
 };
 
 /*
- * Follow the runtime to its newest interpreter, that to its newest threads, and one of these to one
- * of its frames and its code object, told by the names of types or, where those are not in the
- * memory (a core file's), by their flags. The build is consistent. Lists change while they are
- * followed: what contradicts is looked at again, twice and at once. What was seen in one try (that
- * a thread fits, a code object) holds for all. Takes a bounded number of reads.
+ * Follow the lists from the runtime to its newest interpreters and their newest threads, and from
+ * these to their frames and a code object. Types are recognised by name or, if the memory lacks the
+ * names (a core file), by their flags. The build must be consistent.
+ *
+ * Lists change while they are followed. A check that neither proves the build nor finds nothing to
+ * check is repeated at once, up to three times in all. A thread that fits and a code object that
+ * was found in one try count for all. The number of reads is bounded.
  */
 enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
 				 const struct py_build *build);
 
 /*
- * The same of a build that is refused if it is contradicted, though by its version and its
- * own numbers it is right: what contradicts is looked at up to ten times, with pauses of
- * a millisecond, and is BUILD_LIVE_FITS if ever a thread was found to fit: threads that
- * come and go are no reason for a refusal.
+ * The same for a build that is right by its version and its own numbers, so that only a certain
+ * contradiction may refuse it. The check is repeated up to ten times, the last seven after a pause
+ * of 1 ms. If the lists contradict the build to the end but a thread fitted in any try, the answer
+ * is BUILD_LIVE_FITS (or BUILD_LIVE_FOREIGN): threads that come and go are no reason for a refusal.
  */
 enum build_live build_check_known(struct remote_memory *memory, remote_addr runtime_addr,
 				  const struct py_build *build);
 
-/* The address of a code object that build_check_live() finds to be whole; 0 if it finds none. */
+/* The address of a code object that build_check_live() found to be whole; 0 if it found none. */
 remote_addr build_find_code(struct remote_memory *memory, remote_addr runtime_addr,
 			    const struct py_build *build);
 
 /*
- * As build_check_live(), of a build of which only the runtime's, interpreters', threads' and
- * chunks' fields are known: BUILD_LIVE_PROVEN if a thread has an id and a data stack.
+ * Like build_check_live(), for a build of which only the fields of the runtime, interpreters,
+ * threads and chunks are known: BUILD_LIVE_PROVEN if a thread has an id and a data stack.
  */
 enum build_live build_check_threads(struct remote_memory *memory, remote_addr runtime_addr,
 				    const struct py_build *build);
 
 /*
- * Set next_code_version by the interpreter, if there is one: nothing tells it, and debug
- * builds have it elsewhere than release builds. The u64 before func_state is
- * dtoa.preallocated_next, which points into the array of 288 doubles before itself. Where
- * that holds for no place or for several, the field is absent.
+ * Find next_code_version in the interpreter, if there is one, because debug offsets lack it and
+ * debug builds have it elsewhere than release builds. The u64 before func_state is
+ * dtoa.preallocated_next, which points into the array of 288 doubles before itself. If that is true
+ * of no place or of several, the field becomes absent.
  *
  * Source: CPython 3.13–3.15 Include/internal/pycore_interp.h, pycore_dtoa.h.
  */

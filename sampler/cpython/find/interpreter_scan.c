@@ -7,38 +7,38 @@
 #include "sampler/cpython/find/build_check.h"
 #include "sampler/cpython/threads/threads.h"
 
-/* Words that are looked at in one read. */
+/* Words that are tried in one read. */
 #define BATCH_MAX 1024
 
-/* A list in motion is looked at so often. */
+/* How often a module is scanned, because lists may be in motion. */
 #define MAX_LOOKS 3
 
-/* What was no interpreter is remembered in so many slots: types are pointed to often. */
+/* Slots for addresses that are no interpreter: many words point to the same types. */
 #define NR_REJECTED 4096
 
-/* A word that may be the head, and what was read where it points. */
+/* A word that may be the head, and the words read through it. */
 struct candidate {
 	remote_addr word_addr;
 	remote_addr interp_addr;   /* its value */
-	remote_addr thread_addr;   /* the newest of that interpreter */
-	remote_addr thread_interp; /* the interpreter of that thread */
+	remote_addr thread_addr;   /* the newest thread of that interpreter */
+	remote_addr thread_interp; /* the interpreter that this thread names */
 };
 
 struct scan {
 	struct remote_memory *memory;
 	const struct maps *maps;
 	const struct py_build *build;
-	const struct mapping *last;	   /* where the last pointer led */
-	remote_addr rejected[NR_REJECTED]; /* what was no interpreter, or 0 */
+	const struct mapping *last;	   /* the mapping that the last pointer led to */
+	remote_addr rejected[NR_REJECTED]; /* addresses that are no interpreter, or 0 */
 	struct candidate candidates[BATCH_MAX];
 	size_t nr_candidates;
 	unsigned int nr_tries_left;
-	size_t best_points; /* of the best word, see try_word(); 0: none is found */
+	size_t best_points; /* of the best word, see try_word(); 0 if there is none */
 	remote_addr best_addr;
 	bool done;
 };
 
-/* Whether a word can be a pointer to a CPython state: where a program writes, and aligned. */
+/* Whether a word can point to a CPython state: it is aligned and points to writable memory. */
 static bool points_to_data(struct scan *scan, remote_addr addr)
 {
 	const struct mapping *mapping;
@@ -54,13 +54,13 @@ static bool points_to_data(struct scan *scan, remote_addr addr)
 	return true;
 }
 
-/* Whether CPython keeps interpreters.main behind interpreters.head. */
+/* Whether interpreters.head is followed by interpreters.main. */
 static bool has_main(const struct py_offsets *offsets)
 {
 	return offsets->runtime.size >= offsets->runtime.interpreters_head + 2 * sizeof(uint64_t);
 }
 
-/* Whether the word behind the head is one of its interpreters, and the first there was. */
+/* Whether the word after the head is an interpreter of the list, and the main one (id 0). */
 static bool main_is_right(struct scan *scan, remote_addr word_addr, const struct thread_list *list)
 {
 	remote_addr main_addr;
@@ -75,7 +75,7 @@ static bool main_is_right(struct scan *scan, remote_addr word_addr, const struct
 	return false;
 }
 
-/* Follow the lists of the word at word_addr to their ends. 0 also if it is no head. */
+/* Follow the lists of the word at word_addr to their ends. Returns 0 also if it is no head. */
 static int try_word(struct scan *scan, remote_addr word_addr)
 {
 	const remote_addr runtime_addr = word_addr - scan->build->offsets.runtime.interpreters_head;
@@ -88,13 +88,13 @@ static int try_word(struct scan *scan, remote_addr word_addr)
 		return 0;
 	scan->nr_tries_left--;
 	err = thread_list_read(scan->memory, scan->build, runtime_addr, false, &list);
-	if (err == -E2BIG) /* a ring, which has cost as much as some thousand others */
+	if (err == -E2BIG) /* a cycle, which costs as much as some thousand others */
 		scan->nr_tries_left /= 8;
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
 	if (main_is_right(scan, word_addr, &list))
 		found = build_check_live(scan->memory, runtime_addr, scan->build);
-	/* A stack that is one counts more than any list. */
+	/* A real stack counts more than any list. */
 	if (found != BUILD_LIVE_CONTRADICTS)
 		points = list.nr_interpreters;
 	if (found == BUILD_LIVE_PROVEN)
@@ -113,7 +113,7 @@ static remote_addr *rejected_slot(struct scan *scan, remote_addr interp_addr)
 	return &scan->rejected[interp_addr / 16 % NR_REJECTED];
 }
 
-/* Read a word at an offset from a member of every candidate; what cannot be read is 0. */
+/* Read a word at an offset from a member of every candidate; 0 if it cannot be read. */
 static int read_words(struct scan *scan, size_t from_member, uint32_t offset, size_t to_member)
 {
 	struct remote_range ranges[BATCH_MAX];
@@ -132,9 +132,9 @@ static int read_words(struct scan *scan, size_t from_member, uint32_t offset, si
 }
 
 /*
- * Judge what was collected, and be ready to collect anew. An interpreter's list of threads leads to
- * one that names it, and to something else than itself: usedpools of CPython's obmalloc.c is a list
- * of rings of one.
+ * Judge the collected candidates, then empty the list. An interpreter's list of threads leads to a
+ * thread that names it, and not to the interpreter itself: usedpools of CPython's obmalloc.c
+ * consists of lists with one element.
  */
 static int try_batch(struct scan *scan)
 {
@@ -163,7 +163,7 @@ static int try_batch(struct scan *scan)
 	return err;
 }
 
-/* Whether a word of a block can be the head: a pointer and, in a struct, another one behind it. */
+/* Whether a word of a block can be the head: a pointer, followed by another one in a struct. */
 static bool may_be_head(struct scan *scan, const struct module_data *data, size_t offset)
 {
 	remote_addr interp_addr = field_u64(data->block, offset);
@@ -176,7 +176,7 @@ static bool may_be_head(struct scan *scan, const struct module_data *data, size_
 	return offset < data->size && points_to_data(scan, field_u64(data->block, offset));
 }
 
-/* Look at every word; the last one of a block is looked at with the block behind it. */
+/* Try every word. Blocks overlap, so the last word of one is tried again in the next. */
 static int scan_module(struct scan *scan, const struct module *module)
 {
 	struct module_data data;

@@ -13,15 +13,13 @@
 
 #define BLOCK_BYTES (256u << 10)
 
-/* The list. */
-
-/* What is needed to tell the kind of a mapping. */
+/* The list under construction, and what is needed to classify mappings. */
 struct lister {
 	const struct maps *maps;
 	struct modules list;
 	uint32_t max_modules;
 	size_t nr_of_kind[NR_MODULE_KINDS];
-	const char *exe_path; /* "" if it is not known */
+	const char *exe_path; /* "" if unknown */
 };
 
 static enum module_kind kind_of(const struct lister *lister, const struct mapping *mapping)
@@ -50,14 +48,14 @@ static int add_module(struct lister *lister, const struct module *module)
 	return 0;
 }
 
-/* Anonymous, and none of the kernel's or a stack: it may be the rest of a .bss. */
+/* Anonymous, and neither the kernel's nor a stack: it may be the rest of a .bss. */
 static bool is_plain_memory(const struct mapping *mapping)
 {
 	return mapping->inode == 0 &&
 	       (mapping->path[0] == '\0' || strncmp(mapping->path, "[anon", 5) == 0);
 }
 
-/* The index behind the mappings that touch each other and belong to no file, from index on. */
+/* The index after the adjacent mappings without a file that begin at index. */
 static size_t bss_end(const struct maps *maps, size_t index)
 {
 	while (index < maps->nr_mappings && is_plain_memory(&maps->mappings[index]) &&
@@ -67,8 +65,8 @@ static size_t bss_end(const struct maps *maps, size_t index)
 }
 
 /*
- * The loadings among the mappings [first, end) of one file. A new one begins where
- * the place in the file of an executable mapping does not rise.
+ * Add the loadings of one file, among the mappings [first, end). A new loading begins at an
+ * executable mapping whose file offset does not rise.
  */
 static int add_loadings(struct lister *lister, size_t first, size_t end)
 {
@@ -143,7 +141,7 @@ void modules_done(struct modules *modules)
 	*modules = (struct modules){.modules = NULL};
 }
 
-/* Data. */
+/* Variables. */
 
 void module_data_init(struct module_data *data, struct remote_memory *memory,
 		      const struct maps *maps, const struct module *module)
@@ -165,7 +163,7 @@ void module_data_done(struct module_data *data)
 	*data = (struct module_data){.index = 0};
 }
 
-/* Go to the next stretch: writable mappings, one right behind the other. */
+/* Go to the next stretch of adjacent writable mappings. */
 static bool next_stretch(struct module_data *data)
 {
 	const struct mapping *mappings = data->maps->mappings;
@@ -209,11 +207,11 @@ bool module_data_next(struct module_data *data)
 
 /* Names in files. */
 
-/* What is known of one file. */
+/* A file that was read. */
 struct known_file {
-	const struct mapping *mapping; /* one of it, borrowed from the maps */
+	const struct mapping *mapping; /* one of its mappings, borrowed from the maps */
 	struct file_names names;
-	int err; /* why nothing is known */
+	int err; /* why its names are unknown */
 };
 
 void file_names_cache_done(struct file_names_cache *cache)
@@ -224,13 +222,13 @@ void file_names_cache_done(struct file_names_cache *cache)
 	*cache = (struct file_names_cache){0};
 }
 
-/* The entry of a file, a new one with err 0 and no mapping; NULL if there are too many. */
+/* The entry of a file; if new, with err 0 and no mapping. NULL if there are too many. */
 static struct known_file *find_entry(struct file_names_cache *cache, const struct mapping *mapping)
 {
 	for (size_t i = 0; i < cache->nr_files; i++) {
 		const struct mapping *known = cache->files[i].mapping;
 
-		/* Inodes of Btrfs subvolumes are the same, and so is the device in the maps. */
+		/* Btrfs subvolumes share inode numbers, and the device shown in the maps. */
 		if (known->inode == mapping->inode && known->dev_major == mapping->dev_major &&
 		    known->dev_minor == mapping->dev_minor &&
 		    strcmp(known->path, mapping->path) == 0)
@@ -299,12 +297,13 @@ int file_names_find(struct file_names_cache *cache, struct image_source *images,
 
 /* The text of sys.version. */
 
-/* The parts of the text that are wanted. */
+/* The subexpressions of the pattern. */
 enum { WHOLE, MAJOR, MINOR, MICRO, LEVEL, MARK, SERIAL, PYPY, NR_PARTS };
 
 /*
- * A number of each part has one byte in PY_VERSION_HEX, so three digits; "+" was built from between
- * two releases. The build in parentheses has a comma and a colon: "(main, Nov  1 2025, 10:00:00)".
+ * Each number of PY_VERSION_HEX is one byte, so it has up to three digits; "+" marks a build
+ * between two releases. The build in parentheses has a comma and a colon: "(main, Nov  1 2025,
+ * 10:00:00)".
  */
 static const char pattern[] = "^([0-9]{1,3})\\.([0-9]{1,3})\\.([0-9]{1,3})((a|b|rc)([0-9]{1,2}))?"
 			      "[+]? [ -')-~]*[(][ -(*-~]*,[ -(*-~]*:[ -(*-~]*[)][ \n]*\\[(PyPy)?";

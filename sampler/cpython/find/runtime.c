@@ -12,51 +12,51 @@
 #include "sampler/cpython/find/modules.h"
 #include "symbols/elf/memory_image.h"
 
-/* So much of all modules' variables is looked at; beyond it nothing is found by a scan. */
+/* Limit on the variables that are scanned, in all modules; nothing is found beyond it. */
 #define SCAN_MAX_BYTES (256u << 20)
 
 /*
- * A search reads so many pieces (bounded_memory.h) and then finds nothing more: half a second
- * to a second. A scan of all SCAN_MAX_BYTES takes half of them; CPython in a large server is
- * found with 2,000.
+ * Number of pieces (bounded_memory.h) that a search may read, half a second to a second; after that
+ * it finds nothing. A scan of SCAN_MAX_BYTES takes half of them; CPython in a large server is found
+ * with 2,000.
  */
 #define SEARCH_MAX_PIECES (1u << 19)
 
-/* So many places are tried; a process has one CPython, few have two. */
+/* Number of places that are tried; most processes have one CPython, few have two. */
 #define SEARCH_MAX_TRIES 64
 
-/* What is being searched, and the best reason against what was found. */
+/* The state of a search, and the most informative reason for a refusal. */
 struct search {
 	const struct program *program;
 	struct remote_memory *memory;	   /* the program's, read through a budget */
 	const volatile sig_atomic_t *stop; /* may be NULL */
 	struct modules modules;
-	struct module whole; /* all mappings as one module; of what is dead alone */
+	struct module whole; /* all mappings as one module; only if the program is not alive */
 	struct file_names_cache files;
 	struct runtime *ret_runtime;
 	uint64_t scanned_bytes;
 	unsigned int nr_tries;
 	struct message refusal;
-	int refusal_err; /* 0 while nothing was refused */
+	int refusal_err; /* 0 if nothing was refused yet */
 };
 
-/* Where a module says that its CPython is. */
+/* Where a module has its CPython. */
 struct place {
 	remote_addr runtime_addr;
-	uint32_t version_hex; /* 0: not told */
+	uint32_t version_hex; /* 0 if unknown */
 	const char *found_by;
 };
 
-/* How much a refusal says: an interpreter to come is less than one that must be refused. */
+/* How informative a refusal is: "no interpreter yet" ranks below "must be refused". */
 static int refusal_rank(int err)
 {
-	/* -E2BIG is of our own reads: nothing is known of what they were of. */
+	/* -E2BIG concerns our own reads and says nothing about the target. */
 	if (!err || err == -E2BIG)
 		return 0;
 	return err == -EFAULT ? 1 : err == -EAGAIN ? 2 : 3;
 }
 
-/* Remember why something was refused: another module may hold a better one. */
+/* Remember a reason for refusal, unless a better one is known. */
 static void search_refuse(struct search *search, int err, const struct message *refusal)
 {
 	if (refusal_rank(err) <= refusal_rank(search->refusal_err))
@@ -79,8 +79,8 @@ static void search_refuse_idle(struct search *search, const struct module *modul
 }
 
 /*
- * Whether a runtime is at addr whose version has to be known from elsewhere; the text
- * that tells it is written when the interpreter begins.
+ * Whether there is a runtime at place whose version is unknown and must come from elsewhere. The
+ * text with the version is written when the interpreter begins.
  */
 static bool lacks_version(const struct search *search, const struct place *place)
 {
@@ -91,7 +91,7 @@ static bool lacks_version(const struct search *search, const struct place *place
 	       memcmp(&word, DEBUG_OFFSETS_COOKIE, sizeof(word)) != 0;
 }
 
-/* Try a place. True if the search is over; a refusal is remembered. */
+/* Try a place. Returns true if the search is over; remembers a refusal. */
 static bool search_try(struct search *search, const struct module *module,
 		       const struct place *place)
 {
@@ -128,7 +128,7 @@ static bool search_try(struct search *search, const struct module *module,
 
 /* Names. */
 
-/* PY_VERSION_HEX from the variable Py_Version that 3.11 and newer export; 0 if it is none. */
+/* PY_VERSION_HEX from the variable Py_Version, exported by 3.11 and newer; 0 if it is invalid. */
 static uint32_t read_version(const struct search *search, remote_addr addr)
 {
 	uint64_t value;
@@ -138,7 +138,7 @@ static uint32_t read_version(const struct search *search, remote_addr addr)
 	return value > UINT32_MAX ? 0 : (uint32_t)value;
 }
 
-/* Fill place, which is zero, from the symbols in memory. An error: they do not tell. */
+/* Fill place, which is zero, from the symbols in memory. An error means that they lack it. */
 static int place_in_memory(const struct search *search, const struct module *module,
 			   struct place *place)
 {
@@ -198,8 +198,8 @@ static bool search_cookie(struct search *search, const struct module *module)
 }
 
 /*
- * Module has the text of a version, but nothing that leads to its runtime: that is where the list
- * of interpreters is.
+ * Search a module that has the text of a version but no name or cookie for its runtime: its list of
+ * interpreters is in the same module.
  */
 static bool search_by_version(struct search *search, const struct module *module,
 			      const struct version_text *version)
@@ -218,7 +218,7 @@ static bool search_by_version(struct search *search, const struct module *module
 			    "CPython " SUPPORTED_VERSIONS,
 			    search->program->name);
 	if (!err) {
-		/* 3.6 has no runtime but the variable interp_head. */
+		/* 3.6 has no runtime, only the variable interp_head. */
 		if (!build.offsets.runtime.interpreters_head &&
 		    file_names_find(&search->files, search->program->images, module->code, &names,
 				    &load_bias) == 0 &&
@@ -287,9 +287,9 @@ static bool is_stopped(const struct search *search)
 }
 
 /*
- * The module of the interpreter, by its names if there are any, else by its variables. Of what is
- * not alive all that may be written is looked at as well: a core file may have lost its note of
- * files.
+ * Find the module of the interpreter: first by names in all modules, then by variables. If the
+ * program is not alive, all writable memory is searched as well, because a core file may lack the
+ * note with its files.
  */
 static const struct module *search_modules(struct search *search)
 {
@@ -309,7 +309,7 @@ static const struct module *search_modules(struct search *search)
 	return search_variables(search, &search->whole) ? &search->whole : NULL;
 }
 
-/* Count the CPythons that run besides the one that was found in module. */
+/* Count the further running CPythons in the modules after module. */
 static unsigned int count_others(struct search *search, const struct module *module)
 {
 	const struct modules *list = &search->modules;
@@ -344,7 +344,7 @@ static void keep_build_id(struct search *search, const struct module *module)
 		(void)snprintf(runtime->build_id + 2 * i, 3, "%02x", build_id[i]);
 }
 
-/* -EPERM or -ESRCH if the process cannot be read at all, else 0. */
+/* Returns -EPERM or -ESRCH if the process cannot be read at all, else 0. */
 static int check_readable(const struct search *search)
 {
 	uint8_t byte;
@@ -361,7 +361,7 @@ static int check_readable(const struct search *search)
 	return err == -EFAULT ? 0 : err;
 }
 
-/* '2' or '3' of a file whose name is that of a Python, like libpython3.10.so.1.0; else 0. */
+/* '2' or '3' if the file is named like a Python, such as libpython3.10.so.1.0; else 0. */
 static int major_in_name(const char *path)
 {
 	const char *name = strrchr(path, '/');
@@ -374,7 +374,7 @@ static int major_in_name(const char *path)
 	return name[6] == '2' || name[6] == '3' ? name[6] : 0;
 }
 
-/* Nothing was found. If a program is mapped that by its name is a Python, say that. */
+/* No CPython was found. Name a mapped file that is called like a Python, if there is one. */
 static int refuse_by_name(const struct search *search, struct message *reterr)
 {
 	for (size_t i = 0; i < search->program->maps->nr_mappings; i++) {
@@ -406,15 +406,15 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 	return -ENOENT;
 }
 
-/* Why nothing was found. Errors of runtime_find(). */
+/* Say why nothing was found. Returns an error of runtime_find(). */
 static int refuse(const struct search *search, struct message *reterr)
 {
 	if (is_stopped(search))
 		return -EINTR;
 	/*
-	 * It has ended or called exec since its mappings were read. A process that ends loses its
-	 * memory before it is a zombie, and is there without mappings for a moment; the memory that
-	 * was opened is given up shortly after no read can reach it.
+	 * The process has ended or called exec since its mappings were read. A process that ends
+	 * loses its memory before it becomes a zombie, so it exists for a moment without mappings.
+	 * The memory that was opened is released shortly after reads stop reaching it.
 	 */
 	if (search->program->maps->nr_mappings == 0 || check_readable(search) == -ESRCH ||
 	    remote_memory_check(search->memory) == -ESRCH)

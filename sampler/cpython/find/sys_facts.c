@@ -10,11 +10,13 @@
 #include "sampler/cpython/objects/object.h"
 #include "sampler/cpython/threads/threads.h"
 
-/* sys is the first module that there is; it has about 100 attributes. */
+/*
+ * Number of entries searched. sys is the first module of sys.modules; it has about 100 attributes.
+ */
 #define MODULES_MAX_KEYS 64
 #define SYS_MAX_KEYS	 1024
 
-/* The main interpreter; the newest one if it is not in the list. */
+/* The main interpreter, or the newest one if that is not in the list. */
 static int find_main(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, remote_addr *ret_interp_addr)
 {
@@ -31,7 +33,7 @@ static int find_main(struct remote_memory *memory, const struct py_build *build,
 	return 0;
 }
 
-/* The object that sys has under a name, if it is of that kind, or of one derived from it. */
+/* The object called name in sys, if it is of that kind or derived from it. */
 static int find_object(const struct dict *sys, const char *name, enum value_kind kind,
 		       remote_addr *ret_addr)
 {
@@ -43,7 +45,9 @@ static int find_object(const struct dict *sys, const char *name, enum value_kind
 	return err || type.kind == kind ? err : -EBADMSG;
 }
 
-/* Add the argument at addr. 0, -ENOMEM, -E2BIG (no room for more), … */
+/*
+ * Add the argument at addr. Returns 0, -ENOMEM, -E2BIG (no room for more) or an error of the read.
+ */
 static int add_argument(const struct dict *sys, remote_addr addr, struct sys_facts *facts,
 			size_t *nr_bytes)
 {
@@ -66,8 +70,8 @@ static int add_argument(const struct dict *sys, remote_addr addr, struct sys_fac
 }
 
 /*
- * Read a list of str objects into facts. 0; an error, and facts have those before what is at
- * fault: where that is the first one, none, which is not the same as an empty list.
+ * Read a list of str objects into facts. On an error, facts keep the items before the faulty one;
+ * if that is the first one, arguments stay NULL, which differs from an empty list.
  */
 static int read_list(const struct dict *sys, remote_addr addr, struct sys_facts *facts)
 {

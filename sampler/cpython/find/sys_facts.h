@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the module sys of the main interpreter says of the program: its command line and its
- * executable. All of it is the program's to change.
+ * What the module sys of the main interpreter says about the program: its command line and its
+ * executable. The program can change all of it.
  */
 #pragma once
 
@@ -11,22 +11,21 @@
 #include "procmem/memory.h"
 #include "sampler/cpython/layout/offsets.h"
 
-/*
- * A command line has 2 MiB on Linux; of more arguments and bytes than this, the rest is left out.
- */
+/* Limits on the arguments; the rest is left out. A command line on Linux has at most 2 MiB. */
 #define SYS_MAX_ARGUMENTS	65536
 #define SYS_MAX_ARGUMENTS_BYTES (4u << 20)
 
 struct sys_facts {
-	char **arguments; /* sys.orig_argv (3.10+), else sys.argv; NULL: not known; owned */
+	char **arguments; /* sys.orig_argv (3.10+), else sys.argv; NULL if unknown; owned */
 	size_t nr_arguments;
-	bool has_original; /* arguments are those of sys.orig_argv, the interpreter's among them */
-	char *executable;  /* sys.executable; NULL: not known; owned */
+	bool has_original; /* arguments are sys.orig_argv, including the interpreter's own */
+	char *executable;  /* sys.executable; NULL if unknown; owned */
 };
 
 /*
- * Read what can be read, of the interpreter at runtime_addr. An argument that cannot be is
- * "<not in the core>". 0; -ENOMEM, -ESRCH, -EPERM. sys_facts_done() accepts those that are zero.
+ * Read whatever can be read of the interpreter at runtime_addr. An argument that cannot be read
+ * becomes "<not in the core>". Returns 0, -ENOMEM, -ESRCH or -EPERM. sys_facts_done() accepts a
+ * zeroed struct.
  */
 int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
 		   remote_addr runtime_addr, struct sys_facts *ret_facts);

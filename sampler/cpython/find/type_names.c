@@ -12,13 +12,13 @@
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/object.h"
 
-/* Of a module's dict so many entries are looked at; builtins has 160, types 50. */
+/* Number of entries read of a module's dict; builtins has 160, types 50. */
 #define MODULE_MAX_ENTRIES 1024
 
-/* Of sys.modules; the modules that are looked for are among the first. */
+/* The same for sys.modules; the modules needed are among its first. */
 #define MODULES_MAX_ENTRIES 16384
 
-/* What a module calls something, and the name of that type, or of the type of that object. */
+/* An attribute of a module, and the name of that type, or of the type of that instance. */
 struct alias {
 	const char *module;
 	const char *attribute;
@@ -50,7 +50,7 @@ static const struct alias aliases[] = {
 };
 enum { NR_ALIASES = sizeof(aliases) / sizeof(*aliases) };
 
-/* Modules that call many types by their names. */
+/* Modules whose attributes are called like the types that they hold. */
 static const char *const naming_modules[] = {"builtins", "_collections_abc"};
 enum { NR_NAMING_MODULES = sizeof(naming_modules) / sizeof(*naming_modules) };
 
@@ -75,7 +75,7 @@ static bool is_known(const struct type_names *names, remote_addr name_addr)
 	return false;
 }
 
-/* Take a name for the type at addr, unless the memory has one, or another was taken before. */
+/* Add a name for the type at addr, unless the memory has one or another was added before. */
 static void take_name(struct type_names *names, remote_addr addr, const char *name)
 {
 	remote_addr name_addr;
@@ -118,7 +118,7 @@ static int take_alias(struct type_names *names, const struct dict *modules,
 	return err;
 }
 
-/* Take the key of an entry as the name of its value, if that is a type. 0 or -ENOMEM, … */
+/* Use the key of an entry as the name of its value, if that is a type. Returns 0, -ENOMEM, … */
 static int take_entry(struct type_names *names, const struct dict_entry *entry)
 {
 	cleanup_free char *name = NULL;
@@ -132,7 +132,7 @@ static int take_entry(struct type_names *names, const struct dict_entry *entry)
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
-/* Take the names of all types of a module, and that of its own. */
+/* Add the names of all types of a module, and of the type of modules. */
 static int take_module(struct type_names *names, const struct dict *modules, const char *name)
 {
 	struct dict_walk walk = {0};
@@ -154,8 +154,8 @@ static int take_module(struct type_names *names, const struct dict *modules, con
 }
 
 /*
- * Collect all that can be found: that of the first interpreter of the list, as all have the same
- * types. 0; -ENOMEM, -ESRCH, -EPERM.
+ * Collect all names that can be found in the first interpreter of the list; all interpreters have
+ * the same types. Returns 0, -ENOMEM, -ESRCH or -EPERM.
  */
 static int collect(struct type_names *names, remote_addr runtime_addr)
 {
@@ -182,17 +182,17 @@ static int collect(struct type_names *names, remote_addr runtime_addr)
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
-/* Who reads a name reads so much at most: EXECUTABLE_NAME_MAX_BYTES, and one more. */
+/* Longest read of a name: EXECUTABLE_NAME_MAX_BYTES + 1. */
 enum { NAME_READ_MAX_BYTES = 257 };
 
-/* Add what a name has of a piece that was not read to its end. */
+/* Add the bytes of a name to a piece that could not be read to its end. */
 static void complete(const struct type_names *names, struct remote_range *range)
 {
 	const remote_addr addr = range->addr + range->done_bytes;
 	char *bytes = (char *)range->buffer + range->done_bytes;
 	const size_t left = range->size - range->done_bytes;
 
-	/* A longer piece is no name, but a page of what begins or ends with one. */
+	/* A longer piece is no name, but a page that begins or ends with one. */
 	if (left > NAME_READ_MAX_BYTES)
 		return;
 	for (size_t i = 0; i < names->nr_names; i++) {

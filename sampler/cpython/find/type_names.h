@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The names of CPython's own types, for a memory that lacks them: a core file has these types,
- * which are variables, but their names are constants of a file that may not be there. What
- * the interpreter's modules call a type is put in the place of its name.
+ * Supplies the names of CPython's own types to a memory that lacks them. A core file has these
+ * types, which are variables, but their names are constants of a file that may be missing. What the
+ * interpreter's modules call a type takes the place of its name.
  *
- * Source: PyTypeObject.tp_name of CPython's Objects, and Lib/types.py, for what differs from
- * what a module calls it.
+ * Source: PyTypeObject.tp_name of CPython's Objects, and Lib/types.py, for the names that differ
+ * from what a module calls the type.
  */
 #pragma once
 
@@ -14,29 +14,29 @@
 #include "procmem/memory.h"
 #include "sampler/cpython/layout/offsets.h"
 
-/* The longest is builtin_function_or_method; what is longer stays missing. */
+/* Longer names stay missing; the longest needed is builtin_function_or_method. */
 #define TYPE_NAME_MAX_BYTES 48
 
-/* CPython has 200 types in builtins and types; what comes on top stays missing. */
+/* Further names stay missing; CPython has 200 types in builtins and types. */
 #define TYPE_NAMES_MAX 512
 
 struct type_name {
-	remote_addr addr; /* where the target has it */
+	remote_addr addr; /* of the name in the target */
 	char text[TYPE_NAME_MAX_BYTES];
 };
 
 struct type_names {
-	struct remote_memory memory;  /* what is handed on: that of inner, and the names */
-	struct remote_memory *inner;  /* borrowed as long as this is read */
-	const struct py_build *build; /* borrowed while they are collected */
+	struct remote_memory memory;  /* for callers: inner, completed by the names */
+	struct remote_memory *inner;  /* borrowed for as long as memory is read */
+	const struct py_build *build; /* borrowed while names are collected */
 	struct type_name *names;      /* owned */
 	size_t nr_names;
 };
 
 /*
- * Collect the names that inner lacks, of the interpreter at runtime_addr. Where lists or
- * modules are damaged there are fewer. What lies behind a name reads as zeros. 0; -ENOMEM,
- * -ESRCH, -EPERM. type_names_done() frees the names; it accepts one that is zero.
+ * Collect the names that inner lacks, from the interpreter at runtime_addr; fewer if its lists or
+ * modules are damaged. Bytes after a name read as zeros. Returns 0, -ENOMEM, -ESRCH or -EPERM.
+ * type_names_done() frees the names; it accepts a zeroed struct.
  */
 int type_names_init(struct type_names *names, struct remote_memory *inner,
 		    const struct py_build *build, remote_addr runtime_addr);
