@@ -53,7 +53,7 @@ void frame_list_fit(struct frame_list *list, uint32_t nr_frames)
 	uint32_t max_frames = nr_frames < FIRST_MAX_FRAMES / 2 ? FIRST_MAX_FRAMES : nr_frames * 2;
 	struct walked_frame *frames;
 
-	/* A walk over shims alone, or one that was given up, has steps but no frames. */
+	/* A walk that met only shims, or that was given up, has steps but no frames. */
 	if (list->max_steps / 4 >= max_frames) {
 		free(list->steps);
 		list->steps = NULL;
@@ -144,9 +144,9 @@ int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 }
 
 /*
- * Whether a frame is being destroyed: CPython takes its stack and its locals off it first. A frame
- * without locals does not tell.
- * Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear() of 3.11 and 3.12.
+ * Whether a frame is being destroyed: CPython first clears its stack and its locals. A frame
+ * without locals does not show it. Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear()
+ * of 3.11 and 3.12.
  */
 static bool is_cleared(const struct py_offsets *offsets, const struct code *code, remote_addr addr,
 		       const struct frame_words *words)
@@ -156,7 +156,7 @@ static bool is_cleared(const struct py_offsets *offsets, const struct code *code
 	return words->stackpointer == addr + offsets->frame.localsplus || words->stacktop == 0;
 }
 
-/* Append a frame that was checked. 0, -EBADMSG as walk_lost(), -ENOMEM. */
+/* Append a frame that was checked. Returns 0, -EBADMSG as walk_lost(), or -ENOMEM. */
 static int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		       struct code *code)
 {
@@ -193,7 +193,7 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	struct code *code;
 	int err;
 
-	/* The code that stood there at the last tick is most likely it. */
+	/* The code that the frame at this index ran at the last tick is the most likely one. */
 	if (walk->clock->is_past) {
 		err = code_cache_get_told(walk->codes, words->executable, words->identity, &code);
 	} else if (known && known->executable == words->executable && !known->code->foreign &&
@@ -214,9 +214,9 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	else if (words->lasti < -1 ||
 		 offset >= (int64_t)(code->code_end_addr - code->code_start_addr))
 		err = -ENOENT;
-	else /* an index, which is -1 before the first instruction: then one before the code */
+	else /* -1 before the first instruction: one unit before the code */
 		words->instr_ptr = code->code_start_addr + (uint64_t)offset;
-	/* The thread's copy of code that is gone by now is gone, too. */
+	/* If the code is gone by now, the thread's copy of it is gone, too. */
 	if (err == -E2BIG ||
 	    (err == -ENOENT && walk->clock->is_past && walk->build->tlbc.code_array))
 		return walk_lost(walk, LOSS_CODE);
@@ -224,15 +224,15 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 }
 
 /*
- * Append a frame that an extension has linked, which may run anything (executable_get()). A frame that is
- * not shown is left out. Errors of walk_frame().
+ * Append a frame that an extension has linked, which may run anything (executable_get()). Leaves
+ * out a frame that is not shown. Errors of walk_frame().
  */
 static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
 	struct code *code;
 	int err = executable_get(walk->codes, words->executable, walk->clock, &code);
 
-	/* What the frame ran then may be gone by now. */
+	/* What the frame ran may be gone by now. */
 	if ((err == -EBADMSG || err == -EFAULT) && walk->clock->is_past)
 		err = -EAGAIN;
 	if (err == -EBADMSG || err == -EFAULT)
@@ -243,14 +243,14 @@ static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_wor
 		return err;
 	if (code->foreign)
 		return walk_append(walk, addr, words, code);
-	/* One that does not say where it stands has not begun, for CPython too. */
+	/* Without an instr_ptr it has not begun, for CPython as well. */
 	return words->instr_ptr ? walk_frame(walk, addr, words) : 0;
 }
 
 /*
- * Append the frame at addr, which was read, as a walk does that follows `previous`; one that
- * is not shown is left out. 0; -EBADMSG (it cannot be a frame), -EAGAIN (it hangs on nobody),
- * -E2BIG, -ENOMEM, -ESRCH, -EPERM.
+ * Append the frame at addr, whose words were read, in a walk along `previous`. Leaves out a frame
+ * that is not shown. Returns 0; -EBADMSG (it cannot be a frame, or walk->loss); -EAGAIN (it has no
+ * caller); -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
 static int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_words *words)
 {
@@ -258,7 +258,7 @@ static int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	const bool is_shim = words->owner >= traits->shim_owner;
 	int err = 0;
 
-	/* A generator that is suspended by now hangs on nobody. */
+	/* A generator that was suspended meanwhile has no caller. */
 	if (traits->frames_on_heap && !words->previous && words->state != traits->executing)
 		return -EAGAIN;
 	if (traits->frames_on_heap) {
@@ -275,17 +275,19 @@ static int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	return err == -ENOENT ? -EBADMSG : err;
 }
 
-/* Whether it is the frame that the interpreter's loop has on the C stack (3.12 and newer). */
+/*
+ * Whether it is the entry frame, which the interpreter's loop has on the C stack (3.12 and newer).
+ */
 static bool is_entry_frame(const struct code_cache *codes, const struct frame_words *words)
 {
-	/* Extensions link frames of that owner, too; those run something. */
+	/* Extensions link frames with that owner, too, but those run something. */
 	return !codes->build->traits.frames_on_heap &&
 	       codes->build->offsets.frame.is_entry == OFFSET_ABSENT &&
 	       words->owner >= codes->build->traits.shim_owner &&
 	       executable_is_nothing(codes, words->executable);
 }
 
-/* Whether the thread is in so many calls of the interpreter's loop. */
+/* Whether the thread is in exactly that many calls of the interpreter's loop. */
 static bool has_loops(const struct frame_walk *walk, const struct stack_ends *ends,
 		      uint64_t nr_loops)
 {
@@ -295,7 +297,7 @@ static bool has_loops(const struct frame_walk *walk, const struct stack_ends *en
 
 	if (ends->has_nr_loops)
 		return ends->nr_loops == nr_loops;
-	/* The outermost _PyCFrame is the thread state's own. */
+	/* The outermost _PyCFrame is part of the thread state. */
 	while (addr && addr - ends->thread_addr >= offsets->thread.size) {
 		if (nr++ == nr_loops ||
 		    remote_memory_read_u64(walk->codes->memory, addr + offsets->cframe.previous,
@@ -306,8 +308,8 @@ static bool has_loops(const struct frame_walk *walk, const struct stack_ends *en
 }
 
 /*
- * Whether a stack whose last frame hangs on nothing is all that the thread has. What its frames run
- * was read before: that tells entry frames.
+ * Whether a stack whose outermost frame has no link is all that the thread has. The executables
+ * were read before this, which is_entry_frame() needs.
  */
 static bool is_whole(const struct frame_walk *walk, const struct stack_ends *ends)
 {
@@ -318,7 +320,7 @@ static bool is_whole(const struct frame_walk *walk, const struct stack_ends *end
 	for (uint32_t i = 0; i < list->nr_steps; i++) {
 		const struct frame_words *words = &list->steps[i].words;
 
-		/* C called the interpreter's loop for it, or with it. */
+		/* C called the interpreter's loop for this frame, or it is the entry frame. */
 		ends_in_entry = words->is_entry || is_entry_frame(walk->codes, words);
 		nr_entries += ends_in_entry;
 	}
@@ -332,9 +334,9 @@ static bool is_whole(const struct frame_walk *walk, const struct stack_ends *end
 }
 
 /*
- * Whether the innermost frame hangs on its caller. A frame becomes current some instructions before
- * its `previous` is set: until then that is what an earlier frame had in its place. But a new frame
- * lies directly behind that of its caller, or first in its chunk.
+ * Whether the innermost frame is linked to its caller. A frame becomes current some instructions
+ * before its `previous` is set; until then `previous` is left over from an earlier frame at that
+ * place. But a new frame directly follows its caller's, or is the first in its chunk.
  */
 static bool is_linked(const struct frame_walk *walk, const struct stack_ends *ends)
 {
@@ -347,7 +349,7 @@ static bool is_linked(const struct frame_walk *walk, const struct stack_ends *en
 		return true;
 	nr_below = list->nr_frames - 1;
 	newest = &list->frames[nr_below];
-	/* The first word of a thread's first chunk is left out. */
+	/* The first word of a thread's first chunk is unused. */
 	if (!newest->is_new || newest->addr != ends->current_frame_addr ||
 	    newest->addr - chunk_data_addr <= sizeof(uint64_t))
 		return true;
@@ -360,8 +362,8 @@ static bool is_linked(const struct frame_walk *walk, const struct stack_ends *en
 }
 
 /*
- * Follow the links to the end, or to the anchor: the list's steps. *ret_open: the last of them hangs
- * on nothing, or there are none. Errors of frames_walk().
+ * Follow the links to the end, or to the anchor, and collect the list's steps. *ret_open: the last
+ * step has no link, or there are no steps. Errors of frames_walk().
  */
 static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote_addr anchor_addr,
 		  bool *ret_anchored, bool *ret_open)
@@ -376,7 +378,7 @@ static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote
 	*ret_anchored = false;
 	*ret_open = false;
 	while (!err && addr && addr != ends->base_frame_addr && !*ret_anchored) {
-		/* A shim stands at most behind each frame. */
+		/* Each frame is followed by one shim at most. */
 		if (circle_closes(&circle, addr))
 			return walk_lost(walk, LOSS_UNFINISHED);
 		if (circle.nr > 2ull * MAX_FRAMES + 1)
@@ -397,7 +399,7 @@ static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote
 	return 0;
 }
 
-/* A walk that has not begun. */
+/* The initial state of a walk. */
 static struct frame_walk new_walk(struct code_cache *codes, const struct code_clock *clock,
 				  struct frame_list *list)
 {
@@ -411,8 +413,8 @@ static struct frame_walk new_walk(struct code_cache *codes, const struct code_cl
 }
 
 /*
- * Append what the steps lead to, the outermost first, and see that it is all. is_open: the last of
- * them hangs on nothing.
+ * Append the frames of the steps, outermost first, and check that they are the whole stack.
+ * is_open: the last step has no link.
  */
 static int finish(struct frame_walk *walk, const struct stack_ends *ends, bool is_open)
 {
@@ -423,12 +425,12 @@ static int finish(struct frame_walk *walk, const struct stack_ends *ends, bool i
 		struct frame_step *step = &list->steps[i];
 
 		err = walk_step(walk, step->addr, &step->words);
-		/* What it runs was read by then: that tells entry frames. */
+		/* Its executable has been read, which is_entry_frame() needs. */
 		if (!err && is_entry_frame(walk->codes, &step->words))
 			walk->loop_addr = step->addr;
 	}
 	list->loop_addr = walk->loop_addr;
-	/* The outermost _PyCFrame is the thread state's own. */
+	/* The outermost _PyCFrame is part of the thread state. */
 	if (ends->cframe_addr)
 		list->loop_addr =
 			ends->cframe_addr - ends->thread_addr < walk->build->offsets.thread.size
@@ -474,28 +476,28 @@ int frames_take(struct code_cache *codes, const struct code_clock *clock,
 }
 
 /*
- * A memory that stands still and may lack pieces. Where the links lead to nothing, as those of core
- * files that lack the C stack, the data-stack chunks alone tell where frames lie (3.11 and newer): a
- * frame is as long as its code object says, and its callee begins where it ends.
+ * Walking a memory that stands still but may lack pieces. If the links lead nowhere, as in core
+ * files that lack the C stack, frames are found by the data-stack chunks alone (3.11 and newer):
+ * the code object gives the size of a frame, and its callee begins where it ends.
  */
 
-/* So many frames in a row may lack their code object; what comes then are no frames. */
+/* Consecutive frames that may lack their code object; what follows is no frame. */
 enum { MAX_MISSING = 8 };
 
 /*
- * More chunks than this are taken for damage: 16 KiB each, it is 256 MiB of stack. No stack is
- * larger than STACK_MAX_BYTES: one of MAX_FRAMES has about 100 MB.
+ * More chunks count as damage: at 16 KiB each, this is 256 MiB of stack. STACK_MAX_BYTES limits a
+ * chunk: a stack of MAX_FRAMES has about 100 MB.
  */
 #define MAX_CHUNKS	16384
 #define STACK_MAX_BYTES (512u << 20)
 
-/* A chunk: the part of it that is used, [start, end). */
+/* The used part of a chunk, [start, end). */
 struct chunk {
 	remote_addr start;
 	remote_addr end;
 };
 
-/* So many words of all chunks that are no frame are passed over. */
+/* Words that may be skipped, in all chunks, because no frame begins there. */
 #define MAX_SKIPS (64u << 10)
 
 struct still_walk {
@@ -503,18 +505,18 @@ struct still_walk {
 	const struct stack_ends *ends;
 	struct chunk *chunks; /* newest first; owned */
 	uint32_t nr_chunks, max_chunks;
-	bool has_all_chunks;  /* down to the oldest */
-	remote_addr *outline; /* the frames that the chunks tell, outermost first; owned */
+	bool has_all_chunks;  /* the list reaches the oldest chunk */
+	remote_addr *outline; /* the frames found in chunks, outermost first; owned */
 	uint32_t nr_outlined, max_outlined;
-	bool is_outlined;	 /* they were looked for */
-	size_t nr_skips_left;	 /* of MAX_SKIPS */
-	size_t nr_below;	 /* so many of its frames lie below those that were walked */
-	remote_addr lowest_addr; /* of the outermost frame walked on the data stack; 0: none */
-	unsigned int nr_missing; /* frames in a row without code object */
+	bool is_outlined;	 /* the outline was made */
+	size_t nr_skips_left;	 /* out of MAX_SKIPS */
+	size_t nr_below;	 /* frames of the outline below those walked */
+	remote_addr lowest_addr; /* of the outermost walked frame on the data stack; 0: none */
+	unsigned int nr_missing; /* consecutive frames without code object */
 	bool bridged;
 };
 
-/* Read the chunk at addr, whose frames end at top_addr (0: where it says itself). */
+/* Read the chunk at addr, whose frames end at top_addr (0: use the chunk's own top). */
 static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_addr top_addr,
 		      struct chunk *ret_chunk, remote_addr *ret_previous_addr)
 {
@@ -546,7 +548,9 @@ static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_a
 	return 0;
 }
 
-/* List the chunks from the newest down, as far as they can be read. 0; -ENOMEM, -ESRCH, -EPERM. */
+/*
+ * List the chunks, newest first, as far as they can be read. Returns 0, -ENOMEM, -ESRCH or -EPERM.
+ */
 static int list_chunks(struct still_walk *still)
 {
 	remote_addr top_addr = still->ends->datastack_top_addr;
@@ -572,7 +576,7 @@ static int list_chunks(struct still_walk *still)
 	return 0;
 }
 
-/* The size of the frame at addr. 0, -EBADMSG (none is there), -EFAULT, … */
+/* Read the size of the frame at addr. Returns 0, -EBADMSG (no frame is there), -EFAULT, … */
 static int read_size(const struct still_walk *still, remote_addr addr, uint32_t *ret_size_bytes)
 {
 	struct code_cache *codes = still->walk.codes;
@@ -596,7 +600,7 @@ static int read_size(const struct still_walk *still, remote_addr addr, uint32_t 
 	return err;
 }
 
-/* Find the frames of a chunk, and go on behind what is none. 0; -ENOMEM, -ESRCH, -EPERM. */
+/* Find the frames of a chunk, skipping what is no frame. Returns 0, -ENOMEM, -ESRCH or -EPERM. */
 static int outline_chunk(struct still_walk *still, const struct chunk *chunk)
 {
 	remote_addr addr = chunk->start;
@@ -626,7 +630,7 @@ static int outline_chunk(struct still_walk *still, const struct chunk *chunk)
 	return 0;
 }
 
-/* Whether another frame may be found in spite of that error. */
+/* Whether the walk may find another frame after that error. */
 static bool is_gap(int err)
 {
 	return err == -EFAULT || err == -EBADMSG || err == -EAGAIN;
@@ -643,9 +647,9 @@ static bool may_be_frame(const struct still_walk *still, remote_addr addr,
 }
 
 /*
- * Whether the frame is the one below an __init__ that is called from Python (3.13 and newer):
- * people do not see it, and its code object is a constant of a file, which a core lacks. It
- * stands on the second instruction of four; no function calls another one as early.
+ * Whether the frame is the one below an __init__ that was called from Python (3.13 and newer). It
+ * is not shown, and its code object is a constant of a file, which a core lacks. It stands at the
+ * second of four instructions; no function calls another one as early.
  */
 static bool is_init_cleanup(const struct still_walk *still, const struct frame_words *words)
 {
@@ -658,7 +662,7 @@ static bool is_init_cleanup(const struct still_walk *still, const struct frame_w
 	       remote_memory_read_u64(still->walk.codes->memory, words->executable, &word) != 0;
 }
 
-/* Append the frame at addr; *ret_next is its `previous`. */
+/* Append the frame at addr; *ret_next gets its `previous`. */
 static int still_step(struct still_walk *still, remote_addr addr, remote_addr *ret_next)
 {
 	struct frame_walk *walk = &still->walk;
@@ -692,7 +696,7 @@ static int still_step(struct still_walk *still, remote_addr addr, remote_addr *r
 	return 0;
 }
 
-/* Whether the walk, which ended with err, has come to the outermost frame on the data stack. */
+/* Whether the walk, which ended with err, has reached the outermost frame on the data stack. */
 static bool still_is_whole(const struct still_walk *still, int err)
 {
 	const struct stack_ends *ends = still->ends;
@@ -707,8 +711,8 @@ static bool still_is_whole(const struct still_walk *still, int err)
 }
 
 /*
- * The innermost frame on the data stack below those that were walked: *ret_addr, or 0 if
- * there is none. 0; -ENOMEM, -ESRCH, -EPERM.
+ * Find the innermost frame on the data stack below those walked: *ret_addr, or 0 if there is none.
+ * Returns 0, -ENOMEM, -ESRCH or -EPERM.
  */
 static int find_below(struct still_walk *still, remote_addr *ret_addr)
 {
@@ -733,7 +737,7 @@ static int find_below(struct still_walk *still, remote_addr *ret_addr)
 	return 0;
 }
 
-/* Follow `previous` from addr as far as it leads: 0 at the bottom. */
+/* Follow `previous` from addr to the end of the links. */
 static int still_follow(struct still_walk *still, remote_addr addr, struct circle *circle)
 {
 	int err = 0;
@@ -743,7 +747,7 @@ static int still_follow(struct still_walk *still, remote_addr addr, struct circl
 			return -E2BIG;
 		err = still_step(still, addr, &addr);
 	}
-	/* A stack that 3.15 has a bottom for must end there. */
+	/* 3.15 has a base frame: the stack must end there. */
 	if (!err && still->ends->base_frame_addr && !addr && still->walk.list->nr_frames)
 		err = -EAGAIN;
 	return err;
@@ -785,7 +789,7 @@ int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
 	frame_list_begin(list, 0);
 	if (!err)
 		err = walk_all(&still);
-	/* `previous` comes by the innermost one first. */
+	/* The walk appended the innermost frame first. */
 	for (uint32_t i = 0, j = list->nr_frames; i + 1 < j; i++) {
 		struct walked_frame swapped = list->frames[i];
 

@@ -7,17 +7,17 @@
 #include "procmem/cleanup.h"
 
 /*
- * So many calls of the loop may name no frame of the list: one that has not begun yet, and those
- * of frames that could not be read.
+ * Calls of the loop that may name no frame of the list: one that has not begun yet, and those of
+ * frames that could not be read.
  */
 enum { MAX_UNNAMED = 16 };
 
-/* Room for a _PyCFrame of any version. */
+/* Size of a _PyCFrame of any version, at most. */
 enum { CFRAME_MAX_BYTES = 24 };
 
 /*
- * Follow the chain of a thread up to the outermost one, which is in the thread state itself and
- * belongs to no call; there is room for so many places. 0 or what ends the dump.
+ * Follow the chain of a thread to the outermost _PyCFrame, which is part of the thread state and
+ * belongs to no call. places has room for max_places. Returns 0, or an error that ends the dump.
  */
 static int read_chain(const struct code_cache *codes, remote_addr thread_addr, size_t max_places,
 		      struct loop_place *places, struct loop_chain *ret_chain)
@@ -46,11 +46,11 @@ static int read_chain(const struct code_cache *codes, remote_addr thread_addr, s
 	return err == -ESRCH || err == -EPERM ? err : 0;
 }
 
-/* 3.11: from the innermost call outwards, each by the frame that it names. */
+/* 3.11: match calls with the frames that they name, from the innermost call outwards. */
 static void place_by_frame(const struct loop_chain *chain, const struct frame_list *list,
 			   struct loop_entry *entries)
 {
-	uint32_t nr_left = list->nr_frames; /* those that are in no call so far: the outer ones */
+	uint32_t nr_left = list->nr_frames; /* outer frames, not yet assigned to a call */
 	unsigned int nr_unnamed = 0;
 
 	for (size_t i = 0; i < chain->nr && nr_unnamed < MAX_UNNAMED; i++) {
@@ -62,7 +62,7 @@ static void place_by_frame(const struct loop_chain *chain, const struct frame_li
 			nr_unnamed++;
 			continue;
 		}
-		/* The outermost frame of the call that this one is of. */
+		/* Find the outermost frame of that call. */
 		nr_left = index - 1;
 		while (nr_left > 0 && !entries[nr_left].is_entry)
 			nr_left--;
@@ -71,7 +71,8 @@ static void place_by_frame(const struct loop_chain *chain, const struct frame_li
 }
 
 /*
- * Whether the caller of a frame that the loop is called for is in the C stack, and not in the list.
+ * Whether the caller of a frame for which the loop is called is an entry frame on the C stack, and
+ * so not in the list.
  */
 static bool has_entry_frames(const struct py_build *build)
 {
@@ -106,7 +107,10 @@ int loop_entries_take(const struct code_cache *codes, const struct loop_chain *c
 		place_by_frame(chain, list, entries);
 	else if (chain && is_whole && chain->is_whole && chain->nr <= list->nr_frames + 1ull &&
 		 chain->nr + 1 >= list->nr_frames)
-		/* 3.10: from the outermost one; the innermost call may have no frame yet, or no longer. */
+		/*
+		 * 3.10: match from the outermost one; the innermost call may not have a frame yet,
+		 * or no longer.
+		 */
 		for (uint32_t i = 0; i < list->nr_frames && i < chain->nr; i++)
 			entries[i].c_addr = chain->places[chain->nr - 1 - i].addr;
 	*ret_entries = entries;

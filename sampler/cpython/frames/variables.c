@@ -15,18 +15,18 @@ enum { CODE_VARARGS = 4, CODE_VARKEYWORDS = 8 };
 /* co_localspluskinds. */
 enum { VARIABLE_IS_CELL = 0x40, VARIABLE_IS_FREE = 0x80 };
 
-/* A look at one frame, and what has been found. */
+/* A frame and the variables found in it. */
 struct look {
 	struct remote_memory *memory;
 	const struct py_build *build;
-	uint8_t code[CODE_MAX_BYTES]; /* the code object's head */
+	uint8_t code[CODE_MAX_BYTES]; /* the head of the code object */
 	struct variable_slot *slots;  /* owned */
 	uint32_t nr_slots;
 };
 
 /*
- * Append variables of one kind: the names in the tuple at a place of the code object, as many as
- * may be read at all.
+ * Append variables of one kind, with the names in the tuple at offset in the code object. Names
+ * beyond FRAME_MAX_VARIABLES are left out.
  */
 static int append_names(struct look *look, uint32_t offset, enum variable_kind kind, bool in_cell)
 {
@@ -54,7 +54,7 @@ static int append_names(struct look *look, uint32_t offset, enum variable_kind k
 	return err;
 }
 
-/* 3.11 and newer: one tuple has all names, and the bytes beside it what each is. */
+/* 3.11 and newer: one tuple has all names, and a bytes object has the kind of each. */
 static int append_stack_names(struct look *look)
 {
 	const struct py_offsets *offsets = &look->build->offsets;
@@ -80,8 +80,8 @@ static int append_stack_names(struct look *look)
 }
 
 /*
- * Before 3.11 an argument that inner functions use has been moved to a cell, which has a name
- * and a place of its own: the argument gets it back.
+ * Before 3.11 an argument that inner functions use is moved to a cell, which has its own name and
+ * slot. Give the argument its value back.
  */
 static void take_moved(struct look *look, struct variable_slot *argument)
 {
@@ -113,7 +113,7 @@ static void mark_arguments(struct look *look)
 	}
 }
 
-/* Have a variable be what is in its cell. */
+/* Replace the value of a cell variable by the contents of its cell. */
 static int open_cell(const struct look *look, struct variable_slot *slot)
 {
 	const remote_addr ref_addr = slot->value_addr + look->build->offsets.object.ob_type +
@@ -124,13 +124,13 @@ static int open_cell(const struct look *look, struct variable_slot *slot)
 	if (!slot->in_cell || !slot->value_addr)
 		return 0;
 	err = value_type_of(look->memory, look->build, slot->value_addr, &type);
-	/* A variable of a comprehension that is inlined may have its cell only while that runs. */
+	/* A variable of an inlined comprehension may have its cell only while that runs. */
 	if (!err && (type.kind == VALUE_CELL || (type.kind == VALUE_OBJECT && !type.is_heap)))
 		err = remote_memory_read_u64(look->memory, ref_addr, &slot->value_addr);
 	return err == -ESRCH || err == -EPERM ? err : 0;
 }
 
-/* Open the cells, and leave out what is not bound. */
+/* Open the cells, and drop unbound variables. */
 static int keep_bound(struct look *look)
 {
 	uint32_t nr_bound = 0;
@@ -168,7 +168,7 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 	err = remote_memory_read(memory, code_addr, look.code, code_head_bytes(offsets));
 	if (!err && !on_heap)
 		err = append_stack_names(&look);
-	/* Before 3.11: three tuples, and as many words in their order. */
+	/* Before 3.11: three tuples of names; the frame has one word per name, in their order. */
 	if (!err && on_heap)
 		err = append_names(&look, offsets->code.names, VARIABLE_LOCAL, false);
 	if (!err && on_heap)

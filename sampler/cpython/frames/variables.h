@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The variables of one frame: their names and where their values are. */
+/* Finds the variables of one frame: their names and where their values are. */
 #pragma once
 
 #include <stdbool.h>
@@ -9,7 +9,7 @@
 #include "sampler/cpython/base/frame.h"
 #include "sampler/cpython/layout/offsets.h"
 
-/* Of a frame with more variables the first so many are read. Generated code has hundreds. */
+/* Limit per frame; further variables are not read. Generated code has hundreds. */
 enum { FRAME_MAX_VARIABLES = 4096 };
 
 /* A variable that has a value. */
@@ -17,20 +17,20 @@ struct variable_slot {
 	remote_addr name_addr; /* of a str */
 	remote_addr value_addr;
 	enum variable_kind kind;
-	bool in_cell; /* it was taken out of a cell: other functions use it, too */
+	bool in_cell; /* the value was in a cell, which other functions share */
 };
 
 struct variable_slots {
-	struct variable_slot *slots; /* arguments first, in the order of the function's; owned */
+	struct variable_slot *slots; /* arguments first, in the function's order; owned */
 	uint32_t nr_slots;
 };
 
 /*
- * Read the variables that are bound in the frame at frame_addr, which runs the code object at
- * code_addr; free() ret_slots->slots. What lies in cells is taken out of them.
+ * Read the bound variables of the frame at frame_addr, which runs the code object at code_addr;
+ * free() ret_slots->slots. The value of a cell variable is the contents of its cell.
  *
- * 0; -EBADMSG (the two do not fit together), -ENOTSUP (it is not known where they are),
- * -E2BIG, -EFAULT, -ENOMEM, -ESRCH, -EPERM.
+ * Returns 0; -EBADMSG (frame and code object do not match); -ENOTSUP (the build's types are
+ * unknown); -E2BIG, -EFAULT, -ENOMEM, -ESRCH, -EPERM.
  *
  * Source: CPython Objects/frameobject.c: frame_get_var() (3.11 and newer),
  * PyFrame_FastToLocalsWithError() (before).
