@@ -9,13 +9,15 @@
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/object.h"
 
-/* ob_size is a number of code units; CPython's jumps cannot reach further than this. */
+/*
+ * Limit on bytecode, of which ob_size counts the code units; CPython's jumps cannot reach further.
+ */
 #define CODE_MAX_BYTECODE_BYTES (1u << 30)
 
-/* A frame is at most a chunk of this size; CPython's co_stacksize and locals are ints. */
+/* Limit on a frame, which is inside one chunk; CPython's co_stacksize and locals are ints. */
 #define FRAME_SIZE_MAX_BYTES (64u << 20)
 
-/* So much of what an object names is kept, and read ahead: nearly all functions have less. */
+/* How much of each text is kept, and read ahead; nearly all functions have less. */
 enum { AHEAD_TEXTS_BYTES = 192 + 320 + 512 };
 static const struct {
 	uint16_t kept_bytes, ahead_bytes;
@@ -32,7 +34,7 @@ void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 	};
 }
 
-/* Have an entry say "not a code object". */
+/* Clear an entry: it becomes "not a code object". */
 static void code_forget(struct code_cache *cache, struct code *code)
 {
 	cache->table_bytes -= code->table_bytes;
@@ -49,7 +51,7 @@ static void code_forget(struct code_cache *cache, struct code *code)
 	};
 }
 
-/* Drop the entries of a table that are not in use, or all. */
+/* Drop the entries of a table that are not in use, or all entries. */
 static void drop(struct code_cache *cache, struct addr_map *map, bool drops_all)
 {
 	struct addr_map used = {0};
@@ -112,7 +114,7 @@ void code_cache_drop_unused(struct code_cache *cache)
 	cache->nr_new = 0;
 }
 
-/* Whether type_addr is PyCode_Type: by address once it was told by name. */
+/* Whether type_addr is PyCode_Type. It is recognised by name once, then by address. */
 static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 {
 	char name[sizeof("code") + 1];
@@ -126,7 +128,7 @@ static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 	return true;
 }
 
-/* The fingerprint of an object that was read. -EBADMSG if it is no code object. */
+/* Get the fingerprint of an object that was read. Returns -EBADMSG if it is no code object. */
 static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 			    struct code_fingerprint *ret_fingerprint)
 {
@@ -148,7 +150,7 @@ static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
 	return 0;
 }
 
-/* Read the head of the object at addr. 0; -EBADMSG if it is no code object; -EFAULT… */
+/* Read the head of the object at addr. Returns 0; -EBADMSG if it is no code object; -EFAULT, … */
 static int read_object(struct code_cache *cache, struct remote_memory *memory, remote_addr addr,
 		       uint8_t object[CODE_MAX_BYTES], struct code_fingerprint *ret_fingerprint)
 {
@@ -160,7 +162,7 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
 }
 
-/* Where one of the texts is read from: its length comes before all that tells it from others. */
+/* Where a text is read from: its length precedes everything that identifies it. */
 static remote_addr text_addr(const struct py_offsets *offsets,
 			     const struct code_fingerprint *fingerprint, enum code_text text)
 {
@@ -169,8 +171,8 @@ static remote_addr text_addr(const struct py_offsets *offsets,
 }
 
 /*
- * Of a text that was read from its length on: clear what is behind it, and what may change in its
- * head.
+ * In a text read from its length on, clear the bytes past its end, and those of its head that may
+ * change.
  */
 static void trim(const struct py_offsets *offsets, enum code_text text,
 		 const struct remote_range *range)
@@ -192,8 +194,8 @@ static void trim(const struct py_offsets *offsets, enum code_text text,
 }
 
 /*
- * Read what an object names, behind the reference counts, which change all the time. 0; -ESRCH,
- * -EPERM.
+ * Read the texts of an object, without their reference counts, which change all the time. Returns
+ * 0, -ESRCH or -EPERM.
  */
 static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 		      const struct code_fingerprint *fingerprint, struct code_texts *ret_texts)
@@ -202,7 +204,7 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 	size_t start = 0;
 	int err;
 
-	/* One by one, so that a look keeps them (sampler/look_memory.h). */
+	/* One by one, so that a look caches them (sampler/look_memory.h). */
 	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++) {
 		struct remote_range range = {
 			.addr = text_addr(offsets, fingerprint, i),
@@ -225,23 +227,24 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 }
 
 /*
- * What a code object that is new names, as a memory: either read in one call, since a program that
- * makes and drops functions all the time leaves some microseconds from the copy of a frame to the
- * object's end, and a dozen calls take longer; or as the object's own thread met it (told_code). What
- * is read through it comes from there where it is, and out of the memory behind it where it is not.
+ * A memory that holds the texts of a new code object. They are read ahead in one call, because a
+ * program that creates and frees functions all the time leaves only microseconds between the copy
+ * of a frame and the end of the object, and a dozen calls take longer. Or they are as the object's
+ * own thread reported them (told_code). Reads are served from here if possible, else from inner.
  */
 struct code_ahead {
-	struct remote_memory memory; /* what is handed on */
-	struct remote_memory *inner; /* borrowed as long as this is read */
+	struct remote_memory memory; /* for readers */
+	struct remote_memory *inner; /* borrowed for as long as memory is read */
 	bool is_told;	  /* the ranges are of an earlier moment, of an object that may be gone */
-	size_t nr_ranges; /* of those; unless is_told 0 once something was read behind them */
-	struct remote_range ranges[NR_CODE_TEXTS + 2]; /* the rest of one is not there */
+	size_t nr_ranges; /* number of ranges; without is_told 0 after a read of inner */
+	/* After done_bytes of a range the object has ended, or its rest is missing. */
+	struct remote_range ranges[NR_CODE_TEXTS + 2];
 	uint8_t texts[AHEAD_TEXTS_BYTES];
 	uint64_t bytecode_length;
 	uint8_t object[CODE_MAX_BYTES];
 };
 
-/* So far into a range that was read does a wanted one begin; more than it has: not there. */
+/* The offset of the wanted range inside range; UINT64_MAX if it begins elsewhere. */
 static uint64_t offset_in(const struct remote_range *range, const struct remote_range *wanted)
 {
 	const uint64_t offset = wanted->addr - range->addr;
@@ -249,7 +252,9 @@ static uint64_t offset_in(const struct remote_range *range, const struct remote_
 	return offset <= range->done_bytes ? offset : UINT64_MAX;
 }
 
-/* Take a range out of what was read, as far as it could be read. Whether it is there. */
+/*
+ * Serve a read from the ranges, as far as they could be read. Returns false if it is not in them.
+ */
 static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 {
 	for (size_t i = 0; i < ahead->nr_ranges; i++) {
@@ -267,7 +272,7 @@ static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 	return false;
 }
 
-/* Whether what was read goes on behind something that was told, and begins as that does. */
+/* Whether the bytes just read continue a reported range, and agree with it where they overlap. */
 static bool goes_on(const struct code_ahead *ahead, const struct remote_range *read)
 {
 	bool is_begun = false;
@@ -282,7 +287,7 @@ static bool goes_on(const struct code_ahead *ahead, const struct remote_range *r
 			continue;
 		for (uint64_t k = offset; k < range->done_bytes && k - offset < read->done_bytes;
 		     k++)
-			/* A text's hash, behind its length, may have been computed since. */
+			/* A text's hash, after its length, may have been computed since. */
 			if (k / sizeof(uint64_t) != 1 && told[k] != bytes[k - offset])
 				return false;
 		is_begun |= offset < range->done_bytes;
@@ -320,7 +325,7 @@ static void ahead_begin(struct code_ahead *ahead, struct code_cache *cache, bool
 	ahead->nr_ranges = 0;
 }
 
-/* Have size bytes of an object in buffer, or wanted there. */
+/* Add a range of an object, held in buffer or to be read into it. */
 static void ahead_add(struct code_ahead *ahead, remote_addr addr, void *buffer, size_t size)
 {
 	ahead->ranges[ahead->nr_ranges++] =
@@ -328,9 +333,10 @@ static void ahead_add(struct code_ahead *ahead, remote_addr addr, void *buffer, 
 }
 
 /*
- * Read what the object at object_addr names by its fingerprint, and the head of the object itself
- * last: that it is unchanged proves the rest. From the first read on that has to go to inner everything
- * goes there, so that what is read later is never older. Nothing is owned. 0; -ESRCH, -EPERM.
+ * Read ahead the texts of the object at object_addr, found by its fingerprint, and last the head of
+ * the object itself: if that is unchanged, so is the rest. After the first read that must go to
+ * inner all reads go there, so that later reads never return older bytes. Nothing is owned. Returns
+ * 0, -ESRCH or -EPERM.
  */
 static int ahead_read(struct code_ahead *ahead, struct code_cache *cache, remote_addr object_addr,
 		      const struct code_fingerprint *fingerprint)
@@ -352,7 +358,7 @@ static int ahead_read(struct code_ahead *ahead, struct code_cache *cache, remote
 	return remote_memory_read_ranges(ahead->inner, ahead->ranges, ahead->nr_ranges);
 }
 
-/* Have what was told of an object, which is read and no more. */
+/* Add a reported part of an object; it needs no read. */
 static void ahead_add_told(struct code_ahead *ahead, remote_addr addr, const void *bytes,
 			   size_t nr_bytes, bool is_whole)
 {
@@ -361,8 +367,9 @@ static void ahead_add_told(struct code_ahead *ahead, remote_addr addr, const voi
 }
 
 /*
- * The same of an object as it was told. What goes on behind what was told is read from inner, and is
- * not there (-EFAULT) unless it begins as that does. told is borrowed as long as ahead is used.
+ * The same for an object as reported. The continuation of a reported text is read from inner; it
+ * counts as missing (-EFAULT) unless it agrees with the reported bytes. told is borrowed for as
+ * long as ahead is used.
  */
 static void ahead_take(struct code_ahead *ahead, struct code_cache *cache,
 		       const struct code_fingerprint *fingerprint, const struct told_code *told)
@@ -379,7 +386,7 @@ static void ahead_take(struct code_ahead *ahead, struct code_cache *cache,
 	ahead_add_told(ahead, told->addr, told->object, code_head_bytes(offsets), false);
 }
 
-/* Whether what was read is the object of an entry. */
+/* Whether the object just read is the one of the entry. */
 static bool is_same(const struct code *code, const struct code_fingerprint *fingerprint,
 		    const struct code_texts *texts)
 {
@@ -387,7 +394,7 @@ static bool is_same(const struct code *code, const struct code_fingerprint *fing
 	       (fingerprint->version || memcmp(texts, &code->texts, sizeof(*texts)) == 0);
 }
 
-/* Have no lines: the table is too large, or the function stands for many. */
+/* Give up an entry's lines: the table is too large, or the function stands for many. */
 static void forget_lines(struct code *code)
 {
 	free(code->linetable);
@@ -396,7 +403,10 @@ static void forget_lines(struct code *code)
 	code->nr_lines = 0;
 }
 
-/* Count bytes more for an entry's tables, and before_bytes less. 0; -E2BIG: there is no room. */
+/*
+ * Replace before_bytes by bytes in the size of an entry's tables. Returns 0, or -E2BIG if there is
+ * no room.
+ */
 static int claim_bytes(struct code_cache *cache, struct code *code, size_t before_bytes,
 		       size_t bytes)
 {
@@ -412,8 +422,8 @@ static int claim_bytes(struct code_cache *cache, struct code *code, size_t befor
 }
 
 /*
- * Count what the tables of code take, the lines that are decoded later as well. 0;
- * -E2BIG: there is no room.
+ * Count the tables of code, including lines that are decoded later. Returns 0, or -E2BIG if there
+ * is no room.
  */
 static int claim_tables(struct code_cache *cache, struct code *code)
 {
@@ -434,7 +444,7 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 	return claim_bytes(cache, code, 0, bytes);
 }
 
-/* Where code's instructions lie, and the size of its frames on a data stack. 0, -EBADMSG, … */
+/* Set where the instructions are, and the size of frames on a data stack. Returns 0, -EBADMSG, … */
 static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 			 const uint8_t *object, const struct code_fingerprint *fingerprint)
 {
@@ -475,13 +485,13 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 	return 0;
 }
 
-/* Whether it is no error that a piece cannot be read: then what stands for it is known. */
+/* Whether err is a missing piece of a core file, for which a placeholder is used. */
 static bool is_gap(const struct code_cache *cache, int err)
 {
 	return cache->is_still && (err == -EFAULT || err == -EBADMSG);
 }
 
-/* Read a text that a code object names, or have what stands for it. */
+/* Read a text of a code object, or use a placeholder. */
 static int read_text(struct code_cache *cache, struct remote_memory *memory, remote_addr addr,
 		     const char *missing, struct code *code, char **ret_text)
 {
@@ -494,7 +504,7 @@ static int read_text(struct code_cache *cache, struct remote_memory *memory, rem
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-/* Give code its name, table and numbers, all read from memory. 0, -EBADMSG, … */
+/* Set the name, table and numbers of code, all read from memory. Returns 0, -EBADMSG, … */
 static int code_fill(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		     const struct code_fingerprint *fingerprint)
 {
@@ -539,7 +549,7 @@ struct code *code_cache_missing(struct code_cache *cache)
 	return cache->missing.function ? &cache->missing : NULL;
 }
 
-/* Take the object that was read from memory at code->addr for the entry. 0, -EAGAIN, -EBADMSG, … */
+/* Store the object that was read at code->addr in the entry. Returns 0, -EAGAIN, -EBADMSG, … */
 static int take_object(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		       const uint8_t *object, const struct code_fingerprint *fingerprint,
 		       const struct code_clock *clock)
@@ -556,8 +566,8 @@ static int take_object(struct code_cache *cache, struct remote_memory *memory, s
 	if (!err && memcmp(fingerprint, &later, sizeof(later)) != 0)
 		return -EAGAIN;
 	/*
-	 * A version that is far above the counter shows that the counter is not where it was thought
-	 * to be. One that is a little above is younger than the counter: the look did not hold.
+	 * A version far above the counter shows that the counter is not where the table has it. A
+	 * version a little above is newer than the counter: the look is void.
 	 */
 	if (!err && clock->has_next_version && clock->next_version &&
 	    fingerprint->version >= clock->next_version &&
@@ -567,8 +577,8 @@ static int take_object(struct code_cache *cache, struct remote_memory *memory, s
 }
 
 /*
- * Whether the entry still holds by its object read once more; else take what is there. On
- * any error the entry says "not a code object".
+ * Read an entry's object once more. If it is another one now, load that. After any error the entry
+ * is "not a code object".
  */
 static int code_check(struct code_cache *cache, struct code *code, const struct code_clock *clock)
 {
@@ -591,7 +601,7 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 		err = take_object(cache, &ahead.memory, code, object, &fingerprint, clock);
 	if (err)
 		code_forget(cache, code);
-	/* That there is no code object any more is worth knowing, too. */
+	/* That there is no code object any more is remembered as well. */
 	if (!err || err == -EBADMSG || err == -EFAULT)
 		code->checked = *clock;
 	return err;
@@ -651,7 +661,7 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 	for (unsigned int i = 0; !err && i < NR_CODE_TEXTS; i++) {
 		if (told->texts[i].nr_bytes)
 			continue;
-		/* It was not in memory: have it there for the next time. */
+		/* It was not in memory: fault it in for the next time. */
 		(void)remote_memory_fault_in(cache->memory, fingerprint.text_addrs[i]);
 		is_missing = true;
 	}
@@ -669,7 +679,7 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		if (err)
 			code_forget(cache, code);
 	}
-	/* That it is none is known, too. */
+	/* That it is no code object is remembered as well. */
 	if (!err || err == -EBADMSG) {
 		code->checked = *clock;
 		code->identity = told->identity;
@@ -699,11 +709,11 @@ int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t ide
 }
 
 /*
- * Where a frame stands. In free-threaded builds since 3.14 each thread but the first to run a code
- * object has a copy of its bytecode for itself, and a frame's instr_ptr lies in that. A copy is as
- * long as the bytecode behind the code object and has the same instructions at the same places
- * (specialised on their own), so an address in it stands for one in the code object, and tables are
- * about that.
+ * Where a frame stands. In free-threaded builds since 3.14 each thread but the first that runs a
+ * code object has its own copy of the bytecode, and instr_ptr of its frames points into it. A copy
+ * is as long as the original and has the same instructions at the same offsets (specialised
+ * separately). So an address in a copy corresponds to one in the code object, to which tables
+ * refer.
  *
  * Source: CPython 3.14 and 3.15 Include/cpython/code.h (_PyCodeArray), Objects/codeobject.c
  * (create_tlbc_lock_held).
@@ -717,7 +727,9 @@ static int compare_addrs(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Whether an address is in the bytecode behind the object; 3.11's first one is a unit before. */
+/*
+ * Whether an address is in the object's own bytecode. 3.11's prev_instr begins one unit before it.
+ */
 static bool code_holds(const struct code *code, remote_addr instr_addr)
 {
 	return instr_addr + 2 >= code->code_start_addr && instr_addr < code->code_end_addr;
@@ -742,7 +754,7 @@ bool code_known_place(const struct code *code, remote_addr instr_addr, remote_ad
 		else
 			high = middle;
 	}
-	/* Entries of threads that have none are NULL. */
+	/* Entries of threads without a copy are NULL. */
 	if (!low || !copies->starts[low - 1])
 		return false;
 	offset = instr_addr - copies->starts[low - 1];
@@ -753,9 +765,9 @@ bool code_known_place(const struct code *code, remote_addr instr_addr, remote_ad
 }
 
 /*
- * Read where the copies are, once a tick, and count what that takes; those that were known are
- * forgotten. 0; -ENOENT (there is no array that could be, or this tick has read it), -E2BIG, -ENOMEM,
- * -ESRCH, -EPERM.
+ * Read the addresses of the copies, at most once a tick, and count their size; the old ones are
+ * forgotten. Returns 0; -ENOENT (there is no plausible array, or it was read in this tick); -E2BIG,
+ * -ENOMEM, -ESRCH, -EPERM.
  */
 static int renew_copies(struct code_cache *cache, struct code *code, const struct code_clock *clock)
 {

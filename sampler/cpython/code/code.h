@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code objects: what a frame needs of one, cached by address, and the proof that
- * the object at that address is still the one that it was.
+ * A cache of code objects by address: what a frame needs of one, and the proof that the object at
+ * an address is still the same.
  *
- * CPython frees code objects and uses their memory again. Two of its own counters tell: every code
+ * CPython frees code objects and reuses their memory. Two of its counters show this: every code
  * object gets a co_version from interp->func_state.next_version (3.12+), and
- * _code_object_generation counts those that were freed (3.14+). While either stands still since an
- * entry was checked, the entry holds. Else, and where there is neither (to 3.11), the object's
- * identity is read again within the look that met it: its version or, without one, its tables, first
- * line and the characters of its name.
+ * _code_object_generation counts freed objects (3.14+). An entry is valid as long as either counter
+ * has not changed since the entry was checked. Otherwise, and if there is neither counter (to
+ * 3.11), the object's identity is read again in the look that met it: its version or, without one,
+ * its tables, first line and the characters of its name.
  */
 #pragma once
 
@@ -22,145 +22,153 @@
 #include "sampler/cpython/layout/offsets.h"
 
 /*
- * A location table that with the lines decoded from it takes more gives no lines. Seen:
- * 67 kB of table for a 5,000-line function, and three times as much of lines.
+ * Limit on a location table together with the lines decoded from it; a larger one gives no lines.
+ * Seen: 67 kB of table for a 5,000-line function, and three times as much for its lines.
  */
 #define LINETABLE_MAX_BYTES (16u << 20)
 
 /*
- * What the tables of all code objects together may take. A thousand bytes are usual for
- * a function, so that is 100,000 functions that were seen running. Code that comes on
- * top is not taken in this tick, and before the next one all is forgotten.
+ * Limit on the tables of all code objects. A thousand bytes are usual for a function, so this is
+ * enough for 100,000 functions seen running. Code beyond the limit is refused in this tick, and all
+ * entries are cleared before the next one.
  */
 #define CODE_TABLES_MAX_BYTES (128u << 20)
 
 /*
- * Whenever so many addresses have been looked at for the first time, those that no stack and no look
- * has asked for since the last time are dropped: 1 kB each, of programs that make and drop code all
- * the time. So many addresses there may be at all (500 MB of ours): code at others is not taken.
+ * After this many new addresses, entries are dropped that no stack and no look has used since the
+ * last drop. An entry takes 1 kB, and some programs create and free code all the time. MAX_CODES
+ * limits the entries in all (500 MB of our memory); code at further addresses is refused.
  */
 #define CODES_OF_A_TURN 512u
 #define MAX_CODES	(1u << 20)
 
-/* So many new executables, most of them of looks that did not hold, are looked through at once. */
+/* The same for executables; most new ones come from looks that were dropped. */
 #define EXECUTABLES_OF_A_TURN 128u
 
 /*
- * Functions stay until the end: profiles name them. Names and paths may take so much, 150
- * bytes are usual for a function; new ones beyond share one name.
+ * Functions are kept until the end, because profiles refer to them. This limits their names and
+ * paths, of which 150 bytes are usual; further functions share one name.
  */
 #define FUNCTIONS_MAX_BYTES (128u << 20)
 
-/* CPython's counters, copied together with the frames that code_cache_get() is asked about. */
+/* CPython's counters, copied together with the frames for which code_cache_get() is called. */
 struct code_clock {
-	remote_addr interp_addr;  /* whose counters they are */
-	uint64_t tick;		  /* ours: rises with every snapshot */
+	remote_addr interp_addr;  /* the interpreter that owns the counters */
+	uint64_t tick;		  /* our own; rises with every snapshot */
 	uint64_t generation;	  /* _code_object_generation */
 	uint32_t next_version;	  /* func_state.next_version; 0: exhausted */
-	uint32_t tlbc_generation; /* of thread-local bytecode, where there is any */
+	uint32_t tlbc_generation; /* of thread-local bytecode, if the build has it */
 	bool has_generation;
 	bool has_next_version;
-	bool is_past; /* the frames are of an earlier moment than the look: code_cache_get_told() */
-	uint64_t past_tick; /* what was read from that one on they did not know; 0: tick */
+	bool is_past; /* the frames are older than the look: code_cache_get_told() */
+	/* Executables first read at this tick or later are newer than the frames; 0: tick. */
+	uint64_t past_tick;
 };
 
-/* What a code object names: two str objects, and a bytes object. */
+/* The texts of a code object: two str objects and a bytes object. */
 enum code_text { CODE_QUALNAME, CODE_FILENAME, CODE_LINETABLE, NR_CODE_TEXTS };
 
-/* What can only change when the object at the address is another one. */
+/* Values that change only if another object takes the address. */
 struct code_fingerprint {
 	uint64_t text_addrs[NR_CODE_TEXTS];
-	uint64_t bytecode; /* the object of it; 0 where it is part of this one */
+	uint64_t bytecode; /* its bytes object; 0 if it is part of the code object */
 	uint64_t ob_size;
 	uint32_t first_line, framesize, version, first_traceable;
 };
 
-/* Room for the first characters or bytes of all of them, each from its length on. */
+/* Room for the beginnings of all texts, each from its length on. */
 enum { CODE_TEXTS_BYTES = 128 + 256 + 256 };
 
 /*
- * What tells objects apart that have no version (to 3.11): one may take another one's place with
- * every pointer and number the same, when a function of that name is made anew, of another file or
- * with other lines. All zero behind what could be read, and behind the end of each.
+ * Tells objects without a version (to 3.11) apart. An object may replace another one with every
+ * pointer and number the same, if a function of that name is created anew with another file or
+ * other lines. Bytes that could not be read, or are past the end of a text, are 0.
  */
 struct code_texts {
 	uint8_t bytes[CODE_TEXTS_BYTES];
-	uint64_t bytecode_length; /* where that is an object of its own */
+	uint64_t bytecode_length; /* if it is a separate object */
 };
 
 /*
- * Copies of a code object's bytecode, one for each thread that is alive (code_place()). Beyond so
- * many they are not looked at: frames of threads that have no copy within are not shown.
+ * Limit on copies of a code object's bytecode, one per live thread (code_place()). Further copies
+ * are not read: frames of threads that use them are not shown.
  */
 enum { MAX_CODE_COPIES = 2048 };
 
-/* All zero it is empty. */
+/* Empty if all zero. */
 struct code_copies {
-	remote_addr *starts; /* by rising address; owned */
+	remote_addr *starts; /* by ascending address; owned */
 	size_t nr;
-	uint64_t tick;	     /* when they were read last */
-	uint32_t generation; /* of the interpreter's tlbc_generation, at that time */
+	uint64_t tick;	     /* when they were last read */
+	uint32_t generation; /* the interpreter's tlbc_generation at that time */
 };
 
-/* What an executable of a frame is (executable_get()). */
+/* What the executable of a frame is (executable_get()). */
 enum executable_kind {
 	EXECUTABLE_UNREAD,
 	EXECUTABLE_NOTHING, /* None: the frame is not shown */
-	EXECUTABLE_CODE,    /* a code object, which has an entry of its own */
-	EXECUTABLE_NAMED,   /* what the function says */
+	EXECUTABLE_CODE,    /* a code object, which has an entry in codes */
+	EXECUTABLE_NAMED,   /* something else, described by function */
 };
 
 struct code {
 	remote_addr addr;
-	const struct function *function; /* NULL: the address no longer holds a code object */
+	const struct function *function; /* NULL: there is no code object at the address any more */
 	remote_addr code_start_addr;	 /* the bytecode, [start, end) */
 	remote_addr code_end_addr;
-	remote_addr first_traceable_addr; /* a frame before it has not begun; 0: none has not */
-	uint32_t frame_size_bytes; /* of a frame on the data stack, specials included; or 0 */
-	uint32_t stack_offset;	   /* where a frame's own stack begins, behind its locals */
+	remote_addr first_traceable_addr; /* a frame before it has not begun; 0: all have begun */
+	uint32_t frame_size_bytes;	  /* of a frame on the data stack with its specials; or 0 */
+	uint32_t stack_offset; /* where a frame's evaluation stack begins, after its locals */
 	struct code_fingerprint fingerprint;
 	struct code_texts texts;
-	uint64_t identity; /* as it was told last; 0: it was not */
-	bool in_use;	   /* since unused ones were dropped last */
-	uint32_t nr_loads; /* rises when another object is found at the address */
-	bool has_gaps;	   /* something that it names is not in the memory: code_cache.is_still */
-	bool foreign; /* no code object (executable_get()): of the rest only function, nr_loads, kind,
-			 checked and since_tick are set */
+	uint64_t identity; /* as last reported; 0: it was not reported */
+	bool in_use;	   /* since unused entries were last dropped */
+	uint32_t nr_loads; /* rises if another object is found at the address */
+	bool has_gaps;	   /* a part of it is not in memory: code_cache.is_still */
+	/*
+	 * Not a code object (executable_get()). Only function, nr_loads, kind, checked and since_tick
+	 * are set.
+	 */
+	bool foreign;
 	enum executable_kind kind;
-	uint64_t since_tick;	   /* from that one on every look has found the same there */
-	struct code_clock checked; /* when the entry was last known to hold */
-	struct code_copies copies; /* of its bytecode; empty until a frame stands in one */
+	uint64_t since_tick;	   /* every look since has found the same object */
+	struct code_clock checked; /* when the entry was last known to be valid */
+	struct code_copies copies; /* of its bytecode; empty until a frame uses one */
 	uint8_t *linetable;	   /* owned; NULL if it could not be read */
 	size_t linetable_bytes;
-	int32_t *lines;	    /* owned; of the first nr_lines code units; NULL until asked for */
-	size_t nr_lines;    /* the others have none: the table is too short */
-	size_t table_bytes; /* what the tables count for in the cache's */
+	int32_t *lines;	    /* owned; of the first nr_lines code units; NULL until needed */
+	size_t nr_lines;    /* later units have no line: the table is too short */
+	size_t table_bytes; /* what it adds to code_cache.table_bytes */
 };
 
-/* A str or bytes object from its length on. */
+/* A str or bytes object as reported, from its length on. */
 struct told_text {
 	const uint8_t *bytes;
-	size_t nr_bytes; /* so many were told; 0: it was not in memory */
-	bool is_whole;	 /* there are no more */
+	size_t nr_bytes; /* number of bytes reported; 0: it was not in memory */
+	bool is_whole;	 /* nothing follows */
 };
 
-/* A code object that the thread that ran it has met, alive, with what it names. */
+/*
+ * A code object as reported, with its texts, by the thread that ran it while the object was alive.
+ */
 struct told_code {
 	remote_addr addr;
-	uint64_t identity;     /* tells it from those that lie there before and after it; not 0 */
+	uint64_t identity;     /* distinguishes objects at the same address; not 0 */
 	const uint8_t *object; /* code_head_bytes() of it */
 	struct told_text texts[NR_CODE_TEXTS];
-	uint64_t bytecode_length; /* where that is an object of its own */
+	uint64_t bytecode_length; /* if it is a separate object */
 };
 
-/* Who tells of code, of each object once. */
+/* Reports code objects, each one once. */
 struct code_teller {
-	/* Have the object at that address told again when it is met. */
+	/* Report the object at that address again when it is next met. */
 	void (*forget)(struct code_teller *teller, remote_addr code_addr);
 };
 
-/* So many executables of frames that are not shown are known at once: None, and before 3.13 one
-   of each interpreter. The others are looked at again in every tick. */
+/*
+ * Number of executables of hidden frames that are remembered: None, and before 3.13 one per
+ * interpreter. Further ones are read again in every tick.
+ */
 enum { MAX_NOTHINGS = 16 };
 
 struct code_cache {
@@ -168,37 +176,36 @@ struct code_cache {
 	const struct py_build *build;	 /* borrowed */
 	struct function_table functions; /* live until code_cache_done() */
 	struct addr_map codes;
-	struct addr_map executables;	    /* what need not be a code object */
-	uint32_t nr_new_executables;	    /* of those, since unused ones were dropped last */
+	struct addr_map executables;	    /* executables that may not be code objects */
+	uint32_t nr_new_executables;	    /* since unused ones were last dropped */
 	remote_addr nothings[MAX_NOTHINGS]; /* executables of frames that are not shown */
-	uint32_t nr_nothings;		    /* so many were found; the first make room */
-	remote_addr code_type_addr;	    /* &PyCode_Type, once it is known */
-	bool next_version_unusable;	    /* the counter is not where our table says */
+	uint32_t nr_nothings;		    /* number found so far; the oldest make room */
+	remote_addr code_type_addr;	    /* &PyCode_Type; 0 until known */
+	bool next_version_unusable;	    /* the counter is not where our table has it */
 	/*
-	 * The memory does not change, and may lack pieces: that of a core file. What an object
-	 * names and is not there has "<name not in the core>" or the like in its place.
+	 * The memory does not change and may lack pieces: a core file. "<name not in the core>" or
+	 * the like replaces a missing text.
 	 */
 	bool is_still;
-	struct code missing;	    /* what frames of no readable code object run; foreign */
-	size_t table_bytes;	    /* of all entries, lines not decoded yet included */
-	bool tables_full;	    /* something was refused for that */
-	uint32_t nr_new;	    /* entries since unused ones were dropped last */
-	uint64_t nr_cleared;	    /* entries that stopped to say what they said */
-	struct code_teller *teller; /* borrowed; NULL: nobody tells */
+	struct code missing;	    /* for frames whose code object cannot be read; foreign */
+	size_t table_bytes;	    /* of all entries, including lines not decoded yet */
+	bool tables_full;	    /* an entry was refused for lack of room */
+	uint32_t nr_new;	    /* entries since unused ones were last dropped */
+	uint64_t nr_cleared;	    /* entries that have become invalid */
+	struct code_teller *teller; /* borrowed; NULL: code is not reported */
 };
 
 /*
- * A cache without entries; memory and build are borrowed until code_cache_done(), which
- * frees all entries, and the functions that they and samples name. It accepts NULL and
- * one that is all zero.
+ * Initialise an empty cache. memory and build are borrowed until code_cache_done(), which frees all
+ * entries, and the functions to which they and samples refer. It accepts NULL and a zeroed cache.
  */
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build);
 void code_cache_done(struct code_cache *cache);
 
 /*
- * Whether no code object can have come (or gone) at clock since the entry was
- * checked, so that it needs no second look.
+ * Whether no code object can have appeared (or gone) between the entry's last check and clock, so
+ * that the entry need not be checked again.
  */
 static inline bool code_cache_holds(const struct code_cache *cache, const struct code *code,
 				    const struct code_clock *clock)
@@ -215,119 +222,117 @@ static inline bool code_cache_holds(const struct code_cache *cache, const struct
 }
 
 /*
- * Between two ticks: forget what the entries say if there was no room for another one's
- * tables. The entries stay, like those of objects that were replaced. Whether any was forgotten.
+ * Between two ticks: if an entry was refused for lack of room, clear all entries and return true.
+ * Cleared entries remain, as if their objects had been replaced.
  */
 bool code_cache_relieve(struct code_cache *cache);
 
-/* Whether so many entries of either kind are new that those not in use are to be dropped. */
+/* Whether so many entries are new, in either table, that unused ones should be dropped. */
 bool code_cache_is_due(const struct code_cache *cache);
 
 /*
- * Between two ticks: drop the entries that are not in_use, which whoever still has a
- * pointer to one has set before, and begin anew with the others; of code objects only if many
- * of these are new. Out of memory all stay.
+ * Between two ticks: drop the entries that are not in_use, and clear in_use of the others. The
+ * caller has set in_use of every entry to which it holds a pointer. Entries of code objects are
+ * only dropped if CODES_OF_A_TURN are new. If memory is short, all entries stay.
  */
 void code_cache_drop_unused(struct code_cache *cache);
 
 /*
- * The entry of an address in one of the two tables; a new one is zero but for its address, and counted.
- * 0, -E2BIG (there are max_entries) or -ENOMEM.
+ * The entry of an address in one of the two tables. A new entry is zero except for its address, and
+ * counted in *nr_new. Returns 0, -E2BIG (there are max_entries) or -ENOMEM.
  */
 int code_entry_get(struct addr_map *map, uint32_t max_entries, uint32_t *nr_new, remote_addr addr,
 		   struct code **ret_code);
 
 /*
- * The code object at addr for a frame of the look whose clock that is.
+ * Get the code object at addr for a frame of the look with that clock.
  *
- * 0; -EBADMSG (there is none), -EAGAIN (it changed while it was read: the look does not hold),
- * -E2BIG (a limit above leaves no room for it), -EFAULT, -ENOMEM, -ESRCH,
- * -EPERM.
- * *ret_code is valid until the next call for the same addr, or until unused ones are dropped.
+ * *ret_code is valid until the next call for the same addr, or until unused entries are dropped.
+ * Returns 0; -EBADMSG (there is none); -EAGAIN (it changed while it was read: the look is void);
+ * -E2BIG (a limit above leaves no room); -EFAULT, -ENOMEM, -ESRCH, -EPERM.
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);
 
 /*
- * Take a code object as it was told. 0; -EBADMSG (it is none, or has what no code object has), which
- * is known then. After any other error it has to be told again: -EAGAIN (something was not in memory, and
- * is by now), -EFAULT (it goes on behind what was told, and that is gone), -E2BIG, -ENOMEM, -ESRCH,
- * -EPERM.
+ * Store a code object as reported. Returns 0, or -EBADMSG (it is no code object, or has impossible
+ * values), which is remembered. After any other error the object must be reported again: -EAGAIN (a
+ * text was not in memory, and has been requested), -EFAULT (a text is longer than reported, and the
+ * rest is gone), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
 int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 		    const struct code_clock *clock);
 
 /*
- * The code object at addr that was told with that identity. 0; -EBADMSG (there was none); -EAGAIN: it
- * is not known, or not any more, and is to be told again.
+ * The code object at addr that was reported with that identity. Returns 0; -EBADMSG (there was
+ * none); -EAGAIN (it is not known, or not any more; it will be reported again).
  */
 int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
 			struct code **ret_code);
 
 /*
- * What stands for the code object of a frame that has none to be read; valid as long as the
- * cache. NULL if out of memory.
+ * The stand-in for a code object that cannot be read; valid as long as the cache. Returns NULL if
+ * out of memory.
  */
 struct code *code_cache_missing(struct code_cache *cache);
 
 /*
- * The address in the code object's own bytecode that instr_addr stands for: itself, or
- * where the same instruction is if it lies in a thread's copy (free-threaded builds, 3.14
- * and newer). 0; -ENOENT (it lies in neither), -E2BIG (no room for so many copies),
- * -ENOMEM, -ESRCH, -EPERM. The copies are read again when threads came or went, and at
- * most once a tick for an address that lies in none.
+ * The address in the code object's own bytecode that corresponds to instr_addr: instr_addr itself,
+ * or the same instruction if instr_addr is in a thread's copy (free-threaded builds, 3.14 and
+ * newer). The copies are read again if threads came or went, and at most once a tick for an address
+ * in none of them. Returns 0; -ENOENT (it is in neither); -E2BIG (no room for the copies); -ENOMEM,
+ * -ESRCH, -EPERM.
  */
 int code_place(struct code_cache *cache, struct code *code, const struct code_clock *clock,
 	       remote_addr instr_addr, remote_addr *ret_addr);
 
 /*
- * The same by what code_place() has read. False if the address lies nowhere by that: then
- * *ret_addr stays.
+ * The same from what code_place() has already read. Returns false, and leaves *ret_addr alone, if
+ * the address is not found.
  */
 bool code_known_place(const struct code *code, remote_addr instr_addr, remote_addr *ret_addr);
 
 /*
- * The line of the instruction at instr_addr, which is inside the code (or a copy of it that
- * code_place() found) or just before it;
- * 0 if it has none. The lines of code are decoded when it is first asked, and kept. What is
- * no code object has one line for all.
+ * The line of the instruction at instr_addr, which is in the code (or a copy known from
+ * code_place()) or just before it; 0 if it has none. Lines are decoded at the first call and kept.
+ * An executable that is not a code object has the same line everywhere.
  */
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr);
 
 /*
- * The same with its columns, decoded anew at each call: for those who look once. What is no code
- * object has no position.
+ * The same with columns, decoded anew at each call. An executable that is not a code object has no
+ * position.
  */
 struct linetable_position code_position(const struct code_cache *cache, const struct code *code,
 					remote_addr instr_addr);
 
 /*
- * What frames run that CPython has not made itself: extensions link frames from the C stack
- * or the heap whose executable is a code object, another of CPython's kinds of executables
+ * Executables of frames that CPython did not make itself. Extensions link frames from the C stack
+ * or the heap. The executable of these is a code object, another of CPython's kinds
  * (PyUnstable_EXECUTABLE_KIND_* of Include/cpython/pyframe.h), a tuple (name, file name, line), or
- * any other object. Of what is no code object only what people call it is told.
+ * any other object. If it is not a code object, only its name and place are read.
  *
- * An object is of a kind if its type has that name and is a static one: no Python code can
- * make such a type. The table PyUnstable_ExecutableKinds of 3.13 and newer says no more, and
- * is not there in 3.12: it has the addresses of four of these types (for builtins that of
- * `method`, not of `builtin_function_or_method`).
+ * An object is of a kind if its type has that name and is static: Python code cannot create such a
+ * type. The table PyUnstable_ExecutableKinds of 3.13 and newer adds nothing, and 3.12 does not have
+ * it: it holds the addresses of four of these types (for builtins that of `method`, not of
+ * `builtin_function_or_method`).
  *
- * No counter tells when such objects come and go, so each is described anew in every look that meets
- * it. A look has read ahead what the last one read (sampler/look_memory.h), so this costs no
- * system call. Programs without such frames pay for the first look at None, which all shims run,
- * alone.
+ * No counter shows when such objects appear and go, so each is described anew in every look that
+ * meets it. This costs no system call, since a look prefetches what the last one read
+ * (sampler/look_memory.h). In programs without such frames, only the first look reads such an
+ * object: None, which all shims run.
  */
 
-/* A longer C string is cut after so many bytes and ends in "…". */
+/* A longer C string is cut to this many bytes and ends in "…". */
 enum { EXECUTABLE_NAME_MAX_BYTES = 256 };
 
 /*
- * So many addresses may have held an executable, about 1 kB of ours each. What is new beyond is not
- * taken (LOSS_CODE).
+ * Limit on addresses that have held an executable, about 1 kB each. Further ones are refused
+ * (LOSS_CODE).
  */
 #define MAX_EXECUTABLES (1u << 14)
 
-/* Whether a frame with that executable is known to be not shown: NULL, None, 3.12's trampoline. */
+/* Whether frames with that executable are known not to be shown: NULL, None, 3.12's trampoline. */
 static inline bool executable_is_nothing(const struct code_cache *codes, remote_addr addr)
 {
 	if (!addr)
@@ -339,14 +344,14 @@ static inline bool executable_is_nothing(const struct code_cache *codes, remote_
 }
 
 /*
- * The executable at addr for a frame of the look whose clock that is: a code object, or an entry
- * that is `foreign` and has a function and nothing else; NULL if its frames are not shown. A tuple
- * that is not (str, str, int) is called by its type, as is everything unknown: "<tuple>",
+ * Get the executable at addr for a frame of the look with that clock: the entry of a code object;
+ * or an entry that is `foreign` and has only a function; or NULL if its frames are not shown. A
+ * tuple that is not (str, str, int) and any unknown object is named after its type: "<tuple>",
  * "<mod.Type>".
  *
- * 0; -EBADMSG or -EFAULT (there is no object), -EAGAIN (the frame is of an earlier moment, when
- * another object may have been there), -E2BIG (no room), -ENOMEM, -ESRCH, -EPERM. *ret_code is valid
- * as that of code_cache_get() is.
+ * *ret_code is valid as with code_cache_get(). Returns 0; -EBADMSG or -EFAULT (there is no object);
+ * -EAGAIN (the frame is older, and another object may have been there); -E2BIG (no room); -ENOMEM,
+ * -ESRCH, -EPERM.
  */
 int executable_get(struct code_cache *codes, remote_addr addr, const struct code_clock *clock,
 		   struct code **ret_code);

@@ -15,29 +15,29 @@
 #define PATH_BUILTIN "<built-in>"
 #define PATH_UNKNOWN "<extension>"
 
-/* What 3.12 calls the code object of its shims (_Py_InterpreterTrampoline, Python/specialize.c). */
+/* The name of the code object of 3.12's shims (_Py_InterpreterTrampoline, Python/specialize.c). */
 #define TRAMPOLINE_NAME "<interpreter trampoline>"
 
-/* Room for a C string that is cut. */
+/* Size of a C string that may be cut. */
 enum { NAME_BYTES = EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS) };
 
-/* What is found of an object. The strings are owned; as their bytes are in the target. */
+/* The description of an object. The strings are owned, and have the same bytes as in the target. */
 struct description {
 	struct remote_memory *memory;
 	const struct py_build *build;
 	enum executable_kind kind;
 	char *qualname;
-	char *path;    /* PATH_BUILTIN or PATH_UNKNOWN where there is no file */
-	uint64_t line; /* 0: not known */
+	char *path;    /* PATH_BUILTIN or PATH_UNKNOWN if there is no file */
+	uint64_t line; /* 0 if unknown */
 };
 
-/* Whether what failed makes only this one object unreadable. */
+/* Whether the error concerns only this one object. */
 static bool is_unreadable(int err)
 {
 	return err == -EBADMSG || err == -EFAULT;
 }
 
-/* size bytes of an object, so many behind its type. */
+/* Read size bytes of an object, after_type bytes after its type. */
 static int read_fields(const struct description *of, remote_addr object_addr, uint32_t after_type,
 		       void *ret_fields, size_t size)
 {
@@ -47,7 +47,7 @@ static int read_fields(const struct description *of, remote_addr object_addr, ui
 				  size);
 }
 
-/* The C string at addr, cut if it is too long. */
+/* Read the C string at addr; cut it if it is too long. */
 static int read_c_string(const struct description *of, remote_addr addr, char ret_text[NAME_BYTES])
 {
 	int err = c_string_read(of->memory, addr, ret_text, EXECUTABLE_NAME_MAX_BYTES + 1);
@@ -57,7 +57,7 @@ static int read_c_string(const struct description *of, remote_addr addr, char re
 	return err;
 }
 
-/* The name of the type at addr. */
+/* Read the name of the type at addr. */
 static int read_type_name(const struct description *of, remote_addr addr, char ret_name[NAME_BYTES])
 {
 	remote_addr name_addr;
@@ -69,7 +69,7 @@ static int read_type_name(const struct description *of, remote_addr addr, char r
 	return err ? err : read_c_string(of, name_addr, ret_name);
 }
 
-/* Whether the object at addr is of that kind, and not of a subclass: -EBADMSG if not. */
+/* Returns -EBADMSG unless the object at addr is of exactly that kind, and not of a subclass. */
 static int check_kind(const struct description *of, remote_addr addr, enum value_kind kind)
 {
 	struct value_type type;
@@ -78,7 +78,7 @@ static int check_kind(const struct description *of, remote_addr addr, enum value
 	return err || (type.kind == kind && type.is_exact) ? err : -EBADMSG;
 }
 
-/* The str object at addr. */
+/* Read the str object at addr. */
 static int read_str(const struct description *of, remote_addr addr, char **ret_text)
 {
 	int err = check_kind(of, addr, VALUE_STR);
@@ -86,7 +86,7 @@ static int read_str(const struct description *of, remote_addr addr, char **ret_t
 	return err ? err : string_read(of->memory, &of->build->offsets, addr, ret_text);
 }
 
-/* Have it called by path and name. 0 or -ENOMEM. */
+/* Set the path and name. Returns 0 or -ENOMEM. */
 __attribute__((format(printf, 3, 4))) static int name_it(struct description *of, const char *path,
 							 const char *format, ...)
 {
@@ -100,7 +100,7 @@ __attribute__((format(printf, 3, 4))) static int name_it(struct description *of,
 	return of->path && of->qualname ? 0 : -ENOMEM;
 }
 
-/* A builtin_function_or_method: its module, or the class of a method, a dot, and its name. */
+/* A builtin_function_or_method: its module, or the class of a method; a dot; its name. */
 static int name_builtin(struct description *of, remote_addr addr)
 {
 	uint8_t fields[BUILTIN_MODULE_AFTER_TYPE + sizeof(remote_addr)];
@@ -125,7 +125,7 @@ static int name_builtin(struct description *of, remote_addr addr)
 		err = read_str(of, module_addr, &module);
 		prefix = module;
 	} else if (self_addr) {
-		/* What it belongs to is called by its type, or by itself if it is one. */
+		/* The owner: a type by its own name, another object by its type's. */
 		err = value_type_of(of->memory, of->build, self_addr, &type);
 		if (!err)
 			err = read_type_name(of, type.kind == VALUE_TYPE ? self_addr : type.addr,
@@ -139,7 +139,7 @@ static int name_builtin(struct description *of, remote_addr addr)
 	return name_it(of, PATH_BUILTIN, "%s.%s", prefix, name);
 }
 
-/* A method of a type in C: method_descriptor and its like. */
+/* A method of a type in C: a method_descriptor or the like. */
 static int name_descriptor(struct description *of, remote_addr addr)
 {
 	uint8_t fields[DESCRIPTOR_NAME_AFTER_TYPE + sizeof(remote_addr)];
@@ -154,7 +154,7 @@ static int name_descriptor(struct description *of, remote_addr addr)
 	return err ? err : name_it(of, PATH_BUILTIN, "%s.%s", type_name, name);
 }
 
-/* A function of Python code: by its code object. */
+/* A Python function: by its code object. */
 static int name_function(struct description *of, remote_addr addr)
 {
 	const struct py_offsets *offsets = &of->build->offsets;
@@ -177,7 +177,7 @@ static int name_function(struct description *of, remote_addr addr)
 	return err;
 }
 
-/* A bound method, which the table of kinds has in place of a builtin. */
+/* A bound method, which PyUnstable_ExecutableKinds has in place of a builtin. */
 static int name_method(struct description *of, remote_addr addr)
 {
 	remote_addr function_addr;
@@ -231,8 +231,8 @@ static void description_done(struct description *of)
 }
 
 /*
- * Describe the object at addr. What is not as its kind is, and everything unknown, is called by its
- * type. 0; -EBADMSG or -EFAULT (there is no object), -ENOMEM, -ESRCH, -EPERM.
+ * Describe the object at addr. An object that is damaged or unknown is named after its type.
+ * Returns 0; -EBADMSG or -EFAULT (there is no object); -ENOMEM, -ESRCH, -EPERM.
  */
 static int describe(struct description *of, remote_addr addr)
 {
@@ -258,8 +258,8 @@ static int describe(struct description *of, remote_addr addr)
 }
 
 /*
- * Read the object of an entry anew. It is another one than before if it is called otherwise. On any
- * error the entry says nothing.
+ * Read the object of an entry anew. If the description differs, it is another object. After any
+ * error the entry is unread.
  */
 static int load(struct code_cache *codes, struct code *entry, const struct code_clock *clock)
 {
@@ -305,7 +305,10 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 		err = load(codes, entry, clock);
 	if (err)
 		return err;
-	/* Only what was read before the frame was, and is the same by now, was what it ran. */
+	/*
+	 * The frame ran this object only if it was read before the frame, and has not changed
+	 * since.
+	 */
 	if (clock->is_past && entry->kind == EXECUTABLE_NAMED &&
 	    entry->since_tick >= (clock->past_tick ? clock->past_tick : clock->tick))
 		return -EAGAIN;
@@ -314,7 +317,7 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 		if (err)
 			return err;
 	}
-	/* None, or the shims of 3.12: remembered for good, as it is never freed. */
+	/* None, or the shims' code object of 3.12: never freed, so remembered for good. */
 	if (!entry->function ||
 	    (!entry->foreign && strcmp(entry->function->qualname, TRAMPOLINE_NAME) == 0)) {
 		if (!executable_is_nothing(codes, addr))
