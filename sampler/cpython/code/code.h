@@ -126,8 +126,8 @@ struct code {
 	uint32_t nr_loads; /* rises if another object is found at the address */
 	bool has_gaps;	   /* a part of it is not in memory: code_cache.is_still */
 	/*
-	 * Not a code object (executable_get()). Only function, nr_loads, kind, checked and since_tick
-	 * are set.
+	 * Not a code object (executable_get()). Only function, nr_loads, kind, checked and
+	 * since_tick are set.
 	 */
 	bool foreign;
 	enum executable_kind kind;

@@ -8,26 +8,26 @@
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/object.h"
 
-/* dk_kind: anything as keys, with their hashes; only str; only str, of split tables. */
+/* dk_kind: any keys, with hashes; only str keys; only str keys, in a split table. */
 enum keys_kind { KEYS_GENERAL, KEYS_UNICODE, KEYS_SPLIT };
 
-/* An entry's words: the hash, where there is one, the key, the value. */
+/* The words of an entry: the hash, if it has one; the key; the value. */
 enum { GENERAL_WORDS = 3, UNICODE_WORDS = 2 };
 
-/* Hash tables have 2^32 slots at most here: far more than DICT_MAX_ENTRIES need. */
+/* Limits of a hash table: 2^32 slots, far more than DICT_MAX_ENTRIES needs. */
 enum { LOG2_SIZE_MAX = 32, LOG2_SLOT_BYTES_MAX = 3 };
 
-/* What is read of a type. */
+/* The fields of a type that are read. */
 struct type {
 	uint64_t flags;
 	int64_t basicsize;
 	int64_t dictoffset;
-	remote_addr cached_keys_addr; /* 0 if it is not read or there are none */
+	remote_addr cached_keys_addr; /* 0 if it was not read, or is NULL */
 };
 
 /* The keys. */
 
-/* How many bytes the hash table has in front of the entries, and what its head says of those. */
+/* Read the size of the hash table in front of the entries, and the kind of keys, from the head. */
 static int table_bytes(const struct py_offsets *offsets, const uint8_t *head, uint64_t *ret_bytes,
 		       enum keys_kind *ret_kind)
 {
@@ -54,7 +54,7 @@ static int table_bytes(const struct py_offsets *offsets, const uint8_t *head, ui
 	return 0;
 }
 
-/* Fill ret_dict from the keys object at keys_addr; values_addr is 0 of a combined table. */
+/* Fill ret_dict from the keys object at keys_addr; values_addr is 0 for a combined table. */
 static int open_keys(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr keys_addr, remote_addr values_addr, struct dict *ret_dict)
 {
@@ -72,7 +72,7 @@ static int open_keys(struct remote_memory *memory, const struct py_build *build,
 		return err;
 	if (nr_entries > DICT_MAX_ENTRIES)
 		return nr_entries > INT64_MAX ? -EBADMSG : -E2BIG;
-	/* No table is ever more than two thirds full; 3.6 has one of a byte for no entry. */
+	/* No table is more than two thirds full; 3.6 has a table of one byte for no entries. */
 	if (nr_entries > bytes)
 		return -EBADMSG;
 	*ret_dict = (struct dict){
@@ -105,7 +105,7 @@ int dict_open(struct remote_memory *memory, const struct py_build *build, remote
 
 /* The attributes of an instance. */
 
-/* Open the dict that the word at addr names. */
+/* Open the dict to which the word at addr points. */
 static int open_dict_at(struct remote_memory *memory, const struct py_build *build,
 			remote_addr addr, struct dict *ret_dict)
 {
@@ -117,7 +117,7 @@ static int open_dict_at(struct remote_memory *memory, const struct py_build *bui
 	return dict_addr ? dict_open(memory, build, dict_addr, ret_dict) : -ENOENT;
 }
 
-/* Open values at values_addr, the keys of which the type has. */
+/* Open the values at values_addr, whose keys are in the type. */
 static int open_values(struct remote_memory *memory, const struct py_build *build,
 		       const struct type *type, remote_addr values_addr, struct dict *ret_dict)
 {
@@ -127,7 +127,7 @@ static int open_values(struct remote_memory *memory, const struct py_build *buil
 			 values_addr + build->offsets.dict_values.values, ret_dict);
 }
 
-/* What lies in front of an instance of a type with TYPE_MANAGED_DICT. */
+/* Open what is in front of an instance of a type with TYPE_MANAGED_DICT. */
 static int open_managed(struct remote_memory *memory, const struct py_build *build,
 			remote_addr addr, const struct type *type, struct dict *ret_dict)
 {
@@ -151,7 +151,7 @@ static int open_managed(struct remote_memory *memory, const struct py_build *bui
 		return dict_open(memory, build, dict_addr, ret_dict);
 	if (rule != ATTRIBUTES_INLINE || !(type->flags & TYPE_INLINE_VALUES))
 		return -ENOENT;
-	/* The values lie behind the instance, if they are valid. */
+	/* The values follow the instance, if they are valid. */
 	if (type->basicsize <= 0)
 		return -EBADMSG;
 	values_addr = addr + (uint64_t)type->basicsize;
@@ -179,7 +179,7 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 
 	if (!err)
 		err = remote_memory_read_all(memory, ranges, sizeof(ranges) / sizeof(*ranges));
-	/* A static type ends before its field. */
+	/* A static type ends before this field. */
 	if (!err && type.flags & TYPE_MANAGED_DICT)
 		err = remote_memory_read_u64(memory, type_addr + offsets->type.cached_keys,
 					     &type.cached_keys_addr);
@@ -187,7 +187,7 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 		return err;
 	if (build->traits.attribute_rule != ATTRIBUTES_IN_DICT && type.flags & TYPE_MANAGED_DICT)
 		return open_managed(memory, build, addr, &type, ret_dict);
-	/* Below 0 it counts from the end of what has no fixed size: int, tuple, … */
+	/* Negative: from the end of an object of variable size, such as int or tuple. */
 	if (type.dictoffset <= 0)
 		return -ENOENT;
 	return open_dict_at(memory, build, addr + (uint64_t)type.dictoffset, ret_dict);
@@ -205,7 +205,7 @@ int dict_open_modules(struct remote_memory *memory, const struct py_build *build
 
 /* The entries. */
 
-/* Read nr entries, DICT_PIECE_ENTRIES at most, from the entry first on; all have to be there. */
+/* Read nr entries (at most DICT_PIECE_ENTRIES) from first on; all must be readable. */
 static int read_entries(const struct dict *dict, uint32_t first, uint32_t nr,
 			struct dict_entry *ret_entries)
 {
@@ -236,22 +236,22 @@ static int read_entries(const struct dict *dict, uint32_t first, uint32_t nr,
 	return err;
 }
 
-/* How many of the entries that are left are read at a time. */
+/* How many of the remaining entries to read at a time. */
 static uint32_t piece_of(uint32_t nr_left)
 {
 	return nr_left < DICT_PIECE_ENTRIES ? nr_left : DICT_PIECE_ENTRIES;
 }
 
-/* SHARED_KEYS_MAX_SIZE: objects with more attributes have a table of their own. */
+/* SHARED_KEYS_MAX_SIZE: objects with more attributes have their own table. */
 enum { MAX_SHARED_KEYS = 30 };
 
-/* So much in front of the values tells of their order. */
+/* The part in front of the values that describes their order. */
 enum { VALUES_HEAD_BYTES = 8 };
 
 /*
- * Put all entries of a dict with values into the order in which they were set. 3.11 and 3.12 have
- * it in front of the values, from there down: two numbers, the indices. Newer ones have it behind
- * them, for which there is room for `capacity` of them.
+ * Sort all entries of a dict with values by insertion. In 3.11 and 3.12 the order is in front of
+ * the values, downwards: two numbers, then the indices. In newer versions the indices follow the
+ * values, for which there is room for `capacity`.
  *
  * Source: CPython Include/internal/pycore_dict.h, _PyDictValues_AddToInsertionOrder().
  */
@@ -310,12 +310,12 @@ int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry)
 	return -ENOENT;
 }
 
-/* What is read of a key: a str from its length to its characters, as many as are wanted. */
+/* Most that is read of a key: a str from its length to the last character needed. */
 enum { KEY_MAX_BYTES = 64 + DICT_KEY_MAX_CHARS };
 
 /*
- * Look for key among nr entries, DICT_PIECE_ENTRIES at most, from *first on, which becomes the one
- * found. A key that cannot be read, or is removed, is not the one. 0 or -ENOENT, or worse.
+ * Look for key among nr entries (at most DICT_PIECE_ENTRIES) from *first on; *first becomes the one
+ * found. Keys that are removed or cannot be read do not match. Returns 0, -ENOENT or an error.
  */
 static int find_in_piece(const struct dict *dict, const char *key, uint32_t *first, uint32_t nr,
 			 remote_addr *ret_value_addr)
@@ -376,7 +376,7 @@ int dict_open_module(const struct dict *modules, uint32_t max_entries, const cha
 
 /* Sets. */
 
-/* The hash in a slot whose member was removed: no object has it. */
+/* The hash in the slot of a removed member; no object has it. */
 #define HASH_REMOVED UINT64_MAX
 
 int set_open(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,

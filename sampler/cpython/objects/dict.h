@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dicts, sets and the attributes of instances in the target: a table of keys, and where the
- * value of each lies. Looking one up reads the entries one after the other and compares
- * characters: the hash of a str is the target's secret.
+ * Reads dicts, sets and the attributes of instances in the target: a table of keys, and where the
+ * value of each is. A lookup reads the entries in order and compares characters, because the hash
+ * of a str is the target's secret.
  *
- * The target goes on meanwhile, and may make the table anew at any moment: what is
- * found is what the memory said, and whoever needs the truth proves it by something
- * that the value itself says.
+ * The target may run meanwhile and replace the table at any moment. A result is what the memory
+ * showed; callers that need certainty check it against something that the value itself states.
  */
 #pragma once
 
@@ -18,36 +17,36 @@
 #include "sampler/cpython/layout/offsets.h"
 
 /*
- * A table with more entries is not opened: -E2BIG. It would take 50 GB. Who goes through all
- * entries of a dict bounds that by what is in such a dict, or by a struct bounded_memory.
+ * A larger table, which would take 50 GB, is not opened: -E2BIG. Callers that visit all entries
+ * limit their number by what such a dict should hold, or use a struct bounded_memory.
  */
 #define DICT_MAX_ENTRIES (1u << 31)
 
-/* So many entries are read at a time. */
+/* Entries read at a time. */
 #define DICT_PIECE_ENTRIES 64
 
-/* A key that is looked up is ASCII and has so many characters at most. */
+/* A key for a lookup is ASCII with at most this many characters. */
 #define DICT_KEY_MAX_CHARS 31
 
-/* A dict as it was when it was opened; nothing of it is owned. */
+/* A dict at the time when it was opened; owns nothing. */
 struct dict {
-	struct remote_memory *memory; /* borrowed, as is the build: what it was opened with */
+	struct remote_memory *memory; /* borrowed, like build */
 	const struct py_build *build;
 	remote_addr entries_addr;
-	remote_addr values_addr; /* of a split table: an array of their own; else 0 */
-	uint32_t nr_entries;	 /* used ones, removed ones among them */
-	bool has_hashes;	 /* each entry begins with the hash of its key */
+	remote_addr values_addr; /* the separate array of a split table; else 0 */
+	uint32_t nr_entries;	 /* in use, including removed ones */
+	bool has_hashes;	 /* each entry begins with its key's hash */
 };
 
 struct dict_entry {
-	uint64_t hash; /* 0 without has_hashes: then all keys are str */
+	uint64_t hash; /* 0 without has_hashes; then all keys are str */
 	remote_addr key_addr;
 	remote_addr value_addr;
 };
 
 /*
- * Open the dict object at addr. 0; -EBADMSG (this is no dict, or it was torn), -E2BIG,
- * -EFAULT, -ESRCH, -EPERM.
+ * Open the dict object at addr. Returns 0; -EBADMSG (it is no dict, or was torn); -E2BIG, -EFAULT,
+ * -ESRCH, -EPERM.
  *
  * Source: CPython Objects/dict-common.h (3.6 to 3.10), Include/internal/pycore_dict.h.
  */
@@ -55,9 +54,9 @@ int dict_open(struct remote_memory *memory, const struct py_build *build, remote
 	      struct dict *ret_dict);
 
 /*
- * Open the attributes of the instance at addr, of a module as well, wherever it keeps
- * them: in a dict, or in values that its class has the keys of. 0; -ENOENT (it has none);
- * the errors of dict_open().
+ * Open the attributes of the instance at addr (or of a module), wherever it keeps them: in a dict,
+ * or in values whose keys are in its class. Returns 0; -ENOENT (it has none); the errors of
+ * dict_open().
  *
  * Source: _PyObject_GetDictPtr() in Objects/object.c, Include/internal/pycore_object.h.
  */
@@ -65,48 +64,48 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 			 remote_addr addr, struct dict *ret_dict);
 
 /*
- * Open sys.modules of the interpreter at interp_addr. 0; -ENOENT (it has none, or this version's
- * are not known); the errors of dict_open().
+ * Open sys.modules of the interpreter at interp_addr. Returns 0; -ENOENT (it has none, or its
+ * offset is unknown in this version); the errors of dict_open().
  */
 int dict_open_modules(struct remote_memory *memory, const struct py_build *build,
 		      remote_addr interp_addr, struct dict *ret_dict);
 
-/* Goes through a dict. What is not set is zero, or where to begin. */
+/* Iterates over a dict. Zero all but dict, and next to start elsewhere. */
 struct dict_walk {
 	struct dict dict;
-	uint32_t next; /* index of the entry to come, in the table's order */
+	uint32_t next; /* index of the next entry, in table order */
 
-	/* Private: what was read, [first, end) of the entries. */
+	/* Private: the entries [first, end), as read. */
 	uint32_t first, end;
 	struct dict_entry entries[DICT_PIECE_ENTRIES];
 };
 
 /*
- * The next entry that is set, in the order of the table, which is that in which keys were put
- * into the dict; of instances of one class that share their keys each has an order of its own (3.11
- * and newer). 0; -ENOENT (there are no more); -EBADMSG, -EFAULT, -ESRCH, -EPERM.
+ * Get the next entry that is set, in table order, which is the order of insertion. Instances of a
+ * class that share their keys each have an order of their own (3.11 and newer). Returns 0; -ENOENT
+ * (there are no more); -EBADMSG, -EFAULT, -ESRCH, -EPERM.
  */
 int dict_next(struct dict_walk *walk, struct dict_entry *ret_entry);
 
 /*
- * Look up a str key among the first max_entries. *hint, if hint is not NULL, is the entry where it
- * is looked for first, and becomes that where it was found: a program's dicts of one kind mostly
- * have it at one place. 0; -ENOENT; -EBADMSG, -EFAULT, -ESRCH, -EPERM.
+ * Look up a str key among the first max_entries. hint may be NULL; else *hint is the entry to try
+ * first, and becomes the one where the key was found: similar dicts of a program usually have it at
+ * the same index. Returns 0; -ENOENT; -EBADMSG, -EFAULT, -ESRCH, -EPERM.
  */
 int dict_find(const struct dict *dict, uint32_t max_entries, const char *key, uint32_t *hint,
 	      remote_addr *ret_value_addr);
 
 /*
- * Open the attributes of a module, which is looked up in sys.modules as dict_find() does. Errors
- * of dict_find() and dict_open_attributes().
+ * Look up a module in sys.modules, like dict_find(), and open its attributes. Errors of dict_find()
+ * and dict_open_attributes().
  */
 int dict_open_module(const struct dict *modules, uint32_t max_entries, const char *name,
 		     uint32_t *hint, struct dict *ret_dict);
 
-/* So many slots are read at a time. */
+/* Slots read at a time. */
 #define SET_PIECE_SLOTS 64
 
-/* A set or frozenset as it was when it was opened: slots, a member in some of them. */
+/* A set or frozenset at the time when it was opened: slots, some of which have a member. */
 struct set {
 	uint64_t nr_used;  /* members */
 	uint64_t nr_slots; /* a power of two */
@@ -114,12 +113,12 @@ struct set {
 	/* Private. */
 	struct remote_memory *memory; /* borrowed */
 	remote_addr table_addr;
-	uint64_t next; /* slot */
+	uint64_t next; /* index of the next slot */
 	uint8_t slots[SET_PIECE_SLOTS][SET_ENTRY_BYTES];
 };
 
 /*
- * Open the set object at addr. 0; -EBADMSG (this is no set, or it was torn), -EFAULT, -ESRCH,
+ * Open the set object at addr. Returns 0; -EBADMSG (it is no set, or was torn); -EFAULT, -ESRCH,
  * -EPERM.
  *
  * Source: CPython Include/setobject.h (cpython/setobject.h), Objects/setobject.c.
@@ -128,7 +127,7 @@ int set_open(struct remote_memory *memory, const struct py_offsets *offsets, rem
 	     struct set *ret_set);
 
 /*
- * The next member, in the order of the slots, which is that of repr(). 0; -ENOENT (there are no
+ * Get the next member, in the order of the slots, like repr(). Returns 0; -ENOENT (there are no
  * more); -EFAULT, -ESRCH, -EPERM.
  */
 int set_next(struct set *set, remote_addr *ret_member_addr);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Only the fields that are needed are read, never a whole header: a small object may be the last
- * thing in a mapping.
+ * Only the fields needed are read, never a whole header: a small object may be the last thing in a
+ * mapping.
  */
 #include "sampler/cpython/objects/object.h"
 
@@ -14,20 +14,20 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/object_offsets.h"
 
-/* Appended to a text that was cut: "…", U+2026. */
+/* Ends a text that was cut: "…", U+2026. */
 #define ELLIPSIS	  "\xe2\x80\xa6"
 #define REPLACEMENT	  0xfffdu /* U+FFFD, for a number that is no code point */
 #define CODE_POINT_MAX	  0x10ffffu
 #define ENCODED_MAX_BYTES 6 /* of one code point: "\udc80" */
 
 /*
- * In the state word, from state_kind_shift upwards. The kind is the bytes a
- * character has; 0 is (in 3.11 and older) that of a legacy string whose characters
- * are still wchar_t, which no name or path of a code object is.
+ * Bits of the state word, from state_kind_shift on. The kind is the number of bytes per character.
+ * 0 (3.11 and older) is a legacy string whose characters are still wchar_t; no name or path of a
+ * code object is one.
  */
 #define STATE_KIND_MASK 7u
 #define STATE_COMPACT	(1u << 3) /* the characters follow the struct */
-#define STATE_ASCII	(1u << 4) /* and the struct is the short one */
+#define STATE_ASCII	(1u << 4) /* and the struct is the shorter one */
 #define STATE_LAST_BIT	4
 
 int string_find(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
@@ -53,10 +53,10 @@ int string_find(struct remote_memory *memory, const struct py_offsets *offsets, 
 	kind = flags & STATE_KIND_MASK;
 	if ((kind != 1 && kind != 2 && kind != 4) || (flags & STATE_ASCII && kind != 1))
 		return -EBADMSG;
-	/* A Py_ssize_t counts the bytes, too (PyUnicode_New). */
+	/* PyUnicode_New() counts the bytes in a Py_ssize_t as well. */
 	if (__builtin_mul_overflow(length, kind, &size_bytes) || size_bytes > INT64_MAX)
 		return -EBADMSG;
-	/* They are behind the struct, or at data.any (a subclass of str). */
+	/* The characters follow the struct, or are at data.any (a subclass of str). */
 	chars_addr = addr + ((flags & STATE_ASCII) ? offsets->unicode.ascii_data
 						   : offsets->unicode.compact_data);
 	if (!(flags & STATE_COMPACT))
@@ -98,9 +98,8 @@ int string_chars(struct remote_memory *memory, const struct remote_text *text, u
 }
 
 /*
- * One character as UTF-8, or as the text that stands for it: str may hold what
- * UTF-8 may not (surrogates, each on its own) and what ends a C string. Returns
- * how many bytes were written.
+ * Write one character as UTF-8, or as an escape: a str may hold characters that UTF-8 may not
+ * (single surrogates), and NULs, which would end a C string. Returns the number of bytes.
  */
 static size_t encode_char(uint32_t c, char out[ENCODED_MAX_BYTES])
 {
@@ -139,7 +138,7 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 	for (size_t i = 0; i < nr_chars; i++)
 		end += encode_char(char_at(chars, text.char_bytes, i), end);
 	(void)stpcpy(end, nr_chars < text.nr_chars ? ELLIPSIS : "");
-	/* Of its exact size: it is kept as long as its code object. */
+	/* Of its exact size, because it is kept as long as its code object. */
 	end = strdup(utf8);
 	if (!end)
 		return -ENOMEM;
@@ -164,7 +163,7 @@ int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, r
 	if (size_bytes > max_bytes)
 		return -E2BIG;
 
-	/* malloc(0) may give NULL, which would look like a lack of memory. */
+	/* malloc(0) may return NULL, which would look like -ENOMEM. */
 	cleanup_free uint8_t *data = malloc(size_bytes ? size_bytes : 1);
 	if (!data)
 		return -ENOMEM;
@@ -176,7 +175,7 @@ int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, r
 	return 0;
 }
 
-/* The kind, and whether it is compact and ASCII, of a str that was read from its length on. */
+/* The kind, compact and ASCII bits of a str that was read from its length on. */
 static uint32_t state_of(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes)
 {
 	const uint32_t state_offset = offsets->unicode.state - offsets->unicode.length;
@@ -234,7 +233,7 @@ int c_string_read(struct remote_memory *memory, remote_addr addr, char *ret_text
 	size_t nr_bytes = 0, end = PAGE_BYTES - addr % PAGE_BYTES;
 
 	assert(size >= 2 && size <= C_STRING_MAX_BYTES);
-	/* One page after the other, so that a look keeps both (sampler/look_memory.h). */
+	/* Page by page, so that a look caches both pages (sampler/look_memory.h). */
 	for (; nr_bytes < max_bytes; end = max_bytes) {
 		struct remote_range range = {.addr = addr + nr_bytes,
 					     .buffer = ret_text + nr_bytes};
@@ -265,7 +264,7 @@ int type_name_read(struct remote_memory *memory, const struct py_offsets *offset
 
 /* Ints. */
 
-/* A digit of an int. */
+/* A digit of an int, and the sign bits. */
 enum { DIGIT_BITS = 30, SIGN_BITS = 3, SIGN_NEGATIVE = 2 };
 #define DIGIT_END (1u << DIGIT_BITS)
 
@@ -287,11 +286,14 @@ static int open_integer(struct remote_memory *memory, const struct py_offsets *o
 		return err;
 	integer.digits_addr = addr + offsets->integer.digits;
 	if (!offsets->integer.size_shift) {
-		/* Until 3.11 the count is below 0 of an int that is. */
+		/* Up to 3.11 the count is negative if the int is. */
 		integer.is_negative = size > INT64_MAX;
 		integer.nr_digits = integer.is_negative ? 0 - size : size;
 	} else {
-		/* Below the count is the sign, 0 for what is above 0 and 1 for 0, and one bit more. */
+		/*
+		 * Below the count are two sign bits (0 positive, 1 zero, 2 negative) and one more
+		 * bit.
+		 */
 		integer.is_negative = (size & SIGN_BITS) == SIGN_NEGATIVE;
 		integer.nr_digits = size >> offsets->integer.size_shift;
 		if ((size & SIGN_BITS) == SIGN_BITS ||
@@ -305,7 +307,7 @@ static int open_integer(struct remote_memory *memory, const struct py_offsets *o
 	return 0;
 }
 
-/* Read nr digits from the first on. 0; -EBADMSG if one is none, … */
+/* Read nr digits from first on. Returns 0, -EBADMSG if one is out of range, … */
 static int read_digits(struct remote_memory *memory, const struct integer *integer, uint64_t first,
 		       size_t nr, uint32_t *ret_digits)
 {
@@ -328,7 +330,7 @@ int integer_read(struct remote_memory *memory, const struct py_offsets *offsets,
 
 	if (!err && (integer.is_negative || integer.nr_digits > MAX_DIGITS))
 		err = -EBADMSG;
-	/* An int may be the last thing in a mapping: no more is read than it has. */
+	/* An int may be the last thing in a mapping: read no more digits than it has. */
 	if (!err)
 		err = read_digits(memory, &integer, 0, integer.nr_digits, digits);
 	if (err)
@@ -340,13 +342,13 @@ int integer_read(struct remote_memory *memory, const struct py_offsets *offsets,
 	return 0;
 }
 
-/* Numbers below 10^9 that make up a decimal, least significant first. */
+/* The decimal as numbers below 10^9, least significant first. */
 enum { GROUP_DIGITS = 9, GROUP_END = 1000000000 };
 
 /* 30 bits are 9.03 decimal digits. */
 enum { MAX_GROUPS = INTEGER_MAX_DECIMAL_DIGITS + INTEGER_MAX_DECIMAL_DIGITS / 256 + 1 };
 
-/* Add digits to text as a decimal number. */
+/* Append digits to text as a decimal number. */
 static void write_decimal(const uint32_t *digits, size_t nr_digits, struct value_text *text)
 {
 	uint32_t groups[MAX_GROUPS];
@@ -370,8 +372,8 @@ static void write_decimal(const uint32_t *digits, size_t nr_digits, struct value
 }
 
 /*
- * Add the int to text in hexadecimal, as far as there is room: two digits at a time, from the most
- * significant ones on, make 15 of ours.
+ * Append the int to text in hexadecimal, as much as fits. Two of its digits make 15 hexadecimal
+ * ones; the most significant come first.
  */
 static int write_hexadecimal(struct remote_memory *memory, const struct integer *integer,
 			     struct value_text *text)
@@ -416,7 +418,7 @@ int integer_write(struct remote_memory *memory, const struct py_offsets *offsets
 
 /* Types. */
 
-/* The flag that tells each kind, or 0. */
+/* The flag of each kind, or 0. */
 static const uint64_t flag_of_kind[NR_VALUE_KINDS] = {
 #define KIND(kind, flag, form) [VALUE_##kind] = (flag),
 #include "sampler/cpython/objects/value_kinds.def"
@@ -430,10 +432,10 @@ static const struct {
 #include "sampler/cpython/objects/value_kinds.def"
 };
 
-/* Room for the longest of these names, its end, and one more: of longer ones as much is read. */
+/* Room for the longest of these names, its NUL and one more byte; longer names are cut there. */
 enum { NAME_BYTES = sizeof("builtin_function_or_method") + 1 };
 
-/* Classes are not derived deeper; what is goes in a circle, or is odd. */
+/* Limit on base classes; a longer chain is a cycle, or damaged. */
 enum { BASES_MAX = 64 };
 
 struct type_head {
@@ -462,8 +464,8 @@ static int read_type_head(struct remote_memory *memory, const struct py_offsets 
 }
 
 /*
- * The kind that a static type's name tells; VALUE_OBJECT if it is none of those. False if it
- * has no name that can be read.
+ * Get the kind by a static type's name; VALUE_OBJECT if no kind has that name. Returns false if the
+ * name cannot be read.
  */
 static bool kind_by_name(struct remote_memory *memory, const struct type_head *head,
 			 enum value_kind *ret_kind)
@@ -479,7 +481,7 @@ static bool kind_by_name(struct remote_memory *memory, const struct type_head *h
 	return true;
 }
 
-/* The kind of what is derived from a static type that is known by its name. */
+/* The kind of a type that derives from a static type with a known name. */
 static enum value_kind kind_by_bases(struct remote_memory *memory, const struct py_offsets *offsets,
 				     struct type_head head)
 {
@@ -538,7 +540,7 @@ int value_type_of(struct remote_memory *memory, const struct py_build *build, re
 int type_cache_get(struct type_cache *cache, struct remote_memory *memory,
 		   const struct py_offsets *offsets, remote_addr addr, struct value_type *ret_type)
 {
-	/* Types are 16 bytes apart at the least. */
+	/* Types are at least 16 bytes apart. */
 	struct value_type *cached = &cache->types[(addr >> 4) % NR_CACHED_TYPES];
 	struct value_type type;
 	int err;

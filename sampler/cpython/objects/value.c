@@ -10,44 +10,44 @@
 #include "sampler/cpython/objects/object.h"
 
 enum {
-	PIECE_ITEMS = 64, /* so many items of a list or tuple are read at a time */
-	/* Quotes are looked for among so many characters; repr() looks at all, be they millions. */
+	PIECE_ITEMS = 64, /* items of a list or tuple read at a time */
+	/* Characters searched for quotes; repr() searches all, even millions. */
 	QUOTES_MAX_CHARS = 4096,
-	/* Containers in containers are written so deep: 100 characters hardly show more. */
+	/* Limit on nesting of containers: 100 characters hardly show more. */
 	MAX_DEPTH = 8,
-	/* A longer C string is cut: the names of static types have 60 bytes at most. */
+	/* Longer C strings are cut; names of static types have at most 60 bytes. */
 	C_NAME_BYTES = 128,
-	/* So many keys of a class, or a module, are looked at: both have these names early. */
+	/* Keys of a class or module that are searched; both have these names early. */
 	NAMES_MAX_KEYS = 256,
-	/* Classes with slots that derive from each other deeper are not followed. */
+	/* Limit on base classes whose slots are written. */
 	SLOT_CLASSES_MAX = 16,
 	SLOTS_MAX = 256,
-	/* Exceptions are not derived deeper; what is goes in a circle. */
+	/* Limit on base classes of exceptions; a longer chain is a cycle. */
 	BASES_MAX = 64,
 };
 
 /*
- * A value that is being written. Each function writes what it is called for as far as it can be
- * read. The first error ends the part of the value that it is in. The text keeps the error, and
- * until write_part() has dealt with it nothing more is read or written.
+ * The writing of one value. Each function writes its part as far as it can be read. The first error
+ * ends the part that it occurs in. The text holds the error, and until write_part() handles it
+ * nothing more is read or written.
  */
 struct writer {
-	struct remote_memory *memory; /* borrowed, as all of this */
+	struct remote_memory *memory; /* borrowed, like everything here */
 	const struct py_build *build;
 	const struct py_offsets *offsets; /* the build's */
 	struct value_text *text;
-	remote_addr open[MAX_DEPTH]; /* the containers around what is written now */
+	remote_addr open[MAX_DEPTH]; /* the containers around the current part */
 	unsigned int depth;
-	bool in_object; /* an object's attributes are written: of others in it, the type alone */
+	bool in_object; /* inside an object's attributes: write only the type of other objects */
 };
 
 /*
- * Write the object at addr, also what of it is not readable. -ESRCH and -EPERM alone are still in
- * the text behind it. Once the memory refuses to give more (-E2BIG) the text is full.
+ * Write the object at addr, marking what cannot be read. Afterwards the text has no error but
+ * -ESRCH or -EPERM. When the memory's budget is used up (-E2BIG), the text is full.
  */
 static void write_part(struct writer *writer, remote_addr addr);
 
-/* Whether the part that is written has failed: before, or now by err, if that is not 0. */
+/* Whether the current part has failed, earlier or now with err (if not 0). */
 static bool failed(struct writer *writer, int err)
 {
 	if (!writer->text->err)
@@ -55,13 +55,13 @@ static bool failed(struct writer *writer, int err)
 	return writer->text->err;
 }
 
-/* Where the fields of an object lie that are counted from the end of its ob_type. */
+/* The base of offsets that count from the end of an object's ob_type. */
 static remote_addr fields_of(const struct writer *writer, remote_addr addr)
 {
 	return addr + writer->offsets->object.ob_type + sizeof(remote_addr);
 }
 
-/* Read size bytes at addr. If the part has failed, now or before, they are 0. */
+/* Read size bytes at addr. They are 0 if the part fails or has failed. */
 static void read_at(struct writer *writer, remote_addr addr, void *ret_bytes, size_t size)
 {
 	if (failed(writer, 0) ||
@@ -69,7 +69,7 @@ static void read_at(struct writer *writer, remote_addr addr, void *ret_bytes, si
 		memset(ret_bytes, 0, size);
 }
 
-/* The same of a word. */
+/* The same for a word. */
 static uint64_t read_word(struct writer *writer, remote_addr addr)
 {
 	uint64_t word;
@@ -78,7 +78,7 @@ static uint64_t read_word(struct writer *writer, remote_addr addr)
 	return word;
 }
 
-/* Whether there is an object at addr, and it is of that kind, or derived from it. */
+/* Whether addr is the address of an object of that kind, or of a derived one. */
 static bool has_kind(struct writer *writer, remote_addr addr, enum value_kind kind)
 {
 	struct value_type type;
@@ -92,7 +92,7 @@ static void write_unreadable(struct writer *writer, remote_addr addr)
 	value_text_printf(writer->text, "<not readable at 0x%llx>", (unsigned long long)addr);
 }
 
-/* The part at addr is over: write what has ended it, unless it ends all. */
+/* End the part at addr: write what stopped it, unless the error ends everything. */
 static void end_part(struct writer *writer, remote_addr addr)
 {
 	const int err = writer->text->err;
@@ -146,15 +146,15 @@ static void write_complex(struct writer *writer, remote_addr addr)
 				  imaginary);
 }
 
-/* How many characters or bytes come next. */
+/* How many characters or bytes to read next. */
 static size_t piece_of(uint64_t from, uint64_t end, size_t max)
 {
 	return end - from < max ? (size_t)(end - from) : max;
 }
 
 /*
- * The quotes that repr() would put around the first characters of a text, which string_chars() reads
- * of bytes as well.
+ * The quote that repr() would use, judging by the first characters of text. string_chars() reads
+ * bytes as well.
  */
 static char find_quote(struct writer *writer, const struct remote_text *text)
 {
@@ -175,7 +175,7 @@ static char find_quote(struct writer *writer, const struct remote_text *text)
 	return has_single && !has_double ? '"' : '\'';
 }
 
-/* The characters of a text, or its bytes, in quotes of that kind or none (0). */
+/* Append the characters of a text, or its bytes, for quotes of that kind or none (0). */
 static int write_chars(struct remote_memory *memory, const struct remote_text *from, char quote,
 		       bool is_bytes, struct value_text *text)
 {
@@ -198,7 +198,7 @@ static int write_chars(struct remote_memory *memory, const struct remote_text *f
 	return 0;
 }
 
-/* The repr() of a str, or of bytes. */
+/* Write the repr() of a str, or of bytes. */
 static void write_quoted(struct writer *writer, const struct remote_text *from, bool is_bytes)
 {
 	const char quote = find_quote(writer, from);
@@ -217,7 +217,7 @@ int value_write_name(struct remote_memory *memory, const struct py_build *build,
 	return err ? err : write_chars(memory, &chars, 0, false, text);
 }
 
-/* The characters of a str as they are. */
+/* Write the characters of a str as they are. */
 static void write_plain(struct writer *writer, remote_addr addr)
 {
 	(void)failed(writer, value_write_name(writer->memory, writer->build, addr, writer->text));
@@ -231,7 +231,7 @@ static void write_str(struct writer *writer, remote_addr addr)
 		write_quoted(writer, &chars, false);
 }
 
-/* Write bytes that lie at addr, between two texts; so many as no memory can hold are damage. */
+/* Write the bytes at addr between two texts. An impossible number of bytes means damage. */
 static void write_bytes_at(struct writer *writer, remote_addr addr, uint64_t nr_bytes,
 			   const char *opening, const char *closing)
 {
@@ -264,12 +264,15 @@ static void write_bytearray(struct writer *writer, remote_addr addr)
 		       field_u64(fields, SIZE_AFTER_TYPE), "bytearray(", ")");
 }
 
-/* What stands around what is in a container, or for it where it is in itself or too deep. */
+/*
+ * What encloses the items of a container, and what replaces them if it is inside itself or too
+ * deep.
+ */
 struct brackets {
 	const char *opening, *closing, *instead;
 };
 
-/* Begin the container at addr; false if it is not to be looked into. */
+/* Begin the container at addr. Returns false if its contents are not to be written. */
 static bool enter(struct writer *writer, remote_addr addr, const struct brackets *brackets)
 {
 	bool is_open = writer->depth == MAX_DEPTH;
@@ -288,14 +291,17 @@ static void leave(struct writer *writer, const struct brackets *brackets)
 	writer->depth--;
 }
 
-/* What comes before an item, of which so many have been written. */
+/* Write what precedes an item; nr_written items precede it. */
 static void write_comma(struct writer *writer, uint64_t nr_written)
 {
 	if (nr_written)
 		value_text_puts(writer->text, ", ");
 }
 
-/* Say that the container at addr, of which so many items were written, has more or others. */
+/*
+ * Mark that the container at addr, of which nr_written items were written, has further or different
+ * ones.
+ */
 static void write_lack(struct writer *writer, int err, uint64_t nr_written, remote_addr addr)
 {
 	if (err != -E2BIG)
@@ -304,7 +310,7 @@ static void write_lack(struct writer *writer, int err, uint64_t nr_written, remo
 		end_part(writer, addr);
 }
 
-/* The list or tuple at addr: nr objects, whose addresses lie at items_addr. */
+/* Write the list or tuple at addr: nr_items objects, whose addresses are at items_addr. */
 static void write_items(struct writer *writer, remote_addr addr, remote_addr items_addr,
 			uint64_t nr_items, const struct brackets *brackets)
 {
@@ -342,7 +348,7 @@ static void write_list(struct writer *writer, remote_addr addr)
 		    field_u64(fields, SIZE_AFTER_TYPE), &brackets);
 }
 
-/* as_arguments: no comma tells one from an expression in parentheses. */
+/* as_arguments: a single item is not followed by a comma. */
 static void write_tuple_items(struct writer *writer, remote_addr addr, bool as_arguments)
 {
 	const remote_addr fields_addr = fields_of(writer, addr);
@@ -422,7 +428,7 @@ static void write_frozenset(struct writer *writer, remote_addr addr)
 	value_text_puts(writer->text, ")");
 }
 
-/* What is called by a name. */
+/* Objects written by name. */
 
 static void write_c_name(struct writer *writer, const char *name)
 {
@@ -430,20 +436,20 @@ static void write_c_name(struct writer *writer, const char *name)
 		value_text_byte(writer->text, (uint8_t)*name, 0);
 }
 
-/* The str at addr as it is, or -EBADMSG if that is none. */
+/* Write the str at addr as it is; -EBADMSG if it is no str. */
 static void write_name(struct writer *writer, remote_addr addr)
 {
 	if (!failed(writer, has_kind(writer, addr, VALUE_STR) ? 0 : -EBADMSG))
 		write_plain(writer, addr);
 }
 
-/* A field of a type made at run time, in front of its cached keys. */
+/* Read a field of a heap type, at a distance before its cached keys. */
 static remote_addr read_heap_field(struct writer *writer, remote_addr type_addr, uint32_t before)
 {
 	return read_word(writer, type_addr + writer->offsets->type.cached_keys - before);
 }
 
-/* Have what could not be read be left out. Whether there is such. */
+/* Clear the error of a part that could not be read. Returns whether there was one. */
 static bool leave_out(struct writer *writer)
 {
 	const int err = writer->text->err;
@@ -454,14 +460,14 @@ static bool leave_out(struct writer *writer)
 	return true;
 }
 
-/* Read the name of a static type. False if that fails. */
+/* Read the name of a static type. Returns false if that fails. */
 static bool read_static_name(struct writer *writer, remote_addr addr, char name[C_NAME_BYTES])
 {
 	return !failed(writer,
 		       type_name_read(writer->memory, writer->offsets, addr, name, C_NAME_BYTES));
 }
 
-/* The name of a type, without its module: "object" where that cannot be read. */
+/* Write the name of a type, without its module; "object" if it cannot be read. */
 static void write_type_name(struct writer *writer, const struct value_type *type)
 {
 	char name[C_NAME_BYTES];
@@ -478,7 +484,7 @@ static void write_type_name(struct writer *writer, const struct value_type *type
 		value_text_puts(writer->text, "object");
 }
 
-/* The module of a class, and a dot. */
+/* Write the module of a class, and a dot. */
 static void write_class_module(struct writer *writer, remote_addr addr)
 {
 	const uint32_t offset = writer->offsets->type.flags + TYPE_DICT_AFTER_FLAGS;
@@ -530,7 +536,7 @@ static void write_module(struct writer *writer, remote_addr addr)
 	value_text_puts(writer->text, "'>");
 }
 
-/* The qualified name of the function at addr. */
+/* Write the qualified name of the function at addr. */
 static void write_qualname(struct writer *writer, remote_addr addr)
 {
 	write_name(writer, read_word(writer, fields_of(writer, addr) +
@@ -544,7 +550,7 @@ static void write_function(struct writer *writer, remote_addr addr)
 	value_text_printf(writer->text, " at 0x%llx>", (unsigned long long)addr);
 }
 
-/* The end of what tells of another object: "list object at 0x…>". */
+/* Write the end of a description that refers to another object: "list object at 0x…>". */
 static void write_other(struct writer *writer, remote_addr addr)
 {
 	struct value_type type;
@@ -573,7 +579,7 @@ static void write_method(struct writer *writer, remote_addr addr)
 }
 
 /*
- * The name is a constant, and left out where it cannot be read.
+ * The name is a constant of a file; it is left out if it cannot be read.
  *
  * Source: meth_repr() of CPython Objects/methodobject.c.
  */
@@ -602,7 +608,7 @@ static void write_builtin(struct writer *writer, remote_addr addr)
 		write_other(writer, self_addr);
 }
 
-/* " name=value". What is no name is left out. */
+/* Write " name=value". An attribute whose name is no str is left out. */
 static void write_attribute(struct writer *writer, remote_addr name_addr, remote_addr value_addr)
 {
 	if (!has_kind(writer, name_addr, VALUE_STR))
@@ -613,7 +619,7 @@ static void write_attribute(struct writer *writer, remote_addr name_addr, remote
 	write_part(writer, value_addr);
 }
 
-/* The attributes that an instance has in a dict, or in values of its own. */
+/* Write the attributes that an instance has in a dict, or in inline values. */
 static void write_dict_attributes(struct writer *writer, remote_addr addr)
 {
 	struct dict_walk walk = {0};
@@ -628,7 +634,7 @@ static void write_dict_attributes(struct writer *writer, remote_addr addr)
 	(void)failed(writer, err == -ENOENT ? 0 : err);
 }
 
-/* Those slots that are set, of a class whose __slots__ is the tuple at names_addr. */
+/* Write the slots that are set, of a class whose __slots__ is the tuple at names_addr. */
 static void write_slots(struct writer *writer, remote_addr first_addr, remote_addr names_addr)
 {
 	const remote_addr fields_addr = fields_of(writer, names_addr);
@@ -646,8 +652,8 @@ static void write_slots(struct writer *writer, remote_addr first_addr, remote_ad
 }
 
 /*
- * The attributes that the class of an instance, and its bases, have slots for: they lie behind what
- * an instance of the base has, in their order.
+ * Write the attributes for which the class of an instance, and its bases, have slots. In an
+ * instance they follow the part of the base, in the order of __slots__.
  */
 static void write_slot_attributes(struct writer *writer, remote_addr addr, remote_addr type_addr)
 {
@@ -671,7 +677,7 @@ static void write_slot_attributes(struct writer *writer, remote_addr addr, remot
 	}
 }
 
-/* How the kinds are written that do not depend on their type: by a word, or by a function. */
+/* The form of kinds that do not depend on their type: a word or a function. */
 static const struct {
 	const char *word;
 	void (*write)(struct writer *writer, remote_addr addr);
@@ -683,13 +689,13 @@ static const struct {
 #include "sampler/cpython/objects/value_kinds.def"
 };
 
-/* Whether objects of that kind, or derived from it, have a form of their own. */
+/* Whether objects of that kind, or of a derived one, have such a form. */
 static bool has_form(enum value_kind kind)
 {
 	return forms[kind].word || forms[kind].write;
 }
 
-/* What the object at addr says that is of that kind, or of one derived from it. */
+/* Write that form of the object at addr, whose kind is kind, or derived from it. */
 static void write_form(struct writer *writer, remote_addr addr, enum value_kind kind)
 {
 	if (forms[kind].write)
@@ -712,7 +718,7 @@ static void write_exception(struct writer *writer, remote_addr addr, const struc
 		write_tuple_items(writer, args_addr, true);
 }
 
-/* "<", the type, where it is, what is in it, ">". */
+/* Write "<", the type, the address, the contents, ">". */
 static void write_object(struct writer *writer, remote_addr addr, const struct value_type *type)
 {
 	const bool in_object = writer->in_object;
@@ -762,7 +768,7 @@ int value_write(struct remote_memory *memory, const struct py_build *build, remo
 
 /* Exceptions. */
 
-/* Whether the type at addr is called name, or derived from one that is. */
+/* Whether the type at addr is called name, or derives from one that is. */
 static bool is_derived(struct writer *writer, remote_addr addr, const char *name)
 {
 	char text[16];
@@ -780,7 +786,7 @@ static bool is_derived(struct writer *writer, remote_addr addr, const char *name
 	return false;
 }
 
-/* Write what str() gives of an object, if it is a str; of others what repr() does. */
+/* Write a str as str() does, other objects as repr() does. */
 static void write_as_str(struct writer *writer, remote_addr addr)
 {
 	if (has_kind(writer, addr, VALUE_STR))
@@ -789,7 +795,7 @@ static void write_as_str(struct writer *writer, remote_addr addr)
 		write_part(writer, addr);
 }
 
-/* Write lead and the path at addr. False if there is none. */
+/* Write lead and the path at addr. Returns false if there is none. */
 static bool write_path(struct writer *writer, const char *lead, remote_addr addr)
 {
 	if (!addr || has_kind(writer, addr, VALUE_NONE))
@@ -799,7 +805,9 @@ static bool write_path(struct writer *writer, const char *lead, remote_addr addr
 	return true;
 }
 
-/* "[Errno 2] No such file or directory: 'x' -> 'y'"; false if it has no such fields. */
+/*
+ * Write "[Errno 2] No such file or directory: 'x' -> 'y'". Returns false if it lacks those fields.
+ */
 static bool write_os_error(struct writer *writer, remote_addr addr)
 {
 	enum { NUMBER, TEXT, PATH, SECOND_PATH, NR_FIELDS };
@@ -820,7 +828,7 @@ static bool write_os_error(struct writer *writer, remote_addr addr)
 	return true;
 }
 
-/* A copy of a text that was written. 0, -ENOMEM, or why it could not be. */
+/* Copy a finished text. Returns 0, -ENOMEM, or the error of the text. */
 static int keep_text(const struct value_text *text, char **ret_text)
 {
 	if (text->err)
@@ -872,8 +880,8 @@ int exception_text_read(struct remote_memory *memory, const struct py_build *bui
 {
 	struct value_text written;
 	/*
-	 * A message is shown unasked: of the objects in it the type alone, as what they have is
-	 * not.
+	 * A message is shown without being requested, so it does not reveal attributes: other
+	 * objects are written by type alone.
 	 */
 	struct writer writer = {
 		.memory = memory,

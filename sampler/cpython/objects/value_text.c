@@ -10,7 +10,7 @@
 
 #define ELLIPSIS 0x2026u
 
-/* What is added by value_text_printf() at a time is shorter. */
+/* Limit on what one value_text_printf() appends. */
 enum { PIECE_MAX_BYTES = 128 };
 
 size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES])
@@ -19,7 +19,7 @@ size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES])
 				: code_point < 0x800   ? 2
 				: code_point < 0x10000 ? 3
 						       : 4;
-	/* Of the first one: as many bits as there are bytes. */
+	/* The first byte has as many leading ones as there are bytes. */
 	static const uint8_t marks[] = {0, 0, 0xc0, 0xe0, 0xf0};
 
 	for (size_t i = nr_bytes - 1; i > 0; i--) {
@@ -36,7 +36,7 @@ void value_text_init(struct value_text *text, char *room, size_t max_chars)
 	room[0] = '\0';
 }
 
-/* Append the UTF-8 of a code point, for which there is room. */
+/* Append a code point as UTF-8; there is room for it. */
 static void append(struct value_text *text, uint32_t code_point)
 {
 	text->length += utf8_encode(code_point, text->bytes + text->length);
@@ -89,8 +89,8 @@ struct range {
 };
 
 /*
- * What is assigned and not printable beyond ASCII: Cc, Cf, Co, Cs, Zl, Zp, and Zs but the space.
- * Source: UnicodeData.txt 15.0.
+ * Assigned characters beyond ASCII that are not printable: Cc, Cf, Co, Cs, Zl, Zp, and Zs except
+ * the space. Source: UnicodeData.txt 15.0.
  */
 static const struct range unprintable[] = {
 	{0x7f, 0xa0},	    {0xad, 0xad},	{0x600, 0x605},	    {0x61c, 0x61c},
@@ -142,13 +142,13 @@ void value_text_byte(struct value_text *text, uint8_t byte, char quote)
 
 /* Floats. */
 
-/* So many digits tell every double. */
+/* Enough digits to identify any double. */
 enum { MAX_DIGITS = 17 };
 
-/* Exponents from which on, and below which, repr() writes one. */
+/* repr() writes an exponent from FIRST_EXPONENT on, and down from LAST_EXPONENT. */
 enum { FIRST_EXPONENT = 16, LAST_EXPONENT = -5 };
 
-/* Print value with so many digits behind the point, the last of them rounded in that way. */
+/* Print value with that many digits after the point, rounded in that direction. */
 static void print(bool has_exponent, int precision, double value, int rounding,
 		  char ret_text[FLOAT_TEXT_BYTES])
 {
@@ -159,10 +159,10 @@ static void print(bool has_exponent, int precision, double value, int rounding,
 }
 
 /*
- * The fewest digits behind the first one that tell value, and how they are rounded; *ret_exponent
- * is that of the first one. Below a power of two doubles lie twice as close as above it, so that
- * the nearest decimal of so many digits may be another double's, and the next one above not: both
- * are tried.
+ * Find the fewest digits after the first one that identify value, and how to round them;
+ * *ret_exponent is the exponent of the first digit. Below a power of two, doubles are twice as
+ * dense as above it, so the nearest decimal with that many digits may belong to another double
+ * while the next higher one does not. So both are tried.
  */
 static int find_shortest(double value, int *ret_rounding, int *ret_exponent)
 {

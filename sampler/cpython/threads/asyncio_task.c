@@ -18,13 +18,13 @@ struct list_node {
 	uint64_t prev;
 };
 
-/* The type of an object, and the word behind it, in front of which nothing is of use. */
+/* The type of an object and the word after it; nothing before them is needed. */
 struct object_head {
 	uint64_t type_addr;
 	uint64_t first_field;
 };
 
-/* So many futures in a row may stand between a task and one that awaits it. */
+/* Limit on consecutive futures between a task and one that awaits it. */
 enum { MAX_FUTURES_BETWEEN = 4 };
 
 void addr_list_done(struct addr_list *list)
@@ -69,7 +69,7 @@ int task_list_read(const struct task_reader *reader, remote_addr head_addr, stru
 	return err;
 }
 
-/* Read a task or a future, whose own part is shorter: so many bytes of it, and what both say. */
+/* Read bytes of a task or a future (which has fewer of its own), and the words that both have. */
 static int read_object(const struct task_reader *reader, remote_addr addr, uint32_t bytes,
 		       uint8_t object[TASK_MAX_BYTES], struct task_words *ret_words)
 {
@@ -110,7 +110,7 @@ int task_read(const struct task_reader *reader, remote_addr task_addr, struct ta
 	return 0;
 }
 
-/* The type of an object, and its head. */
+/* Read the type of an object, and its head. */
 static int read_type(struct task_reader *reader, remote_addr addr, struct object_head *ret_head,
 		     struct value_type *ret_type)
 {
@@ -135,20 +135,20 @@ int task_read_name(struct task_reader *reader, const struct task_words *task, ch
 		return string_read(reader->memory, reader->offsets, task->name_addr, ret_name);
 	if (type.kind != VALUE_INT)
 		return -EBADMSG;
-	/* The name that CPython makes when it is asked for it. */
+	/* The name that CPython creates on request. */
 	err = integer_read(reader->memory, reader->offsets, task->name_addr, &number);
 	if (!err && asprintf(ret_name, "Task-%" PRIu64, number) < 0)
 		err = -ENOMEM;
 	return err;
 }
 
-/* Whether something is wrong with one object, and not with all of the memory. */
+/* Whether the error concerns one object, and not the whole memory. */
 static bool is_one_objects(int err)
 {
 	return err == -EBADMSG || err == -EFAULT || err == -EAGAIN;
 }
 
-/* Append what awaits a task or future, be it either. */
+/* Append the objects that await a task or a future. */
 static int append_awaiting(const struct task_reader *reader, const struct task_words *task,
 			   struct addr_list *objects)
 {
@@ -161,7 +161,7 @@ static int append_awaiting(const struct task_reader *reader, const struct task_w
 	if (!task->awaited_by_is_set)
 		return addr_list_append(objects, task->awaited_by_addr);
 	err = set_open(reader->memory, reader->offsets, task->awaited_by_addr, &set);
-	/* A set's table has four times as many slots as members at most. */
+	/* The table of a set has at most four times as many slots as members. */
 	if (!err && set.nr_slots > 4ull * AWAITERS_MAX)
 		err = -EBADMSG;
 	while (!err && objects->nr < AWAITERS_MAX) {
@@ -172,7 +172,10 @@ static int append_awaiting(const struct task_reader *reader, const struct task_w
 	return err == -ENOENT || is_one_objects(err) ? 0 : err;
 }
 
-/* Of what awaits: keep a task, or append those that await a future to futures_awaiting. */
+/*
+ * Append an awaiting object to awaiters if it is a task; if it is a future, append what awaits that
+ * to futures_awaiting.
+ */
 static int sort_awaiting(const struct task_reader *reader, remote_addr addr,
 			 struct addr_list *awaiters, struct addr_list *futures_awaiting)
 {
@@ -211,12 +214,12 @@ int task_read_awaiters(const struct task_reader *reader, const struct task_words
 	return err;
 }
 
-/* The chain of what a coroutine awaits. */
+/* The chain of awaits. */
 
-/* Room for a generator object up to its frame's locals: 152 bytes in 3.15. */
+/* Size of a generator object up to its frame's locals, at most: 152 bytes in 3.15. */
 enum { GENERATOR_MAX_BYTES = 512 };
 
-/* Awaiters that drive each other: anext(numbers, None) drives what numbers.asend() gives. */
+/* Awaiters that drive each other: anext(numbers, None) drives the result of numbers.asend(). */
 enum { MAX_AWAITERS_IN_A_ROW = 4 };
 
 struct chain {
@@ -224,7 +227,7 @@ struct chain {
 	struct task_reader *reader;
 };
 
-/* What the frame of a generator at frame_addr awaits: the reference on its stack. 0: nothing. */
+/* Read what the generator with the frame at frame_addr awaits: a reference on its stack, or 0. */
 static int read_awaited(struct chain *chain, remote_addr frame_addr,
 			const struct frame_words *words, remote_addr *ret_addr)
 {
@@ -244,7 +247,7 @@ static int read_awaited(struct chain *chain, remote_addr frame_addr,
 	return err;
 }
 
-/* Take the frame of a generator at addr, and what it awaits. */
+/* Append the frame of the generator at addr; *ret_next gets what it awaits. */
 static int take_generator(struct chain *chain, remote_addr addr, remote_addr *ret_next)
 {
 	const struct py_build *build = chain->walk.build;
@@ -276,13 +279,13 @@ static int take_generator(struct chain *chain, remote_addr addr, remote_addr *re
 	return read_awaited(chain, addr + iframe, &words, ret_next);
 }
 
-/* Whether it may be the type of awaiters for all that can be read of it. */
+/* Whether the type may be that of an awaiter: its name cannot be read. */
 static bool may_drive(const struct value_type *type)
 {
 	return type->kind == VALUE_OBJECT && !type->has_name;
 }
 
-/* Whether an object that may be an awaiter is one: what it drives in the end has a frame. */
+/* Whether an object that may be an awaiter is one: what it finally drives has a frame. */
 static bool is_awaiter(struct task_reader *reader, const struct object_head *head)
 {
 	struct object_head driven = *head;

@@ -38,7 +38,7 @@ static int read_interpreter(struct remote_memory *memory, const struct py_offset
 	};
 
 	*ret_interpreter = (struct interpreter_ref){.addr = addr};
-	/* 3.6 gives no ids. */
+	/* 3.6 has no ids. */
 	return remote_memory_read_all(memory, ranges,
 				      offsets->interpreter.id == OFFSET_ABSENT ? 2 : 3);
 }
@@ -89,7 +89,7 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 	return 0;
 }
 
-/* is_still: what is damaged costs no more than the rest of its list; it is list->err. */
+/* is_still: damage costs only the rest of its list, and is reported in list->err. */
 static int list_interpreters(struct remote_memory *memory, const struct py_build *build,
 			     remote_addr addr, bool is_still, struct thread_list *list)
 {
@@ -133,7 +133,7 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 		err = -ENOENT;
 	if (!err)
 		err = list_interpreters(memory, build, head_addr, is_still, &list);
-	/* The main interpreter is the oldest, and so the last. */
+	/* The main interpreter is the oldest, so it is the last. */
 	if (build->offsets.interpreter.id == OFFSET_ABSENT)
 		for (size_t i = 0; i < list.nr_interpreters; i++)
 			list.interpreters[i].id = (int64_t)(list.nr_interpreters - 1 - i);
@@ -148,16 +148,16 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 	return err;
 }
 
-/* Ids. */
+/* Thread ids. */
 
 /*
- * How far into struct pthread the id is looked for: glibc has it within the first 1 KiB,
- * behind a header of 704 bytes, musl within the first 100 bytes. So many threads are
- * enough to tell it from anything else.
+ * Bytes of struct pthread that are searched for the id: glibc has it in the first 1 KiB, after a
+ * header of 704 bytes, musl in the first 100 bytes. And a number of threads that suffices to tell
+ * it from anything else.
  */
 enum { PTHREAD_BYTES = 2048, MAX_PTHREADS = 32 };
 
-/* Where the id is known to be: glibc on x86-64 and aarch64, musl on 64-bit machines. */
+/* Known offsets of the id: glibc on x86-64 and aarch64, musl on 64-bit machines. */
 static const uint32_t usual_offsets[] = {720, 208, 48};
 enum { NR_USUAL_OFFSETS = sizeof(usual_offsets) / sizeof(*usual_offsets) };
 
@@ -177,8 +177,8 @@ static int compare_tids(const void *a, const void *b)
 }
 
 /*
- * How many threads have an id at offset; 0 if one has anything else there, or if two have
- * the same. A thread that has ended has 0 there: the kernel clears it (set_tid_address(2)).
+ * How many threads have an id at offset; 0 if one has anything else there, or two have the same. A
+ * thread that has ended has 0 there: the kernel clears it (set_tid_address(2)).
  */
 static size_t nr_matches(const struct pthreads *pthreads, uint32_t offset)
 {
@@ -200,7 +200,7 @@ static size_t nr_matches(const struct pthreads *pthreads, uint32_t offset)
 	return nr;
 }
 
-/* Copy the structs of different threads; what cannot be read of one is 0. */
+/* Copy the structs of different threads; bytes that cannot be read are 0. */
 static int read_pthreads(struct remote_memory *memory, const uint64_t *idents, size_t nr_idents,
 			 struct pthreads *pthreads)
 {
@@ -241,7 +241,10 @@ int pthread_layout_learn(struct remote_memory *memory, const uint64_t *idents, s
 	err = read_pthreads(memory, idents, nr_idents, pthreads);
 	if (err)
 		return err;
-	/* The place where the most threads have their ids; of several the usual one, or the first. */
+	/*
+	 * Take the offset where most threads have their ids; of equal ones a known offset, or the
+	 * first.
+	 */
 	for (size_t i = 0; i < NR_USUAL_OFFSETS + PTHREAD_BYTES / sizeof(int32_t); i++) {
 		const uint32_t offset =
 			i < NR_USUAL_OFFSETS ? usual_offsets[i]
@@ -276,19 +279,19 @@ int pthread_read_tid(struct remote_memory *memory, const struct pthread_layout *
 
 /* Names. */
 
-/* What all steps of a pass over the names need. */
+/* The state of a pass over the names. */
 struct pass {
 	struct remote_memory *memory;
 	const struct py_build *build;
 	struct thread_name_hints *hints;
-	struct named_thread *threads; /* whose names are wanted; sorted */
+	struct named_thread *threads; /* whose names are requested; sorted */
 	size_t nr_threads;
-	size_t nr_found; /* so many of them have been */
+	size_t nr_found; /* names found */
 };
 
 /*
- * The dict threading._active of an interpreter; that there is no such module is remembered: it is so of
- * many.
+ * Open the dict threading._active of an interpreter. Many interpreters have no such module; this is
+ * remembered.
  */
 static int find_active(const struct pass *pass, remote_addr interp_addr, struct dict *ret_dict)
 {
@@ -312,7 +315,7 @@ static int find_active(const struct pass *pass, remote_addr interp_addr, struct 
 	return err ? err : dict_open(pass->memory, pass->build, active_addr, ret_dict);
 }
 
-/* Copy text, cut between two code points. */
+/* Copy text; cut it between two code points. */
 static void copy_name(char name[THREAD_NAME_MAX_BYTES], const char *text)
 {
 	size_t length = strnlen(text, THREAD_NAME_MAX_BYTES);
@@ -326,7 +329,10 @@ static void copy_name(char name[THREAD_NAME_MAX_BYTES], const char *text)
 	name[length] = '\0';
 }
 
-/* Whether the attribute key is the int wanted: 0, -EBADMSG (it is not), -ENOENT, or worse. */
+/*
+ * Whether the attribute key is the int wanted. Returns 0, -EBADMSG (it is not), -ENOENT or an
+ * error.
+ */
 static int check_number(const struct pass *pass, const struct dict *attributes, const char *key,
 			uint32_t *hint, uint64_t wanted)
 {
@@ -341,7 +347,7 @@ static int check_number(const struct pass *pass, const struct dict *attributes, 
 	return err;
 }
 
-/* Take the name of the Thread object at addr, if it is the thread's. */
+/* Copy the name of the Thread object at addr, if it belongs to the thread. */
 static int read_name(const struct pass *pass, remote_addr addr, struct named_thread *thread)
 {
 	const struct py_offsets *offsets = &pass->build->offsets;
@@ -376,9 +382,9 @@ static int compare_idents(const void *a, const void *b)
 }
 
 /*
- * Read the threads among the entries of _active from the next one on. The hash of an int below
- * 2^61 - 1 is the int (Python/pyhash.c), so the keys need no look; the _ident of the Thread proves
- * it.
+ * Read the names of threads from the entries of _active, from walk->next on. The hash of an int
+ * below 2^61 - 1 is the int (Python/pyhash.c), so keys need not be read; the _ident of the Thread
+ * is checked.
  */
 static int read_names(struct pass *pass, struct dict_walk *walk)
 {
@@ -431,7 +437,10 @@ int thread_names_read(struct remote_memory *memory, const struct py_build *build
 	qsort(threads, nr_threads, sizeof(*threads), compare_idents);
 	if (!active.has_hashes)
 		return 0;
-	/* Threads are listed in the order in which they began, and mostly asked for in it. */
+	/*
+	 * Threads are in the order in which they began, and names are usually requested in that
+	 * order.
+	 */
 	walk.dict = active;
 	walk.next = hints->next_entry < active.nr_entries ? hints->next_entry : 0;
 	active.nr_entries = walk.next;
