@@ -24,9 +24,9 @@ enum build_live {
  * these to their frames and a code object. Types are recognised by name or, if the memory lacks the
  * names (a core file), by their flags. The build must be consistent.
  *
- * Lists change while they are followed. A check that neither proves the build nor finds nothing to
- * check is repeated at once, up to three times in all. A thread that fits and a code object that
- * was found in one try count for all. The number of reads is bounded.
+ * Lists change while they are followed. Unless a try proves the build or finds nothing to check, it
+ * is repeated at once, up to three times in all. A thread that fits, or a code object, needs to be
+ * found in one try only. The number of reads is bounded.
  */
 enum build_live build_check_live(struct remote_memory *memory, remote_addr runtime_addr,
 				 const struct py_build *build);

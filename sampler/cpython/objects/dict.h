@@ -70,7 +70,7 @@ int dict_open_attributes(struct remote_memory *memory, const struct py_build *bu
 int dict_open_modules(struct remote_memory *memory, const struct py_build *build,
 		      remote_addr interp_addr, struct dict *ret_dict);
 
-/* Iterates over a dict. Zero all but dict, and next to start elsewhere. */
+/* Iterates over a dict. Set dict, and next to start after entry 0; the rest begins as zero. */
 struct dict_walk {
 	struct dict dict;
 	uint32_t next; /* index of the next entry, in table order */

@@ -31,7 +31,7 @@ struct thread_ref {
 	remote_addr next_addr;
 	size_t interpreter;  /* index into the list's interpreters */
 	uint64_t thread_id;  /* pthread_t; 0 if it was never bound to a thread */
-	uint64_t native_tid; /* in the thread's own namespace; 0 if never bound, or before 3.11 */
+	uint64_t native_tid; /* in its own PID namespace; 0 if never bound, or before 3.11 */
 	uint64_t unique_id;  /* 3.7 to 3.10, else 0; the other ids are reused */
 };
 
@@ -87,9 +87,9 @@ struct pthread_layout {
 
 /*
  * Learn the offset. idents are pthread_t of threads of the process, of which as many as needed are
- * read, the last ones first. tids are the ids of all its threads in their own namespace, read after
- * idents; this function sorts them. Threads may have ended in between. Returns 0; -ENOENT (there is
- * no such offset); -ENOMEM, -ESRCH, -EPERM.
+ * read, the last ones first. tids are the ids of all its threads in their own PID namespace, read
+ * after idents; this function sorts them. Threads may have ended in between. Returns 0; -ENOENT
+ * (there is no such offset); -ENOMEM, -ESRCH, -EPERM.
  *
  * Source: glibc nptl/descr.h, musl src/internal/pthread_impl.h.
  */
@@ -97,9 +97,9 @@ int pthread_layout_learn(struct remote_memory *memory, const uint64_t *idents, s
 			 pid_t *tids, size_t nr_tids, struct pthread_layout *ret_layout);
 
 /*
- * Read the id of the thread ident in its own namespace. The caller must check that it is a thread
- * of the process. Returns 0; -ENOENT (the thread has ended); -EBADMSG (it is no id); -EFAULT,
- * -ESRCH, -EPERM.
+ * Read the id of the thread ident in its own PID namespace. The caller must check that it is a
+ * thread of the process. Returns 0; -ENOENT (the thread has ended); -EBADMSG (it is no id);
+ * -EFAULT, -ESRCH, -EPERM.
  */
 int pthread_read_tid(struct remote_memory *memory, const struct pthread_layout *layout,
 		     uint64_t ident, pid_t *ret_tid);
@@ -112,9 +112,9 @@ int pthread_read_tid(struct remote_memory *memory, const struct pthread_layout *
 
 /* A thread whose name is requested. */
 struct named_thread {
-	uint64_t ident;			  /* thread_id of its thread state */
-	uint64_t native_id;		  /* kernel's id in its own namespace; 0: not compared */
-	size_t index;			  /* for the caller, since the array gets sorted */
+	uint64_t ident;	    /* thread_id of its thread state */
+	uint64_t native_id; /* kernel's id in its own PID namespace; 0: not compared */
+	size_t index;	    /* for the caller, since the array gets sorted */
 	char name[THREAD_NAME_MAX_BYTES]; /* the result; "" if it has none */
 };
 
