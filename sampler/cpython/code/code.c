@@ -567,7 +567,7 @@ static int take_object(struct code_cache *cache, struct remote_memory *memory, s
 		return -EAGAIN;
 	/*
 	 * A version far above the counter shows that the counter is not where the table has it. A
-	 * version a little above is newer than the counter: the look is void.
+	 * version a little above is newer than the counter: the look is dropped.
 	 */
 	if (!err && clock->has_next_version && clock->next_version &&
 	    fingerprint->version >= clock->next_version &&

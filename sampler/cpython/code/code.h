@@ -248,7 +248,7 @@ int code_entry_get(struct addr_map *map, uint32_t max_entries, uint32_t *nr_new,
  * Get the code object at addr for a frame of the look with that clock.
  *
  * *ret_code is valid until the next call for the same addr, or until unused entries are dropped.
- * Returns 0; -EBADMSG (there is none); -EAGAIN (it changed while it was read: the look is void);
+ * Returns 0; -EBADMSG (there is none); -EAGAIN (it changed while it was read: drop the look);
  * -E2BIG (a limit above leaves no room); -EFAULT, -ENOMEM, -ESRCH, -EPERM.
  */
 int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code_clock *clock,

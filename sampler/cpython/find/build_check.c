@@ -162,8 +162,8 @@ static bool read_word(const struct live *live, remote_addr addr, uint64_t *ret_w
 
 /*
  * Whether the object at addr has the type called name. If the name is not in memory, as in a core
- * file without the program's file, the type must be a static one of that kind, or of a kind that
- * flags do not show.
+ * file without the program's file, it must be a static type whose flags give that kind
+ * (VALUE_OBJECT: no kind).
  */
 static bool type_is(const struct live *live, remote_addr addr, const char *name,
 		    enum value_kind kind)

@@ -134,7 +134,7 @@ static int read_words(struct scan *scan, size_t from_member, uint32_t offset, si
 /*
  * Judge the collected candidates, then empty the list. An interpreter's list of threads leads to a
  * thread that names it, and not to the interpreter itself: usedpools of CPython's obmalloc.c
- * consists of lists with one element.
+ * consists of circular lists with one element.
  */
 static int try_batch(struct scan *scan)
 {

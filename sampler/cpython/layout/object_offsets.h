@@ -20,7 +20,7 @@ enum {
 	SET_USED_AFTER_TYPE = 8,
 	SET_MASK_AFTER_TYPE = 16,
 	SET_TABLE_AFTER_TYPE = 24,
-	/* PyDictObject: number of entries */
+	/* PyDictObject: number of entries in use */
 	DICT_USED_AFTER_TYPE = 0,
 	/* PyCellObject: the object in it, or NULL */
 	CELL_REF_AFTER_TYPE = 0,

@@ -265,14 +265,13 @@ enum attribute_rule {
 	ATTRIBUTES_IN_DICT,	   /* there is no other place (3.10 and older) */
 	ATTRIBUTES_BY_TWO_WORDS,   /* two pointers in front of it: values, dict (3.11) */
 	ATTRIBUTES_BY_TAGGED_WORD, /* one word in front of it: a dict, or values + 1 (3.12) */
-	ATTRIBUTES_INLINE,	   /* a dict in front of it, else values inside it (3.13+) */
+	ATTRIBUTES_INLINE,	   /* a dict in front of it, else values after it (3.13+) */
 };
 
 /*
- * The values of the frame state of a generator or coroutine. While it awaits, what it awaits is on
- * its own evaluation stack, the word number awaited_words from the top (0: pysample does not read
- * it for this version). Source: enum _framestate of pycore_frame.h, and _PyGen_yf() of
- * Objects/genobject.c.
+ * The values of the frame state of a generator or coroutine. While it awaits, the awaited object is
+ * on its own evaluation stack, awaited_words words below the top (0: not read in this version).
+ * Source: enum _framestate of pycore_frame.h, and _PyGen_yf() of Objects/genobject.c.
  */
 struct generator_states {
 	int8_t first_awaiting, last_awaiting;

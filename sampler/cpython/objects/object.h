@@ -58,7 +58,7 @@ int string_chars(struct remote_memory *memory, const struct remote_text *text, u
 		 size_t nr, uint32_t ret_chars[STRING_PIECE_CHARS]);
 
 /*
- * A str object was read from its length on, size_bytes in all: how many of the bytes are its own.
+ * How many of the size_bytes bytes that were read of a str object, from its length on, are its own.
  * Bytes after its last character belong to other objects.
  */
 size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes);

@@ -23,9 +23,9 @@
 #include "sampler/cpython/objects/value_text.h"
 
 /*
- * Append the object at addr to text. The length of text limits what is read of an object, except of
- * empty tables: for a strict limit, read through a struct bounded_memory; when that is used up, the
- * text is cut. Returns 0, -ESRCH or -EPERM.
+ * Append the object at addr to text. The length of text limits what is read of an object, except
+ * for tables without entries. For a strict limit, read through a struct bounded_memory; when that
+ * is used up, the text is cut. Returns 0, -ESRCH or -EPERM.
  */
 int value_write(struct remote_memory *memory, const struct py_build *build, remote_addr addr,
 		struct value_text *text);

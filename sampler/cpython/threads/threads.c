@@ -152,8 +152,8 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 
 /*
  * Bytes of struct pthread that are searched for the id: glibc has it in the first 1 KiB, after a
- * header of 704 bytes, musl in the first 100 bytes. And a number of threads that suffices to tell
- * it from anything else.
+ * header of 704 bytes, musl in the first 100 bytes. MAX_PTHREADS threads suffice to tell it from
+ * anything else.
  */
 enum { PTHREAD_BYTES = 2048, MAX_PTHREADS = 32 };
 
