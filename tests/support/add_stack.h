@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks written as text, for tests of what reads a profile. */
+/* Profiles built from stacks written as text, for tests of profile readers. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -9,15 +9,16 @@
 
 #include "output/profile/profile.h"
 
-/* The first line of the functions below: 10 for those that begin with 'a', 20 with 'b', … */
+/* First line of a function by the first letter of its name: 10 for 'a', 20 for 'b', … */
 static inline int32_t stack_first_line(const char *name)
 {
 	return 10 * (name[0] - 'a' + 1);
 }
 
 /*
- * The node of a stack "a@11;b@22;c": functions of app.py, outermost first, with the executing
- * line if it is not the first one. The part of a string that is read is changed.
+ * The node of a stack "a@11;b@22;c": functions of app.py, outermost first. "@" gives the
+ * executing line where it is not the function's first line. Overwrites the part of stack that it
+ * parses.
  */
 static inline uint32_t stack_node(struct profile *profile, char *stack)
 {
@@ -39,7 +40,7 @@ static inline uint32_t stack_node(struct profile *profile, char *stack)
 	return node;
 }
 
-/* Add a sample of so much time, all of it on the CPU; of a stack "" without Python frames. */
+/* Add a sample of the given time, all of it on the CPU. The stack "" has no Python frames. */
 static inline void add_stack(struct profile *profile, enum profile_side side, const char *stack,
 			     uint64_t ns)
 {

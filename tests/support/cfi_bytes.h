@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Call frame information written by hand, for tests of what reads it. A section is begun,
- * entries follow, each with its body; its bytes are those of the struct.
+ * Call frame information written by hand, for tests of its readers. Begin a section, then append
+ * entries; the struct owns the bytes.
  *
  *	struct cfi_bytes bytes = {.kind = CFI_EH_FRAME};
- *	size_t common = cfi_bytes_common(&bytes, "zR", data, sizeof(data), program, sizeof(program));
+ *	size_t common = cfi_bytes_common(&bytes, "zR", data, sizeof(data), program,
+ *					 sizeof(program));
  *
  *	cfi_bytes_function(&bytes, common, start, nr_bytes, program, sizeof(program));
  *	section = cfi_bytes_section(&bytes);
@@ -17,7 +18,7 @@
 
 #include "symbols/unwind/cfi.h"
 
-/* Where sections lie, and what data-relative pointers count from. */
+/* Address of the section, and the base of data-relative pointers. */
 #define CFI_BYTES_VADDR	     0x9000
 #define CFI_BYTES_DATA_VADDR 0x8000
 
@@ -39,7 +40,7 @@ static inline void cfi_bytes_append(struct cfi_bytes *bytes, const void *data, s
 	bytes->nr += nr_bytes;
 }
 
-/* Begin an entry with its id; end it: then its length is known. */
+/* Begin an entry with its id. Ending it fills in its length. */
 static inline size_t cfi_bytes_begin(struct cfi_bytes *bytes, uint64_t id)
 {
 	const size_t start = bytes->nr;
@@ -57,8 +58,9 @@ static inline void cfi_bytes_end(struct cfi_bytes *bytes, size_t start)
 }
 
 /*
- * A common entry of version 1, code alignment 1, data alignment -8, return register 16;
- * data is that of its augmentation, if that begins with "z". Its offset.
+ * Append a common entry (CIE): version 1, code alignment 1, data alignment -8, return register
+ * 16. data is the augmentation data, used if the augmentation begins with "z". Returns the
+ * entry's offset.
  */
 static inline size_t cfi_bytes_common(struct cfi_bytes *bytes, const char *augmentation,
 				      const void *data, size_t nr_data, const void *program,
@@ -79,13 +81,13 @@ static inline size_t cfi_bytes_common(struct cfi_bytes *bytes, const char *augme
 	return start;
 }
 
-/* The id of a function whose common entry is at that offset. */
+/* The id of a function entry (FDE) whose common entry is at this offset. */
 static inline uint64_t cfi_bytes_id(const struct cfi_bytes *bytes, size_t common)
 {
 	return bytes->kind == CFI_DEBUG_FRAME ? common : bytes->nr + 4 - common;
 }
 
-/* A function with absolute addresses, no augmentation. */
+/* Append a function with absolute addresses and no augmentation data. */
 static inline void cfi_bytes_function(struct cfi_bytes *bytes, size_t common, uint64_t start_vaddr,
 				      uint64_t nr_bytes, const void *program, size_t nr_program)
 {
@@ -97,7 +99,7 @@ static inline void cfi_bytes_function(struct cfi_bytes *bytes, size_t common, ui
 	cfi_bytes_end(bytes, start);
 }
 
-/* The section; its bytes are borrowed. */
+/* The section. Its bytes are borrowed from *bytes. */
 static inline struct cfi_section cfi_bytes_section(const struct cfi_bytes *bytes)
 {
 	return (struct cfi_section){.bytes = bytes->bytes,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core_cli CORE [ADDR]…: what is in a core file, for tests/live/test_core_reader.py. A line
- * for each thread, mapped file and module; and 16 bytes of memory at each address in hex,
- * "-" if they cannot be read.
+ * core_cli CORE [ADDR]…: print the contents of a core file, for tests/live/test_core_reader.py.
+ * Prints a line for each thread, mapped file and module, and for each ADDR 16 bytes of memory in
+ * hexadecimal, or "-" if they cannot be read.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -70,7 +70,7 @@ static void print_memory(struct core *core, remote_addr addr)
 	printf("\n");
 }
 
-/* Open the core at path, whatever it is packed by. */
+/* Open the core at path, packed or not. */
 static int open_core(const char *path, struct core **ret_core)
 {
 	struct unpacked unpacked;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder with one debug file in it, where distributions have theirs. */
+/* A folder with one debug file in it, laid out as distributions do. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -15,7 +15,7 @@
 
 #include "procmem/cleanup.h"
 
-/* Write bytes to the debug file of that build ID, below folder; its path is the result. */
+/* Write bytes as the debug file of build_id below folder. Returns the file's path. */
 static inline char *debug_folder_add(const char *folder, const uint8_t *build_id, size_t id_bytes,
 				     const char *bytes, size_t size)
 {
@@ -37,7 +37,7 @@ static inline char *debug_folder_add(const char *folder, const uint8_t *build_id
 	return path;
 }
 
-/* Remove the file, and the folders until that. */
+/* Remove the file and its parent folders up to folder. */
 static inline void debug_folder_remove(char *path, const char *folder)
 {
 	while (strcmp(path, folder) != 0) {

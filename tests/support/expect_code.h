@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What tests expect of a map of code. */
+/* Assertions about the contents of a map of JIT code. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -8,7 +8,7 @@
 
 #include "symbols/jit/jit_map.h"
 
-/* The name of what the map has at addr at time_ns is expected; "-": it has nothing there. */
+/* Expect the code at addr at time_ns to have this name; "-" expects no code there. */
 static inline void expect_code(const struct jit_map *map, remote_addr addr, uint64_t time_ns,
 			       const char *expected)
 {

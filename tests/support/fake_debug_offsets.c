@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What CPythons tell of their own structs. */
+/* The debug offsets of real CPython builds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "sampler/cpython/find/build.h"
 #include "tests/support/fake_python.h"
 
-/* The numbers that 3.13.9, 3.14.0 and 3.15.2 say of themselves (release, x86-64). */
+/* Values in the debug offsets of 3.13.9, 3.14.0 and 3.15.2 (release builds, x86-64). */
 static const struct py_offsets told_offsets[] = {
 	{
 		.runtime = {.size = 283408, .finalizing = 608, .interpreters_head = 632},
@@ -144,7 +144,7 @@ static const struct py_offsets told_offsets[] = {
 	},
 };
 
-/* The same of free-threaded builds, by the headers of 3.13.18, 3.14.10 and 3.15.2. */
+/* The same for free-threaded builds, from the headers of 3.13.18, 3.14.10 and 3.15.2. */
 static const struct py_offsets told_free_threaded[] = {
 	{
 		.runtime = {.size = 328384, .finalizing = 608, .interpreters_head = 632},

@@ -12,7 +12,7 @@ static _Noreturn void misuse(const char *what, remote_addr addr)
 	abort();
 }
 
-/* The index of the first piece that ends behind addr: it holds addr, or is the next above. */
+/* Index of the first piece that ends after addr: the one with addr in it, or the next one above. */
 static size_t segment_index(const struct fake_memory *fake, remote_addr addr)
 {
 	size_t low = 0;
@@ -30,7 +30,7 @@ static size_t segment_index(const struct fake_memory *fake, remote_addr addr)
 	return low;
 }
 
-/* The bytes from addr to the end of its piece; NULL if it is not mapped. */
+/* The bytes from addr to the end of its piece, or NULL if addr is unmapped. */
 static uint8_t *mapped_bytes(const struct fake_memory *fake, remote_addr addr, size_t *ret_size)
 {
 	size_t index = segment_index(fake, addr);
@@ -48,7 +48,7 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-/* So many zeros are at addr, which is in no piece, because there are pieces in its page. */
+/* Number of zeros at addr, which is in no piece, because other pieces share its page. */
 static size_t zeros_around(const struct fake_memory *fake, remote_addr addr)
 {
 	enum { PAGE_BYTES = 4096 };
@@ -84,7 +84,7 @@ static size_t read_range(const struct fake_memory *fake, const struct remote_ran
 		else
 			memset(buffer, 0, size);
 		done += size;
-		if (range->addr + done < range->addr) /* the end of the address space */
+		if (range->addr + done < range->addr) /* end of the address space */
 			break;
 	}
 	return done;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A target's memory made by a test: mapped pieces at chosen addresses, everything
- * else unmapped, to the byte. A read that goes one byte too far fails here, where
- * in a real process it would only fail at the end of a page.
+ * A target's memory made by a test. Pieces are mapped at chosen addresses, exact to the byte;
+ * everything else is unmapped. A read that is one byte too long fails here; in a real process it
+ * fails only at the end of a page.
  *
  *	struct fake_memory fake;
  *
@@ -12,7 +12,7 @@
  *	err = string_read(&fake.memory, &offsets, 0x1000, &text);
  *	fake_memory_done(&fake);
  *
- * A test that uses it wrongly is aborted with a line on stderr.
+ * Misuse by a test prints a line on stderr and aborts.
  */
 #pragma once
 
@@ -22,7 +22,7 @@
 
 #include "procmem/memory.h"
 
-/* Piece of mapped memory; [addr, addr + size_bytes). */
+/* A piece of mapped memory, [addr, addr + size_bytes). */
 struct fake_segment {
 	remote_addr addr;
 	size_t size_bytes;
@@ -31,53 +31,49 @@ struct fake_segment {
 
 struct fake_memory {
 	struct remote_memory memory;
-	struct fake_segment *segments; /* by rising address; they do not overlap */
+	struct fake_segment *segments; /* sorted by address, not overlapping */
 	size_t nr_segments;
 
 	/* What the code under test did. */
-	uint64_t nr_calls; /* read_ranges() calls: system calls, were the target live */
+	uint64_t nr_calls; /* read_ranges() calls, each a system call on a live target */
 	uint64_t nr_ranges;
 	uint64_t nr_bytes; /* read successfully */
 	uint64_t nr_checks;
 	uint64_t nr_writes;
-	remote_addr written_addr; /* by the last one */
+	remote_addr written_addr; /* of the last write */
 	uint64_t written_value;
 
-	/* If not 0, every read fails with it: -ESRCH, -EPERM. */
+	/* If not 0, every read fails with this: -ESRCH, -EPERM. */
 	int error;
 
 	/*
-	 * Called before each range of a read (range_index 0 is before the first),
-	 * may map, write and unmap, or set error for the calls to come: a target
-	 * that changes while it is read. NULL: it stands still.
+	 * Called before each range of a read; range_index 0 is the first. May map, write, unmap,
+	 * or set error for later calls: a target that changes while it is read. NULL: the target
+	 * stands still.
 	 */
 	void (*before_range)(struct fake_memory *fake, size_t range_index);
-	/* Called before a write by the code under test, likewise. */
+	/* The same, called before each write by the code under test. */
 	void (*before_write)(struct fake_memory *fake);
-	void *context; /* for both */
+	void *context; /* for both callbacks */
 
-	/*
-	 * Pages are mapped whole, as those of a process are: around the pieces in them there are
-	 * zeros.
-	 */
+	/* Map whole pages, as a process does: the rest of a piece's page reads as zeros. */
 	bool whole_pages;
 
-	/* If not 0, checks and writes fail with them. */
+	/* If not 0, checks or writes fail with this. */
 	int check_error;
 	int write_error;
 };
 
-/* Nothing is mapped. fake_memory_done() frees all that was; it accepts NULL. */
+/* Start with nothing mapped. fake_memory_done() frees everything; it accepts NULL. */
 void fake_memory_init(struct fake_memory *fake);
 void fake_memory_done(struct fake_memory *fake);
 
-/* Let the code under test write, and ask whose memory it is. */
+/* Enable writes and identity checks by the code under test. */
 void fake_memory_allow_writes(struct fake_memory *fake);
 
 /*
- * Map size_bytes of zeros at addr, where nothing may be mapped yet. Pieces may
- * touch: a read goes over the seam. Returns the bytes, valid until they are
- * unmapped, for tests that fill them by hand.
+ * Map size_bytes of zeros at addr, which must be unmapped. Pieces may touch; a read crosses the
+ * seam. Returns the bytes for tests that fill them by hand, valid until they are unmapped.
  */
 uint8_t *fake_memory_map(struct fake_memory *fake, remote_addr addr, size_t size_bytes);
 
@@ -88,7 +84,7 @@ void fake_memory_map_bytes(struct fake_memory *fake, remote_addr addr, const voi
 /* Unmap the piece that starts at addr. */
 void fake_memory_unmap(struct fake_memory *fake, remote_addr addr);
 
-/* Write into what is mapped (also over a seam), native-endian. */
+/* Write into mapped memory, native-endian, also across a seam. */
 void fake_memory_write(struct fake_memory *fake, remote_addr addr, const void *bytes,
 		       size_t size_bytes);
 void fake_memory_write_u64(struct fake_memory *fake, remote_addr addr, uint64_t value);

@@ -3,10 +3,10 @@
 
 #include <elf.h>
 
-/* Of .eh_frame_hdr, from the module's start. */
+/* Vaddr of .eh_frame_hdr. */
 #define HEADER_VADDR 0x400
 
-/* Of its notes, likewise, and of the program header that is theirs. */
+/* Vaddr of the notes, and the index of their program header. */
 #define NOTES_VADDR  0x600
 #define NOTES_HEADER 2
 

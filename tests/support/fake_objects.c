@@ -3,7 +3,10 @@
 
 enum { TYPE_BYTES = 1024, MIN_LOG2_SLOTS = 6, KEYS_SPLIT = 2 };
 
-/* Py_TPFLAGS_INLINE_VALUES and Py_TPFLAGS_MANAGED_DICT; where a class without has its dict. */
+/*
+ * Py_TPFLAGS_INLINE_VALUES and Py_TPFLAGS_MANAGED_DICT; offset of the dict in instances of a
+ * class without them.
+ */
 enum { INLINE_VALUES = 1 << 2, MANAGED_DICT = 1 << 4, DICT_OFFSET = 16, BASIC_SIZE = 32 };
 
 const uint32_t fake_versions[NR_FAKE_VERSIONS] = {6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
@@ -39,7 +42,7 @@ remote_addr fake_int(struct fake_python *py, uint64_t value)
 	for (; value; value >>= 30)
 		fake_memory_write_u32(&py->fake, addr + offsets->integer.digits + 4 * nr++,
 				      value & ((1u << 30) - 1));
-	/* Beside the count stands the sign, 1 for 0. */
+	/* Since 3.12 the digit count shares a word with the sign, which is 1 for 0. */
 	put(py, addr + offsets->integer.size,
 	    nr << offsets->integer.size_shift | (offsets->integer.size_shift && !nr));
 	return addr;
@@ -59,7 +62,10 @@ static bool has_old_keys(const struct fake_python *py)
 	return py->build.offsets.dict_keys.kind == OFFSET_ABSENT;
 }
 
-/* How many bytes the hash table has; slots of two bytes are enough for newer ones here. */
+/*
+ * Size of the hash table in bytes. Newer versions (3.11 and later) get one byte per slot, which
+ * is enough here.
+ */
 static size_t table_bytes(const struct fake_python *py, size_t nr_items)
 {
 	size_t nr_slots = 1ull << log2_slots(nr_items);
@@ -69,7 +75,7 @@ static size_t table_bytes(const struct fake_python *py, size_t nr_items)
 							  : 4 * nr_slots;
 }
 
-/* The head of a keys object, of which the kind is one of 3.11's. */
+/* Write the head of a keys object. kind is the kind of 3.11 and later. */
 static void write_head(struct fake_python *py, remote_addr addr, uint8_t kind, size_t nr_items)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -85,7 +91,7 @@ static void write_head(struct fake_python *py, remote_addr addr, uint8_t kind, s
 	put(py, addr + offsets->dict_keys.nr_entries, nr_items);
 }
 
-/* An entry as its words: the hash, the key and the value, the last nr_words of them. */
+/* Write an entry: the last nr_words of the words hash, key, value. */
 static void write_entry(struct fake_python *py, remote_addr addr, size_t nr_words,
 			const uint64_t words[3])
 {
@@ -94,8 +100,8 @@ static void write_entry(struct fake_python *py, remote_addr addr, size_t nr_word
 }
 
 /*
- * A keys object of nr_pads entries that are all as pad and of items; in a split table the
- * entries have no values.
+ * Make a keys object of nr_pads copies of *pad followed by items. Entries of a split table have
+ * no values.
  */
 static void make_keys(struct fake_python *py, bool is_split, const struct fake_item *pad,
 		      size_t nr_pads, const struct fake_item *items, size_t nr_items,
@@ -125,7 +131,7 @@ static void make_keys(struct fake_python *py, bool is_split, const struct fake_i
 	}
 }
 
-/* Write the values of a split table at addr, in a struct _dictvalues. */
+/* Write the values of a split table at addr as a struct _dictvalues. */
 static void write_values(struct fake_python *py, remote_addr addr, const struct fake_item *items,
 			 size_t nr_items)
 {
@@ -178,7 +184,7 @@ static remote_addr make_type(struct fake_python *py, remote_addr keys_addr)
 	return addr;
 }
 
-/* Write where the instance at addr has its attributes: a dict, or values if that is 0. */
+/* Write where the instance at addr keeps its attributes: a dict, or values if dict_addr is 0. */
 static void write_attributes(struct fake_python *py, remote_addr addr, remote_addr dict_addr,
 			     remote_addr values_addr)
 {
@@ -239,7 +245,7 @@ remote_addr fake_thread_object(struct fake_python *py, enum fake_form form, uint
 		{"_native_id", 0, fake_int(py, FAKE_NATIVE_ID(ident))},
 	};
 
-	/* 3.7 and older have no _native_id. */
+	/* _native_id exists since 3.8. */
 	return fake_instance(py, form, items, py->minor < 8 ? 4 : 5, NULL);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Dicts, ints and instances in the memory of a fake CPython, laid out as its version has
- * them, and a threading module made of them.
+ * Dicts, ints and instances in the memory of a fake CPython, laid out as in its version, and a
+ * threading module made of them.
  */
 #pragma once
 
@@ -10,18 +10,18 @@
 
 #include "tests/support/fake_python.h"
 
-/* All minor versions there are, those whose frames are objects among them. */
+/* All minor versions that can be faked, including those whose frames are objects. */
 extern const uint32_t fake_versions[];
 #define NR_FAKE_VERSIONS 10
 
-/* A key and its value. Without a text the key is the int number. */
+/* A key and its value. If text is NULL the key is the int number. */
 struct fake_item {
 	const char *text;
 	uint64_t number;
 	remote_addr value_addr; /* 0: removed, or not set */
 };
 
-/* Where a fake dict and its parts lie, for tests that damage them. */
+/* Addresses of a fake dict and its parts, for tests that damage them. */
 struct fake_dict {
 	remote_addr addr;
 	remote_addr keys_addr;
@@ -33,11 +33,11 @@ struct fake_dict {
 enum fake_form {
 	FAKE_OWN_DICT,	 /* a dict with a table of its own */
 	FAKE_SPLIT_DICT, /* a dict with the keys of its class */
-	FAKE_NO_DICT,	 /* values with the keys of its class; until 3.10 as FAKE_SPLIT_DICT */
+	FAKE_NO_DICT,	 /* values with the keys of its class; up to 3.10 FAKE_SPLIT_DICT */
 	NR_FAKE_FORMS,
 };
 
-/* An object of a static type of that name, with so many words behind its type. */
+/* An object of a static type with this name; words follow the type pointer. */
 remote_addr fake_object(struct fake_python *py, const char *type_name, const uint64_t *words,
 			size_t nr_words);
 
@@ -46,30 +46,30 @@ remote_addr fake_int(struct fake_python *py, uint64_t value);
 /* A dict with a table of its own. */
 struct fake_dict fake_dict(struct fake_python *py, const struct fake_item *items, size_t nr_items);
 
-/* The same, but that so many entries, all as pad, are before the items. */
+/* The same with nr_pads copies of the entry *pad before the items. */
 struct fake_dict fake_long_dict(struct fake_python *py, const struct fake_item *pad, size_t nr_pads,
 				const struct fake_item *items, size_t nr_items);
 
-/* An instance of a class of its own; *ret_dict, if asked for, has the parts that there are. */
+/* An instance of a class of its own. *ret_dict, if not NULL, gets the parts that exist. */
 remote_addr fake_instance(struct fake_python *py, enum fake_form form,
 			  const struct fake_item *items, size_t nr_items,
 			  struct fake_dict *ret_dict);
 
-/* A Thread that says its ident, an id of the kernel's made of that, and its name. */
+/* A Thread with an ident, a native id of FAKE_NATIVE_ID(ident), and a name. */
 #define FAKE_NATIVE_ID(ident) ((ident) % 1000 + 1)
 remote_addr fake_thread_object(struct fake_python *py, enum fake_form form, uint64_t ident,
 			       const char *name);
 
-/* A Thread with so many attributes as pad before its name and ident. */
+/* A Thread with nr_pads copies of the attribute *pad before its name and ident. */
 remote_addr fake_long_thread(struct fake_python *py, const struct fake_item *pad, size_t nr_pads,
 			     uint64_t ident, const char *name);
 
-/* A module that has this dict as _active. */
+/* A module with this dict as _active. */
 remote_addr fake_threading_module(struct fake_python *py, const struct fake_dict *active);
 
-/* Have the interpreter's sys.modules be this dict. */
+/* Make this dict the interpreter's sys.modules. */
 void fake_set_modules(struct fake_python *py, const struct fake_dict *modules);
 
-/* Have sys.modules["threading"]._active be a dict of these; its parts. */
+/* Set sys.modules["threading"]._active to a dict of these threads. Returns that dict's parts. */
 struct fake_dict fake_threading(struct fake_python *py, const struct fake_item *threads,
 				size_t nr_threads);

@@ -11,14 +11,14 @@
 #define INTERP_ADDR  0x5600000000u
 #define OBJECTS_ADDR 0x5700000000u
 
-/* Where the sentinel of 3.15 lies, in the thread state here. */
+/* Offset of the sentinel frame of 3.15 in the fake thread state. */
 #define BASE_FRAME_OFFSET 512
 #define THREAD_BYTES	  832
 
-/* Where the outermost _PyCFrame of 3.11 and 3.12 lies in it. */
+/* Offset of the outermost _PyCFrame of 3.11 and 3.12 in it. */
 #define ROOT_CFRAME_OFFSET 168
 
-/* So much is searched for the counter of code versions. */
+/* Size of the part that is searched for the counter of code versions. */
 #define INTERP_BYTES 32768
 
 const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {
@@ -55,12 +55,12 @@ remote_addr fake_python_alloc(struct fake_python *py, size_t size_bytes)
 	remote_addr addr = py->free_addr;
 
 	(void)fake_memory_map(&py->fake, addr, size_bytes);
-	/* A gap between objects, so that none is read together with its neighbour. */
+	/* Leave a gap between objects so that no read covers two of them. */
 	py->free_addr += (size_bytes + 63) / 16 * 16;
 	return addr;
 }
 
-/* PyCode_Type, types whose instances are no code objects, and None. */
+/* Make PyCode_Type, types whose instances are no code objects, and None. */
 static void make_types(struct fake_python *py)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -155,7 +155,10 @@ static uint32_t nr_units(const struct fake_code *code)
 	return code->nr_units ? code->nr_units : 8;
 }
 
-/* One entry a unit (of 3.11 "no column"): the first on first_line, each next a line on. */
+/*
+ * A line table with one entry per unit ("no column" in 3.11): first_line, then one line further
+ * each.
+ */
 static remote_addr make_linetable(struct fake_python *py, const struct fake_code *code)
 {
 	enum linetable_format format = py->build.traits.linetable_format;
@@ -173,7 +176,7 @@ static remote_addr make_linetable(struct fake_python *py, const struct fake_code
 	return fake_python_bytes(py, table, 2u * nr);
 }
 
-/* The bytecode as an object of its own, before 3.11. */
+/* Make the bytecode as an object of its own, as before 3.11. */
 static void make_bytecode(struct fake_python *py, remote_addr addr, const struct fake_code *code)
 {
 	static const uint8_t bytecode[512];
@@ -192,12 +195,12 @@ static void write_bytecode(struct fake_python *py, remote_addr start_addr,
 			   const struct fake_code *code)
 {
 	for (uint32_t i = 0; i < nr_units(code); i++) {
-		/* 9 is an instruction in every version. */
+		/* 9 is a valid opcode in every version. */
 		fake_memory_write_u16(&py->fake, start_addr + 2 * i, 9);
 	}
 }
 
-/* The array of copies has the code's own, none, and one that frames stand in. */
+/* The array has the code's own bytecode, NULL, and the copy in which frames execute. */
 void fake_python_move_bytecode(struct fake_python *py, remote_addr addr,
 			       const struct fake_code *code)
 {
@@ -340,7 +343,10 @@ remote_addr fake_python_base(const struct fake_python *py, remote_addr thread_ad
 		       : thread_addr + BASE_FRAME_OFFSET;
 }
 
-/* Whether C called the interpreter's loop for the frame, or with it, and what it hangs on. */
+/*
+ * Report whether C called the interpreter loop for this frame, or with it, and get its previous
+ * pointer.
+ */
 static bool is_entry(struct fake_python *py, remote_addr frame_addr, remote_addr *ret_previous_addr)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -359,17 +365,20 @@ static bool is_entry(struct fake_python *py, remote_addr frame_addr, remote_addr
 		*ret_previous_addr = 0;
 		return false;
 	}
-	/* An extension's frame of that owner runs something. */
+	/* An extension's frame with that owner has an executable. */
 	return is_told ? byte != 0
 		       : byte >= py->build.traits.shim_owner &&
 				 (executable_addr & ~(remote_addr)3) == py->none_addr;
 }
 
-/* The innermost _PyCFrame of a thread: the state's own one, and one for each call of the loop. */
+/*
+ * Make the chain of a thread's _PyCFrames: the thread state's own and one for each loop entry.
+ * Returns the innermost.
+ */
 static remote_addr make_cframes(struct fake_python *py, remote_addr thread_addr,
 				remote_addr current_addr)
 {
-	enum { MOST_FRAMES = 4096 }; /* of a stack in a circle */
+	enum { MOST_FRAMES = 4096 }; /* stops at a circular stack */
 	const struct py_offsets *offsets = &py->build.offsets;
 	const uint64_t nr_calls = py->fake.nr_calls;
 	remote_addr addr = thread_addr + ROOT_CFRAME_OFFSET;

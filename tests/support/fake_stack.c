@@ -24,7 +24,7 @@ static void set_stacktop(struct fake_stack *stack, remote_addr frame_addr, int32
 		fake_memory_write_u32(&stack->py->fake, frame_addr + offset, (uint32_t)stacktop);
 }
 
-/* Write a frame that is called now. */
+/* Write the frame of a new call. */
 static void enter(struct fake_stack *stack, remote_addr addr, remote_addr code_addr, uint8_t owner)
 {
 	const struct fake_frame frame = {

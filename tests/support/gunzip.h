@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a gzip file holds, for tests. */
+/* Unpacks gzip files, for tests. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <zlib.h>
 
-/* The one member of a file, terminated; free() it. */
+/* Unpack a file of one member. The result is NUL-terminated; free() it. */
 static inline char *gunzip(const char *file, size_t size, size_t *ret_size)
 {
 	enum { MAX_BYTES = 1 << 20 };
@@ -20,7 +20,8 @@ static inline char *gunzip(const char *file, size_t size, size_t *ret_size)
 	};
 
 	cr_assert(bytes != NULL);
-	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip, its checksum too */
+	cr_assert(
+		eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip format; checks the checksum */
 	cr_assert(eq(int, inflate(&zlib, Z_FINISH), Z_STREAM_END));
 	cr_assert(eq(uint, zlib.avail_in, 0));
 	bytes[zlib.total_out] = '\0';

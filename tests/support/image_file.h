@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ELF files for tests of what reads them. A test for which they cannot be had fails. */
+/* ELF files for tests of their readers. A test fails if it cannot get one. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -16,14 +16,14 @@
 #include "procmem/cleanup.h"
 #include "symbols/elf/image.h"
 
-/* Where the C library lies: the file and the bias that the loader gave it. */
+/* The C library: its file and the load bias that the loader gave it. */
 struct library {
 	char path[PATH_MAX];
 	uint64_t load_bias;
 	uint64_t symbol_addr; /* of getppid */
 };
 
-/* Find it by one of its functions. */
+/* Find the C library by one of its functions. */
 static inline struct library find_library(void)
 {
 	void *symbol = dlsym(RTLD_DEFAULT, "getppid");
@@ -37,7 +37,7 @@ static inline struct library find_library(void)
 	return library;
 }
 
-/* All bytes of a file; free() them. */
+/* Read a whole file; free() the result. */
 static inline char *read_file(const char *path, size_t *ret_size)
 {
 	cleanup_close int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -52,7 +52,7 @@ static inline char *read_file(const char *path, size_t *ret_size)
 	return bytes;
 }
 
-/* A file in memory that holds bytes: its descriptor. */
+/* A descriptor of a file in memory with these bytes. */
 static inline int memory_file(const char *bytes, size_t size)
 {
 	int fd = memfd_create("image", MFD_CLOEXEC);
@@ -62,7 +62,7 @@ static inline int memory_file(const char *bytes, size_t size)
 	return fd;
 }
 
-/* The image of an ELF file that holds bytes, or that has a path; image_close() it. */
+/* The image of an ELF file with these bytes, or at path; image_close() it. */
 static inline struct image *open_bytes(const char *bytes, size_t size)
 {
 	struct image *image = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A jitdump file, put together by hand, in either byte order. */
+/* A jitdump file written by hand, in either byte order. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -71,7 +71,7 @@ static inline void dump_prefix(struct dump_bytes *dump, uint32_t id, size_t nr_b
 struct dump_load {
 	const char *name;
 	remote_addr addr;
-	uint64_t nr_bytes; /* of code, all of them 0xc3 */
+	uint64_t nr_bytes; /* bytes of code, all 0xc3 */
 	uint64_t index;
 	uint64_t time_ns;
 	uint32_t pid; /* 0: DUMP_PID */
@@ -104,7 +104,10 @@ static inline void dump_add_move(struct dump_bytes *dump, remote_addr from, remo
 	dump_u64(dump, index);
 }
 
-/* Two lines of /a.py and one of it by "the same"; addresses from lines_addr on. */
+/*
+ * Add three lines: one of /a.py, one whose name says "the same file", one of /b.py. Their
+ * addresses start at lines_addr.
+ */
 static inline void dump_add_lines(struct dump_bytes *dump, remote_addr code_addr,
 				  remote_addr lines_addr, uint64_t time_ns)
 {
@@ -128,8 +131,8 @@ static inline void dump_add_lines(struct dump_bytes *dump, remote_addr code_addr
 enum { DUMP_EH_FRAME_BYTES = 52, DUMP_EH_HEADER_BYTES = 20 };
 
 /*
- * What unwinds a function of 12 bytes at addr with pc-relative pointers, for a section at
- * vaddr: a CIE, an FDE and the terminator.
+ * Add the .eh_frame section at vaddr for a function of 12 bytes at addr: a CIE, an FDE with
+ * pc-relative pointers, and the terminator.
  */
 static inline void dump_eh_frame(struct dump_bytes *dump, remote_addr addr, uint64_t vaddr)
 {
@@ -148,7 +151,10 @@ static inline void dump_eh_frame(struct dump_bytes *dump, remote_addr addr, uint
 	cr_assert(dump->nr - begin == DUMP_EH_FRAME_BYTES);
 }
 
-/* Of the next LOAD: as perf has it, .eh_frame first, or as it is specified, the header first. */
+/*
+ * Add unwinding information for the next LOAD: .eh_frame first, as perf reads it, or
+ * .eh_frame_hdr first, as the specification says.
+ */
 static inline void dump_add_unwinding(struct dump_bytes *dump, remote_addr addr, bool header_first,
 				      uint64_t time_ns)
 {
@@ -166,14 +172,14 @@ static inline void dump_add_unwinding(struct dump_bytes *dump, remote_addr addr,
 		dump_zeros(dump, DUMP_EH_HEADER_BYTES);
 }
 
-/* Write what there is from the beginning of the file; as long as it is. */
+/* Write the first nr bytes to fd, and set the file's length to nr. */
 static inline void dump_write(const struct dump_bytes *dump, int fd, size_t nr)
 {
 	cr_assert(pwrite(fd, dump->bytes, nr, 0) == (ssize_t)nr);
 	cr_assert(ftruncate(fd, (off_t)nr) == 0);
 }
 
-/* A file with all of it. */
+/* A file with all bytes. */
 static inline int dump_file(const struct dump_bytes *dump)
 {
 	int fd = memfd_create("jitdump", MFD_CLOEXEC);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * late_python LIBRARY SECONDS: a program that is no Python, and loads CPython's library,
- * begins an interpreter and runs a function `late` in it so many seconds after it began.
+ * late_python LIBRARY SECONDS: a program without Python that loads CPython's library after
+ * SECONDS, starts an interpreter and runs a function `late` in it.
  */
 #include <dlfcn.h>
 #include <stdio.h>
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 	*(void **)&run = dlsym(library, "PyRun_SimpleString");
 	if (!initialize || !run)
 		return 1;
-	(void)usleep(300000); /* loaded, and without an interpreter */
+	(void)usleep(300000); /* loaded, but no interpreter yet */
 	initialize(0);
 	return run("import time\n"
 		   "def late():\n"

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * linetable_cli FORMAT: decodes line tables for tests/live/linetable_oracle.py, where
- * FORMAT is locations (3.11 and newer), ranges (3.10) or lnotab. Each line on stdin
- * is "FIRSTLINE OFFSET HEXTABLE", where "=" is the table of the line before (a
- * code object has many instructions) and "-" the empty one; for each it prints
- * "LINE COLUMN ENDLINE ENDCOLUMN", as struct linetable_position has them.
+ * linetable_cli FORMAT: decode line tables for tests/live/linetable_oracle.py. FORMAT is
+ * locations (3.11 and newer), ranges (3.10) or lnotab. Reads lines "FIRSTLINE OFFSET HEXTABLE"
+ * from stdin, where "=" stands for the previous line's table (a code object has many
+ * instructions) and "-" for an empty one. Prints "LINE COLUMN ENDLINE ENDCOLUMN" for each, as in
+ * struct linetable_position.
  */
 #include <ctype.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/code/linetable.h"
 
-/* Decodes the hexadecimal digits in place; returns the number of bytes, -1 if they are none. */
+/* Decode hexadecimal digits in place. Returns the number of bytes, or -1 if text is malformed. */
 static ssize_t parse_hex(char *text)
 {
 	ssize_t size_bytes = 0;
@@ -32,7 +32,9 @@ static ssize_t parse_hex(char *text)
 	return *digits == '\n' || *digits == '\0' ? size_bytes : -1;
 }
 
-/* A decimal number and the space behind it; returns what follows, NULL if it is none. */
+/*
+ * Parse a decimal number and the space after it. Returns the rest, or NULL if there is no number.
+ */
 static char *parse_i32(char *text, int32_t *ret_value)
 {
 	char *end;
@@ -95,7 +97,8 @@ int main(int argc, char **argv)
 			if (size_bytes < 0)
 				return EXIT_FAILURE;
 			/*
-			 * A buffer of the table's own size lets a sanitizer see a read behind it.
+			 * The buffer has exactly the table's size, so that a sanitizer sees reads
+			 * beyond it.
 			 */
 			free(table);
 			table = malloc((size_t)size_bytes + !size_bytes);

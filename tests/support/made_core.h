@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Core files made by a test: an ELF header, program headers, notes and memory, in a file
- * that is in memory.
+ * Core files made by a test in a memfd: an ELF header, program headers, notes and memory.
  *
  *	struct made_core file = MADE_CORE_EMPTY;
  *
@@ -32,8 +31,9 @@ enum {
 
 struct made_core {
 	Elf64_Ehdr header;
-	Elf64_Phdr segments[MADE_CORE_MAX_SEGMENTS]; /* the first one is of the notes */
-	uint8_t bytes[MADE_CORE_MAX_BYTES];	     /* without the headers */
+	Elf64_Phdr segments[MADE_CORE_MAX_SEGMENTS]; /* the first one holds the notes */
+	uint8_t bytes
+		[MADE_CORE_MAX_BYTES]; /* by file offset; made_core_write() fills in the headers */
 	size_t size_bytes;
 };
 
@@ -67,7 +67,7 @@ static inline void made_core_add_note(struct made_core *file, const char *owner,
 	cr_assert(le(sz, segment->p_filesz, MADE_CORE_DATA_OFFSET - MADE_CORE_NOTES_OFFSET));
 }
 
-/* Memory of memory_bytes at vaddr, of which so many bytes are saved. */
+/* Add memory_bytes of memory at vaddr, of which the file holds saved_bytes. */
 static inline Elf64_Phdr *made_core_add_load(struct made_core *file, uint64_t vaddr,
 					     uint64_t memory_bytes, uint32_t flags,
 					     const void *bytes, size_t saved_bytes)
@@ -88,7 +88,7 @@ static inline Elf64_Phdr *made_core_add_load(struct made_core *file, uint64_t va
 	return segment;
 }
 
-/* The descriptor of a file that begins with size_bytes of it. */
+/* A descriptor of a file with the first size_bytes of the core. */
 static inline int made_core_write_cut(const struct made_core *file, size_t size_bytes)
 {
 	int fd = memfd_create("core", MFD_CLOEXEC);

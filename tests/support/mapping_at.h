@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where an address of a test's own memory lies among the mappings of a process. */
+/* Finds the mapping of an address in the test's own process. */
 #pragma once
 
 #include <stddef.h>

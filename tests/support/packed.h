@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes packed in all the ways that cores are. free() what is returned. */
+/* Bytes in each compression format that cores may have. free() what is returned. */
 #pragma once
 
 #include <criterion/criterion.h>

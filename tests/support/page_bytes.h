@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading back what output/page/page_columns.h writes. */
+/* Reads back what output/page/page_columns.h writes. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The number at *bytes, which it advances. */
+/* Read the number at *bytes and advance *bytes past it. */
 static inline uint64_t page_unsigned(const unsigned char **bytes)
 {
 	uint64_t value = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread of the test itself that waits, and goes on when it is told to. */
+/* A thread of the test that waits, and continues when the test wants it to. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -11,13 +11,13 @@
 
 #include "procmem/sched/task.h"
 
-/* It reads bytes from a pipe, one by one, until that is closed. */
+/* The thread reads single bytes from a pipe until the pipe is closed. */
 struct pipe_waiter {
 	pthread_t thread;
 	pid_t tid;
 	int pipe_fds[2];
-	const void *on_stack; /* of the function that reads */
-	int nr_bytes;	      /* that have come */
+	const void *on_stack; /* a variable of the reading function */
+	int nr_bytes;	      /* bytes read so far */
 };
 
 static inline void *pipe_waiter_run(void *argument)
@@ -39,7 +39,7 @@ static inline void pipe_waiter_begin(struct pipe_waiter *waiter)
 	cr_assert(zero(int, pthread_create(&waiter->thread, NULL, pipe_waiter_run, waiter)));
 }
 
-/* Where it stands once it waits; process is the test's own. */
+/* The thread's place once it waits. process is the test itself. */
 static inline struct task_place pipe_waiter_place(struct pipe_waiter *waiter,
 						  const struct process *process)
 {
@@ -54,7 +54,7 @@ static inline struct task_place pipe_waiter_place(struct pipe_waiter *waiter,
 	return place;
 }
 
-/* Have it go on, to wait for the next byte: where it stands then, which is the same place. */
+/* Let the thread go on to wait for the next byte. Returns its new place, which is the same one. */
 static inline struct task_place pipe_waiter_go_on(struct pipe_waiter *waiter,
 						  const struct process *process)
 {
@@ -66,7 +66,7 @@ static inline struct task_place pipe_waiter_go_on(struct pipe_waiter *waiter,
 	return pipe_waiter_place(waiter, process);
 }
 
-/* Have it end. */
+/* End and join the thread. */
 static inline void pipe_waiter_end(struct pipe_waiter *waiter)
 {
 	(void)close(waiter->pipe_fds[1]);

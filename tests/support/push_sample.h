@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples by hand, for tests of what consumes them. */
+/* Samples made by hand, for tests of sinks. */
 #pragma once
 
 #include "output/profile/profile.h"
 
-/* Hand one sample to profile's sink; nr_unchanged is passed on unchecked. */
+/* Pass one sample to profile's sink. nr_unchanged is not checked. */
 static inline int push_sample(struct profile *profile, const struct sample_thread *thread,
 			      const struct frame *frames, uint32_t nr_frames, uint32_t nr_unchanged,
 			      uint64_t wall_ns)

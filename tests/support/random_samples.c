@@ -9,7 +9,7 @@
 
 enum { MAX_THREADS = 65536 };
 
-/* xorshift64* (Vigna 2016), its upper half; below bound. */
+/* A number below bound: the upper half of xorshift64* (Vigna 2016). */
 static uint32_t below(struct random_samples *samples, uint32_t bound)
 {
 	uint64_t x = samples->random;
@@ -48,7 +48,10 @@ void random_samples_init(struct random_samples *samples, const struct random_opt
 	};
 	if (!samples->thread_names)
 		abort();
-	/* docs/formats.md leaves it to the writer; up to a sixtieth of an interval, and 16 µs. */
+	/*
+	 * docs/formats.md leaves the unit to the writer: here at most 1/30 of the interval and
+	 * 32 µs.
+	 */
 	while (options->rate_hz > 0 && samples->unit_us < 32 &&
 	       (double)samples->unit_us * 2 * 30 <= 1e6 / options->rate_hz)
 		samples->unit_us *= 2;
@@ -84,7 +87,7 @@ struct run random_samples_run(const struct random_samples *samples)
 	};
 }
 
-/* Move a stack a little, or not at all. Returns how many frames are as they were. */
+/* Change the inner frames of a stack, or nothing. Returns the number of unchanged frames. */
 static uint32_t move_stack(struct random_samples *samples, struct random_thread *thread)
 {
 	uint32_t nr_same = thread->nr_frames;
@@ -105,7 +108,7 @@ static uint32_t move_stack(struct random_samples *samples, struct random_thread 
 	return nr_same;
 }
 
-/* The CPU weight that has to be read; so far all of them are right to two units. */
+/* The CPU weight that a reader must return. The sum of all weights is exact to two units. */
 static uint64_t expect_cpu_us(const struct random_samples *samples, struct random_thread *thread,
 			      const struct sample *sample, uint64_t wall_us)
 {
@@ -121,7 +124,7 @@ static uint64_t expect_cpu_us(const struct random_samples *samples, struct rando
 	return (uint64_t)cpu_us;
 }
 
-/* What has to be read of a sample. */
+/* Note what a reader must return for a sample. */
 static void expect(struct random_samples *samples, struct random_thread *thread,
 		   const struct sample *sample)
 {
@@ -157,7 +160,7 @@ static void expect(struct random_samples *samples, struct random_thread *thread,
 	thread->last_us = expected->time_us;
 }
 
-/* None, some, or nearly all the time that passed. */
+/* None, some or nearly all of the time that passed. */
 static uint64_t random_cpu_ns(struct random_samples *samples, uint64_t wall_ns)
 {
 	switch (below(samples, 3)) {
@@ -170,7 +173,10 @@ static uint64_t random_cpu_ns(struct random_samples *samples, uint64_t wall_ns)
 	}
 }
 
-/* One sample of a thread; time_ns is what it says, the tick's what counts. */
+/*
+ * Play one sample of a thread. time_ns is the sample's own time; the time that counts is the
+ * tick's.
+ */
 static int play_sample(struct random_samples *samples, struct random_thread *thread,
 		       uint64_t time_ns, struct sample_sink *sink)
 {
@@ -198,7 +204,7 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 	return sink->ops->sample(sink, &sample);
 }
 
-/* Something that happens between ticks. */
+/* Play an event between ticks. */
 static int play_event(struct random_samples *samples, struct recorder *recorder)
 {
 	const uint32_t slot = below(samples, RANDOM_THREADS);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples as no program has them, each run of them told by its seed, and what a recording of
- * them has to say: worked out here from the samples alone, in the words of docs/formats.md.
+ * Random samples, reproducible by seed, and what a recording of them must contain. The
+ * expectation is derived from the samples alone, by the rules of docs/formats.md.
  */
 #pragma once
 
@@ -15,22 +15,22 @@ enum { RANDOM_FUNCTIONS = 40, RANDOM_THREADS = 6, RANDOM_MAX_DEPTH = 12 };
 struct random_options {
 	uint64_t seed;
 	uint32_t nr_ticks;
-	double rate_hz;	   /* 0: as fast as can be */
+	double rate_hz;	   /* 0: as fast as possible */
 	bool measures_cpu; /* some samples have CPU weights */
-	bool is_wild;	   /* odd weights, times that go back, threads that come and go */
+	bool is_wild;	   /* odd weights, times that go backwards, threads that come and go */
 };
 
-/* A sample as it has to be read. */
+/* A sample as a reader must return it. */
 struct expected_sample {
-	uint64_t time_us; /* of the ticks' clock */
+	uint64_t time_us; /* on the clock of the ticks */
 	uint64_t wall_us, cpu_us;
-	uint32_t thread; /* counted as they began */
+	uint32_t thread; /* numbered in order of appearance */
 	uint32_t flags;
 	uint32_t nr_frames;
 	struct frame frames[RANDOM_MAX_DEPTH];
 };
 
-/* A thread that plays, in its slot. */
+/* A thread in its slot. */
 struct random_thread {
 	struct sample_thread info;
 	uint32_t number; /* as in struct expected_sample */
@@ -48,18 +48,19 @@ struct random_samples {
 	char names[RANDOM_FUNCTIONS][16];
 	struct random_thread threads[RANDOM_THREADS];
 	uint32_t nr_begun, next_id;
-	uint64_t now_ns, tick_ns; /* what time is, and that of the last tick */
+	uint64_t now_ns, tick_ns; /* current time; time of the last tick */
 	uint64_t unit_us;
 	struct expected_sample *expected; /* owned */
 	uint32_t nr_expected, max_expected;
-	char (*thread_names)[THREAD_NAME_MAX_BYTES]; /* owned; the last of each, by number */
+	char (*thread_names)
+		[THREAD_NAME_MAX_BYTES]; /* owned; the last name of each thread, by number */
 };
 
 void random_samples_init(struct random_samples *samples, const struct random_options *options);
 void random_samples_done(struct random_samples *samples);
 
-/* What a recorder of them is to be told of the run. */
+/* The description of the run for the recorder. */
 struct run random_samples_run(const struct random_samples *samples);
 
-/* Hand all of them to a recorder. 0 or the first error. */
+/* Pass all samples to a recorder. Returns 0 or the first error. */
 int random_samples_play(struct random_samples *samples, struct recorder *recorder);

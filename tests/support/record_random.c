@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writes a recording of random samples: record_random FILE SEED TICKS HZ [wild] [cpu]. */
+/* record_random FILE SEED TICKS HZ [wild] [cpu]: write a recording of random samples. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * record_tape PID OUT.tape: keeps what is read to take the stacks of a parked
- * process, and prints them: the expected text that belongs to the tape.
+ * record_tape PID OUT.tape: record a tape of a parked process and print its stacks, which are the
+ * expected text for the tape.
  */
 #include <limits.h>
 #include <stdio.h>

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Walks a thread's stack after each of its machine instructions: an oracle for the walk that needs
- * neither load nor luck to meet the instants between two stores of a call, a return or a yield.
+ * step_walk PID STEPS: walk a thread's stack after each machine instruction. An oracle for the
+ * walk that covers the instants between two stores of a call, a return or a yield without load or
+ * luck.
  *
- *	step_walk PID STEPS
- *
- * The main thread of PID is single-stepped with ptrace(2). Each stack that differs from the one
- * before is a line on stdout, outermost frame first, as NAME:FIRST_LINE separated by ';'. A line
- * "!" stands for one or more instants whose stack was dropped as unfinished. The last line is
- * "= STEPS WALKED UNFINISHED". Any other reason of loss is an error. Tests only: the product never
- * stops anything.
+ * Single-steps the main thread of PID with ptrace(2). Prints a line for each stack that differs
+ * from the previous one: NAME:FIRST_LINE, outermost frame first, separated by ';'. A line "!"
+ * stands for one or more instants whose stack was dropped as unfinished. The last line is "=
+ * STEPS WALKED UNFINISHED". Any other reason of loss is an error. For tests only: the product
+ * never stops a process.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -25,10 +24,10 @@
 #include "procmem/message.h"
 #include "sampler/sampler.h"
 
-/* Room for the text of a stack; a test's stacks are far shorter. */
+/* Room for the text of one stack, far more than the stacks of tests need. */
 enum { STACK_MAX_BYTES = 16384 };
 
-/* Takes the stack of the main thread. */
+/* Keeps the stack of the main thread. */
 struct step_sink {
 	struct sample_sink sink;
 	char text[STACK_MAX_BYTES]; /* "" if there was none */
@@ -50,7 +49,7 @@ static int take_sample(struct sample_sink *sink, const struct sample *sample)
 	return length < STACK_MAX_BYTES ? 0 : -E2BIG;
 }
 
-/* Wait until the thread has stopped. 0; -ESRCH: it has ended. */
+/* Wait until the thread has stopped. Returns 0, or -ESRCH if it has ended. */
 static int await_stop(pid_t pid, int *ret_status)
 {
 	pid_t waited;
@@ -61,7 +60,7 @@ static int await_stop(pid_t pid, int *ret_status)
 	return waited == pid && WIFSTOPPED(*ret_status) ? 0 : -ESRCH;
 }
 
-/* Execute one instruction; a signal that comes meanwhile is the target's. */
+/* Execute one instruction. A signal that arrives meanwhile is passed to the target. */
 static int step(pid_t pid, int *status)
 {
 	const bool is_signal = WSTOPSIG(*status) != SIGTRAP && !(*status >> 16);
@@ -71,7 +70,7 @@ static int step(pid_t pid, int *status)
 	return await_stop(pid, status);
 }
 
-/* Whether a stack of this look was lost for another reason than that it is unfinished. */
+/* Whether this look lost a stack for a reason other than being unfinished. */
 static bool is_lost(const struct sampler_stats *stats)
 {
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
@@ -119,7 +118,7 @@ static int step_and_walk(pid_t pid, struct step_sink *sink, struct sampler *samp
 	return err;
 }
 
-/* Walk the target's stacks, which stand still at each step: there is nothing to prove. */
+/* Walk the target's stack at each step. It stands still, so nothing has to be proven. */
 static int run(struct target *target, long nr_steps)
 {
 	static const struct sample_sink_ops ops = {.sample = take_sample};

@@ -11,7 +11,7 @@
 #include "output/summary/summary.h"
 #include "output/text/utf8.h"
 
-/* The summary; the caller frees it. */
+/* The summary; free() it. */
 static inline char *summary_text(const struct artefact *artefact)
 {
 	char *text = NULL;
@@ -24,7 +24,7 @@ static inline char *summary_text(const struct artefact *artefact)
 	return text;
 }
 
-/* What comes behind the head, which ends with the last empty line before it. */
+/* The summary from first_line on, which must occur in it. Borrowed from text. */
 static inline const char *summary_body(const char *text, const char *first_line)
 {
 	const char *found = strstr(text, first_line);
@@ -33,7 +33,7 @@ static inline const char *summary_body(const char *text, const char *first_line)
 	return found;
 }
 
-/* Expect every line to be UTF-8 and at most so wide. */
+/* Expect every line to be UTF-8 and at most columns wide. */
 static inline void expect_width(const char *text, unsigned columns)
 {
 	unsigned width = 0;

@@ -11,12 +11,12 @@
 #include "sampler/sampler.h"
 
 /*
- * The first ticks learn what there is to copy; how fast is the sampler's own affair,
- * so only the steady state behind them is compared.
+ * The first ticks learn what to copy. How fast they do is the sampler's own affair, so only the
+ * steady state after them is compared.
  */
 enum { NR_LEARNING_TICKS = 6, NR_TICKS = 8, TICK_NS = 1000000 };
 
-/* Passes on what comes from the first tick behind the learning ones on. */
+/* Passes on samples from the first tick after the learning ticks. */
 struct late_sink {
 	struct sample_sink sink;
 	struct sample_sink *inner;
@@ -30,7 +30,7 @@ static int late_sink_sample(struct sample_sink *sink, const struct sample *sampl
 
 	if (sample->time_ns < first_ns)
 		return 0;
-	/* The inner sink has not seen the sample that frames are said to be as in. */
+	/* The inner sink did not get the previous sample, so no frame is unchanged since it. */
 	if (sample->time_ns == first_ns)
 		passed.nr_unchanged = 0;
 	return late->inner->ops->sample(late->inner, &passed);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What record_tape does while it records, and replay_tape once more. */
+/* The run that record_tape records and replay_tape repeats. */
 #pragma once
 
 #include <stdio.h>
@@ -7,9 +7,9 @@
 #include "procmem/memory.h"
 
 /*
- * Load the offsets, dump all threads, take a few ticks, and write both results to
- * out: the dump as text, the ticks as collapsed stacks with lines. version_hex:
- * as build_load() takes it. 0 or the first error.
+ * Load the offsets, dump all threads and take a few ticks. Writes to out: the dump as text, then
+ * the ticks as collapsed stacks with lines. version_hex is as in build_load(). Returns 0 or the
+ * first error.
  */
 int take_stacks(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
 		FILE *out);

@@ -15,7 +15,7 @@
 
 enum { MAGIC_BYTES = 16, HEADER_BYTES = 32, PIECE_HEADER_BYTES = 16, ZSTD_LEVEL = 19 };
 
-/* Recording may read a place many times before it is merged. */
+/* Limit while recording: the same place may be read many times before pieces are merged. */
 #define RECORDED_MAX_BYTES (1u << 30)
 
 /* Map the pieces of a decompressed tape. */
@@ -169,14 +169,14 @@ static int compare_pieces(const void *a, const void *b)
 }
 
 /*
- * Write the pieces to text (room for all of them), those that touch or overlap as
- * one. Returns the size; *ret_nr_merged is how many there are.
+ * Write the pieces to text, which has room for all of them, and join those that touch or overlap.
+ * Returns the size; *ret_nr_merged is the number of pieces written.
  */
 static size_t merge_pieces(const struct tape_recorder *recorder, uint8_t *text,
 			   uint32_t *ret_nr_merged)
 {
 	size_t offset = HEADER_BYTES;
-	size_t header = 0; /* of the piece that is being written */
+	size_t header = 0; /* offset of the current piece's header */
 	remote_addr start_addr = 0, end_addr = 0;
 
 	*ret_nr_merged = 0;

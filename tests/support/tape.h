@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tapes: what was read of a process that stood still, kept in a file, so that the
- * sampler can be run again where no such interpreter is installed. A recorder
- * passes reads on and keeps every byte that came back; a tape that was loaded is
- * fake memory that holds just those bytes. As reads are found by address, not by
- * order, a tape outlives changes of how the sampler reads, as long as it needs
- * nothing that was never read; that is then unmapped.
+ * Tapes: the memory that was read from a parked process, kept in a file, so that the sampler can
+ * run again where no such interpreter is installed. A recorder passes reads on and keeps every
+ * byte that was returned. A loaded tape is fake memory with exactly these bytes. Reads are found
+ * by address, not by order, so a tape stays valid when the sampler reads in another way. Memory
+ * that was never read is unmapped.
  *
  * The file is one zstd frame of, little-endian:
  *
@@ -16,7 +15,7 @@
  *	    28      4  number of pieces
  *	    32         pieces: address (8), size (8), that many bytes
  *
- * Pieces come by rising address and do not overlap.
+ * Pieces are sorted by address and do not overlap.
  */
 #pragma once
 
@@ -26,7 +25,10 @@
 #include "procmem/memory.h"
 #include "tests/support/fake_memory.h"
 
-/* Larger tapes are refused, when written and when read: they belong in no repository. */
+/*
+ * Limits of a tape, so that it can be kept in a repository. Larger ones are neither written nor
+ * read.
+ */
 #define TAPE_MAX_BYTES	(16u << 20) /* decompressed */
 #define TAPE_MAX_PIECES (1u << 16)
 
@@ -37,8 +39,8 @@ struct tape {
 };
 
 /*
- * Load the file at path. 0; -EBADMSG (it is no tape, or damaged), -E2BIG, -ENOMEM,
- * or the errno of a system call. tape_done() frees it; it accepts NULL.
+ * Load the file at path. tape_done() frees it; it accepts NULL. Returns 0; -EBADMSG if it is no
+ * tape or damaged; -E2BIG; -ENOMEM; or the errno of a system call.
  */
 int tape_load(const char *path, struct tape *ret_tape);
 
@@ -55,21 +57,21 @@ struct tape_piece {
 struct tape_recorder {
 	struct remote_memory memory;
 	struct remote_memory *inner; /* borrowed */
-	struct tape_piece *pieces;   /* in the order they were read */
+	struct tape_piece *pieces;   /* in the order of the reads */
 	size_t nr_pieces, max_pieces;
-	int error; /* the first of its own; it records no more */
+	int error; /* the recorder's first error; nothing is recorded after it */
 };
 
 /*
- * Memory that passes reads on to inner, borrowed until tape_recorder_done(), and keeps
- * what came back; that frees it, and accepts NULL.
+ * Make memory that passes reads on to inner and keeps what they returned. inner is borrowed until
+ * tape_recorder_done(), which frees what was kept and accepts NULL.
  */
 void tape_recorder_init(struct tape_recorder *recorder, struct remote_memory *inner);
 void tape_recorder_done(struct tape_recorder *recorder);
 
 /*
- * Write what was recorded so far to a new file at path. 0; -E2BIG, -ENOMEM, the
- * recorder's own error, or the errno of a system call.
+ * Write everything recorded so far to a new file at path. Returns 0; -E2BIG; -ENOMEM; the
+ * recorder's own error; or the errno of a system call.
  */
 int tape_recorder_save(struct tape_recorder *recorder, remote_addr runtime_addr,
 		       uint32_t version_hex, const char *path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small profile with times and names of every kind, for tests of what writes them. */
+/* A small profile with times and every kind of name, for tests of writers. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -9,11 +9,11 @@
 
 #define NS_PER_US 1000ull
 
-/* Functions of its stacks. */
+/* The functions in its stacks. */
 enum {
-	TIMED_MODULE, /* also an angle bracket in a name */
+	TIMED_MODULE, /* its name has an angle bracket */
 	TIMED_FIB,
-	TIMED_NASTY,  /* what each format has to escape, bytes that are not UTF-8, no path */
+	TIMED_NASTY,  /* characters that formats must escape, bytes that are not UTF-8, no path */
 	TIMED_MEMCPY, /* native */
 	TIMED_GC,
 	TIMED_EMPTY, /* no name */
@@ -22,7 +22,7 @@ enum {
 
 #define TIMED_NASTY_NAME "</script>;\"\\ \n\033[2J\xff\xf0\x9f\x90\x8d"
 
-/* Threads of its samples. */
+/* The threads of its samples. */
 enum { TIMED_WORKER, TIMED_MAIN, NR_TIMED_THREADS };
 
 struct timed_frame {
@@ -50,7 +50,7 @@ static inline uint32_t timed_node(struct profile *profile, uint32_t root, const 
 	return node;
 }
 
-/* A profile of samples, the worker's thread known first. */
+/* A profile of these samples. The worker is its first thread. */
 static inline struct profile *timed_profile(const struct profile_options *options,
 					    const struct timed_sample *samples, size_t nr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A code object of a fake CPython as a thread tells of it that runs it. */
+/* A code object of a fake CPython in the form in which the thread that runs it reports it. */
 #pragma once
 
 #include <criterion/criterion.h>
@@ -17,7 +17,10 @@ struct told_object {
 	uint8_t qualname[TOLD_TEXT_BYTES], filename[TOLD_TEXT_BYTES], linetable[TOLD_TEXT_BYTES];
 };
 
-/* Read a str or bytes at addr into bytes, at most max_bytes of it. */
+/*
+ * Read a str or bytes object at addr into bytes. The result has at most max_bytes of its
+ * contents.
+ */
 static inline struct told_text told_text_read(const struct fake_python *py, remote_addr addr,
 					      bool is_str, uint8_t *bytes, size_t max_bytes)
 {
@@ -40,7 +43,7 @@ static inline struct told_text told_text_read(const struct fake_python *py, remo
 	};
 }
 
-/* Tell of the object at addr as it is now, of each of its texts max_bytes at most. */
+/* Describe the code object at addr as it is now, with at most max_bytes of each text. */
 static inline void told_object_read(struct told_object *ret, const struct fake_python *py,
 				    remote_addr addr, uint64_t identity, size_t max_bytes)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * unwind_cli PID [ROUNDS]: stops a process and unwinds the stacks of its threads, by
- * symbols/unwind/unwind.h and by libdw, for tests/live/test_unwind.py and scripts/bench. Of each thread it
- * prints a line "thread TID ERROR", and a line for each frame with its pc and sp: "ours PC SP",
- * then "libdw PC SP". With ROUNDS it prints first "compiling NS 1": what unwinding all stacks takes
- * longer for the first time than for the second, as information is read and compiled. Then it
- * unwinds each stack so often, and prints "ours NS FRAMES" and "libdw NS FRAMES": the CPU time it
- * took, and how many frames that was. This is not part of the product, which never stops anything.
+ * unwind_cli PID [ROUNDS]: stop a process and unwind its threads' stacks with
+ * symbols/unwind/unwind.h and with libdw, for tests/live/test_unwind.py and scripts/bench. Prints
+ * "thread TID ERROR" for each thread and a line for each frame with its pc and sp: "ours PC SP",
+ * then "libdw PC SP". With ROUNDS it prints instead "compiling NS 1", the extra time that our
+ * first pass takes over the second because unwind information is read and compiled; then it
+ * unwinds each stack ROUNDS times and prints "ours NS FRAMES" and "libdw NS FRAMES", the CPU time
+ * and the number of frames. Not part of the product, which never stops a process.
  */
 #include <dirent.h>
 #include <elfutils/libdwfl.h>
@@ -29,7 +29,7 @@
 
 #define MAX_FRAMES 65536
 
-/* One stack, by one of the two. */
+/* One stack as unwound by one of the two. */
 struct stack {
 	struct unwind_frame frames[MAX_FRAMES];
 	size_t nr_frames;
@@ -52,7 +52,7 @@ static void die(const char *what)
 	exit(EXIT_FAILURE);
 }
 
-/* Stopping. */
+/* Stopping the threads. */
 
 static void stop_thread(pid_t tid)
 {
@@ -143,7 +143,7 @@ static void unwind_thread(struct unwinder *unwinder, pid_t tid, unsigned long nr
 		print_stack("libdw", &libdw);
 		return;
 	}
-	unwinder->ours_ns = unwinder->libdw_ns = 0; /* all is read and compiled now */
+	unwinder->ours_ns = unwinder->libdw_ns = 0; /* everything is read and compiled now */
 	unwinder->nr_ours = unwinder->nr_libdw = 0;
 	for (unsigned long i = 0; i < nr_rounds; i++)
 		unwind_ours(unwinder, &registers, &ours);
