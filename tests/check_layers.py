@@ -5,8 +5,8 @@ import pathlib
 import re
 import sys
 
-# What the files below a folder may include: other folders, or single headers of theirs.
-# The longest folder that a file is below counts.
+# The folders and single headers that files below a folder may include. The longest matching
+# folder applies.
 ALLOWED = {
     "procmem": {"procmem"},
     "symbols": {"symbols", "procmem"},
@@ -25,12 +25,12 @@ def is_below(path, folder):
 
 
 def module(path):
-    """A header and the file of code beside it are one module."""
+    """The module of a file: a header and its C file are one."""
     return re.sub(r"(\.bpf)?\.[ch]$", "", path)
 
 
 def circles(edges):
-    """The groups of modules that reach each other (Tarjan's strongly connected components)."""
+    """The groups of modules that include each other (Tarjan's strongly connected components)."""
     index, low, stack, groups = {}, {}, [], []
 
     def visit(node):

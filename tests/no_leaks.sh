@@ -1,6 +1,6 @@
 #!/bin/sh
-# Runs a test program; also fails if a sanitizer reported anything, because
-# criterion counts a test as passed before LeakSanitizer looks at its process.
+# Runs a test program and fails, too, if LeakSanitizer reports a leak: criterion counts a test as
+# passed before LeakSanitizer checks its process.
 log=$(mktemp) || exit 1
 trap 'rm -f "$log"' EXIT
 "$@" 2>"$log"

@@ -19,10 +19,12 @@ int core_report(int fd, unsigned int kind)
 	int argc = 1;
 
 	for (size_t i = 0; i < MAX_OPTIONS && options[kind][i]; i++)
-		argv[argc++] = (char *)options[kind][i]; /* getopt(3) moves, and writes nothing */
+		argv[argc++] = (char *)
+			options[kind]
+			       [i]; /* getopt(3) reorders the pointers but writes no strings */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	argv[argc++] = path;
-	optind = 0; /* it begins anew */
+	optind = 0; /* restart getopt(3) */
 	return (int)core_command.run(argc, argv);
 }
 
@@ -30,7 +32,7 @@ void core_report_quietly(void)
 {
 	FILE *nowhere = fopen("/dev/null", "w");
 
-	/* glibc's stderr is a variable, and what sanitizers write to is descriptor 2. */
+	/* glibc's stderr is a variable; sanitizers write to descriptor 2. */
 	if (nowhere)
 		stderr = nowhere;
 }

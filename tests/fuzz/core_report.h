@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * `pysample core`, in this process, on a core in a descriptor, of nothing but the core: whatever
- * files it names, none is found.
+ * Run `pysample core` in this process on a core given as a descriptor. Uses nothing but the core:
+ * files that it names are not found.
  */
 #pragma once
 
-/* With which options: text, JSON, both with variables, text with C frames. */
+/* The sets of options: text, JSON, both with variables, text with C frames. */
 enum { NR_CORE_REPORTS = 5 };
 
 /*
- * Report on the core that fd has, which stays open, to stdout; kind: below NR_CORE_REPORTS.
- * Returns the exit status of the command.
+ * Write a report on the core in fd, which stays open, to stdout. kind is below NR_CORE_REPORTS.
+ * Returns the command's exit status.
  */
 int core_report(int fd, unsigned int kind);
 
-/* Have what the command complains of go nowhere; sanitizers still write to the terminal. */
+/* Discard the command's error messages. Sanitizers still write to the terminal. */
 void core_report_quietly(void);

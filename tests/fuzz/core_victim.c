@@ -37,7 +37,7 @@ static int read_all(const char *path, uint8_t **ret_bytes, uint64_t *ret_size_by
 	return 0;
 }
 
-/* Of a zstd frame what is in it. */
+/* Replace a zstd frame by its contents. */
 static int unpack(uint8_t **bytes, uint64_t *size_bytes)
 {
 	const unsigned long long size = ZSTD_getFrameContentSize(*bytes, *size_bytes);
@@ -75,7 +75,7 @@ static int map_file(struct victim *victim)
 	return 0;
 }
 
-/* ---- what there is ------------------------------------------------------------------- */
+/* ---- contents ------------------------------------------------------------------------ */
 
 static int words_add(struct victim_words *words, uint64_t offset)
 {
@@ -122,7 +122,7 @@ static int add_segment(struct victim *victim, const Elf64_Phdr *header)
 	return 0;
 }
 
-/* What a program header names. */
+/* Add what a program header describes. */
 static int take_piece(struct victim *victim, const Elf64_Phdr *header)
 {
 	if (!is_inside(victim, header->p_offset, header->p_filesz))
@@ -158,7 +158,7 @@ static int take_headers(struct victim *victim)
 	return err;
 }
 
-/* The segment that has the address, or NULL. */
+/* The segment with this address, or NULL. */
 static const struct victim_segment *segment_at(const struct victim *victim, uint64_t addr)
 {
 	for (size_t i = 0; i < victim->nr_segments; i++)
@@ -240,7 +240,10 @@ static uint64_t any_of(const struct victim_words *words, uint64_t *random)
 	return words->offsets[victim_random(random) % words->nr];
 }
 
-/* A word of any kind; those of the file itself are few, and come as often as the others. */
+/*
+ * A word of any kind. Each kind is equally likely, so that the few words of headers and notes are
+ * damaged as often as the others.
+ */
 static uint64_t any_word(const struct victim *victim, uint64_t *random)
 {
 	const struct victim_words *const kinds[] = {&victim->heads, &victim->pointers,
@@ -261,7 +264,7 @@ static void flip_bit(struct victim *victim, uint64_t *random)
 	change(victim, offset, &byte, 1);
 }
 
-/* Numbers at which programs go wrong, as a number of 1 to 8 bytes. */
+/* Write a boundary value, one at which programs go wrong, as a number of 1 to 8 bytes. */
 static void set_boundary(struct victim *victim, uint64_t *random)
 {
 	static const uint64_t boundaries[] = {
@@ -286,7 +289,7 @@ static void set_boundary(struct victim *victim, uint64_t *random)
 	change(victim, any_word(victim, random), &value, 1ull << number / 256 % 4);
 }
 
-/* A little more or less. */
+/* Change a number by at most 32. */
 static void add_little(struct victim *victim, uint64_t *random)
 {
 	const uint64_t offset = any_word(victim, random);
@@ -298,7 +301,7 @@ static void add_little(struct victim *victim, uint64_t *random)
 	change(victim, offset, &value, sizeof(value));
 }
 
-/* A pointer that points where another one does, or near that. */
+/* Let a pointer point where another one does, or near there. */
 static void redirect(struct victim *victim, uint64_t *random)
 {
 	static const uint64_t nearby[] = {0, 0, 0, 8, 16, (uint64_t)-8, 1};
@@ -308,7 +311,7 @@ static void redirect(struct victim *victim, uint64_t *random)
 	change(victim, any_of(&victim->pointers, random), &value, sizeof(value));
 }
 
-/* A pointer to itself, or to somewhere before it: a circle. */
+/* Let a pointer point to itself or to a place before it: a circle. */
 static void make_circle(struct victim *victim, uint64_t *random)
 {
 	const uint64_t offset = any_of(&victim->pointers, random);
@@ -324,7 +327,7 @@ static void make_circle(struct victim *victim, uint64_t *random)
 	}
 }
 
-/* The last bytes of a segment, or the first ones behind it. */
+/* Let a pointer point to the last bytes of a segment, or just after it. */
 static void point_to_end(struct victim *victim, uint64_t *random)
 {
 	const uint64_t number = victim_random(random);
@@ -334,7 +337,7 @@ static void point_to_end(struct victim *victim, uint64_t *random)
 	change(victim, any_of(&victim->pointers, random), &value, sizeof(value));
 }
 
-/* An object where another one was. */
+/* Overwrite an object with another one. */
 static void copy_piece(struct victim *victim, uint64_t *random)
 {
 	const uint64_t from = any_of(&victim->pointers, random) & ~15ull;
@@ -381,7 +384,7 @@ void victim_damage(struct victim *victim, uint64_t *random)
 	for (size_t i = 0; i < nr; i++)
 		damages[victim_random(random) % (sizeof(damages) / sizeof(*damages))](victim,
 										      random);
-	/* Last: what is cut off cannot be changed. */
+	/* Cut the file last: what is cut off cannot be changed. */
 	if (is_cut)
 		cut_off(victim, random);
 }

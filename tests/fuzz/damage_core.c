@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage_core [-n NUMBER] [-f FIRST] [-t SECONDS] [-m MIB] [-o FILE] CORE...: damages each core
- * in NUMBER ways, one after the other, and has each reported on. It fails if that crashes, if a
- * sanitizer complains, and if asked if it takes more CPU time than
- * SECONDS, or more memory than MIB.
+ * damage_core [-n NUMBER] [-f FIRST] [-t SECONDS] [-m MIB] [-o FILE] CORE...: damage each core in
+ * NUMBER ways, one after the other, and report on each result. Fails if a report crashes, if a
+ * sanitizer complains, or if it takes more than SECONDS of CPU time or MIB of memory, where these
+ * are given.
  *
- * Damage does not depend on what was done before: `-f 1234 -n 1` does that one again, and -o
- * writes what it comes to.
+ * Damage does not depend on earlier damage: `-f 1234 -n 1` repeats number 1234, and -o writes the
+ * damaged core to FILE.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -23,19 +23,22 @@
 #include "tests/fuzz/core_report.h"
 #include "tests/fuzz/core_victim.h"
 
-/* As many go to one process, so that a leak is told of few. */
+/*
+ * BATCH is the number of reports in one process. It is limited so that a leak report points to
+ * few of them.
+ */
 enum { DEFAULT_NUMBER = 100, BATCH = 1000 };
 
 struct options {
 	uint64_t number, first;
-	unsigned int seconds; /* 0: as long as it takes */
-	uint64_t max_mib;     /* 0: as much as it takes */
-	const char *saved;    /* NULL: nothing is */
+	unsigned int seconds; /* 0: no limit */
+	uint64_t max_mib;     /* 0: no limit */
+	const char *saved;    /* NULL: not saved */
 };
 
-/* What the processes that report share with the one that counts. */
+/* Shared by the reporting processes and the counting one. */
 struct progress {
-	uint64_t number; /* that is reported on */
+	uint64_t number; /* of the damage being reported on */
 	uint64_t nr_reported, nr_refused, nr_failed;
 	long max_kib; /* resident */
 };
@@ -61,7 +64,7 @@ static void report(const struct victim *victim, struct progress *progress)
 		progress->nr_refused++;
 }
 
-/* Of CPU time, from now on; 0: none. SIGPROF ends what takes longer. */
+/* Limit the CPU time from now on; 0 removes the limit. SIGPROF ends a process that takes longer. */
 static void set_limit(unsigned int seconds)
 {
 	const struct itimerval limit = {.it_value.tv_sec = seconds};
@@ -69,7 +72,7 @@ static void set_limit(unsigned int seconds)
 	(void)setitimer(ITIMER_PROF, &limit, NULL);
 }
 
-/* From progress->number on, up to end. */
+/* Report on the damages from progress->number up to end. */
 static int report_batch(struct victim *victim, const struct options *options, uint64_t end,
 			struct progress *progress)
 {
@@ -77,7 +80,7 @@ static int report_batch(struct victim *victim, const struct options *options, ui
 
 	core_report_quietly();
 	for (; !err && progress->number < end; progress->number++) {
-		/* States that are far apart, and never 0. */
+		/* States that are far apart and never 0. */
 		uint64_t random = (progress->number + 1) * 0x9e3779b97f4a7c15ull | 1;
 
 		victim_damage(victim, &random);
@@ -91,14 +94,17 @@ static int report_batch(struct victim *victim, const struct options *options, ui
 	return err;
 }
 
-/* Whether a process that has ended did what it should have. */
+/* Whether an ended process succeeded within its memory limit. */
 static bool is_well(int status, const struct rusage *usage, const struct options *options)
 {
 	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS &&
 	       (!options->max_mib || (uint64_t)usage->ru_maxrss >> 10 <= options->max_mib);
 }
 
-/* Have a process of its own report on a batch; one that fails is told, and left out. */
+/*
+ * Report on a batch in a process of its own. If it fails, print that and skip the damage that
+ * failed.
+ */
 static int run_batch(struct victim *victim, const char *path, const struct options *options,
 		     uint64_t end, struct progress *progress)
 {

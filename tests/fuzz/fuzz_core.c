@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a core file: what it accepts must keep the promises of struct core. */
+/* Any bytes as a core file. A file that is accepted must keep the promises of struct core. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -49,7 +49,7 @@ static void use_memory(struct core *core)
 		require(remote_memory_read_ranges(core_memory(core), &range, 1) == 0);
 		require(range.done_bytes <= range.size);
 		if (i + 1 == maps->nr_mappings)
-			require(range.done_bytes <= 16); /* nothing is mapped behind it */
+			require(range.done_bytes <= 16); /* nothing is mapped after the segment */
 	}
 }
 

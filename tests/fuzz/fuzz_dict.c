@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a threading module and all it is made of. The first byte chooses the
- * version; the rest is laid over the objects, eight bytes at places that it names itself.
+ * Any bytes as a threading module and all its objects. The first byte chooses the version. The
+ * rest is patches to the objects: eight bytes each, at a place that the input gives.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ enum { NR_THREADS = 3, PATCH_BYTES = 10 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Lay the patches over the memory: two bytes of place, eight of contents. */
+/* Apply the patches: two bytes of place, eight of contents. */
 static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t *data, size_t size)
 {
 	const uint64_t span = py->free_addr - start_addr;

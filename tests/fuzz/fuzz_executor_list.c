@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any graph of executors for 3.14's list of them. Each has eight bytes: which ones it names as its
- * neighbours, where its code is and how long, and whether it is an executor at all.
+ * Any graph of executors as 3.14's list of them. The input has eight bytes for each executor: the
+ * indices of its neighbours, address and size of its code, and whether it is an executor at all.
  */
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 
 enum { NR_MAX = 32, EXECUTOR_STRIDE = 128, BYTES_EACH = 8, AFTER_TYPE = 16, PAGE_BYTES = 4096 };
 
-/* From one look to the next: it is read anew, however long the last reading took. */
+/* Time between looks, so long that the list is read again however long the last reading took. */
 #define LATER_NS 3600000000000
 
 struct world {
@@ -34,7 +34,10 @@ static void put(struct world *world, remote_addr addr, uint64_t value)
 	fake_memory_write_u64(&world->py.fake, addr, value);
 }
 
-/* That of an index; beyond the last ones there is no memory, or nothing. */
+/*
+ * Address of the executor with this index. Above the last executor is unmapped memory; UINT8_MAX
+ * gives 0.
+ */
 static remote_addr executor_addr(const struct world *world, uint8_t index)
 {
 	return index == UINT8_MAX ? 0
@@ -54,7 +57,7 @@ static void put_executor(struct world *world, uint8_t index, const uint8_t bytes
 	put(world, addr - sizeof(uint64_t), bytes[7] % 8 ? world->type_addr : bytes[7]);
 }
 
-/* One code object, whose array has the first executor. */
+/* Make one code object, whose executor array holds the first executor. */
 static void make_code(struct world *world)
 {
 	const struct py_offsets *offsets = &world->py.build.offsets;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A small interpreter whose memory the input changes, sampled and dumped. The
- * input is the version, plus 8 if pages are mapped whole (1 byte), then changes of 12
- * bytes: which piece of memory (1), what is written (1: a number, the address of a
- * piece, or one inside of it), where in the piece (2), the number (8). Every fourth
- * change is followed by a tick, and by racing for the threads that there were at the beginning.
+ * Samples and dumps a small interpreter whose memory the input changes. The input is one byte for
+ * the version, plus 8 if pages are mapped whole, then changes of 12 bytes: the piece of memory
+ * (1); the kind of value (1: a number, the address of a piece, or one inside a piece); the place
+ * in the piece (2); the number (8). After every fourth change there is a tick, and racing runs
+ * for the threads that existed at the beginning.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -19,7 +19,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct checking_sink {
 	struct sample_sink sink;
-	uint64_t nr_bytes; /* of names, so that each is read */
+	uint64_t nr_bytes; /* length of all names, summed, so that each is read */
 };
 
 static int check_sample(struct sample_sink *sink, const struct sample *sample)
@@ -34,7 +34,7 @@ static int check_sample(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-/* Two threads: frames in two chunks, shims, generators inside and on top. */
+/* Two threads: frames in two chunks, shims, generators in the middle and on top. */
 static void build(struct fake_python *py)
 {
 	const struct fake_code function = {.name = "f", .frame_words = WORDS, .first_traceable = 1};
@@ -72,7 +72,7 @@ static void change(struct fake_memory *fake, const uint8_t *bytes)
 		memcpy(to->bytes + offset, &value, sizeof(value));
 }
 
-/* What racing needs of the interpreter. */
+/* State of racing. */
 struct race {
 	struct fake_python *py; /* borrowed */
 	struct racing racing;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory of a program that keeps a list for debuggers in it: of the first half as
- * it was at one look, then with the second half in its place. What is known is asked how it is
- * unwound, too.
+ * Any bytes as the memory of a program with a list of code for debuggers. The first look sees the
+ * first half of the input, the second look the second half in its place. Each code is also asked
+ * for its unwind information.
  */
 #include <stdint.h>
 #include <stdlib.h>

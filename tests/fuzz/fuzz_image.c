@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Every function of image, symtab and function_symbols on a file of any bytes. */
+/* Calls every function of image, symtab and function_symbols on a file of any bytes. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ static void use(const struct image *image)
 	require(image_read(image, UINT64_MAX - 8, bytes, sizeof(bytes)) != 0);
 }
 
-/* The image is the table's from then on. */
+/* The table owns the image from here on. */
 static void use_symbols(struct image *image)
 {
 	struct function_symbols *symbols = function_symbols_create();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the variables of a program and the states that they point to. The first
- * byte chooses the version; the rest is mapped at INPUT_ADDR.
+ * Any bytes as the variables of a program and the states that they point to. The first byte
+ * chooses the version; the rest is mapped at INPUT_ADDR.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an ELF file that a program has made for debuggers. */
+/* Any bytes as an ELF file that a program made for debuggers. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ static void use_section(const struct jit_image *image, uint32_t index)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	uint8_t *bytes = malloc(size ? size : 1); /* so that a sanitizer sees its end */
+	uint8_t *bytes = malloc(size ? size : 1); /* exact, for the sanitizer */
 	struct jit_image_function function;
 	struct jit_image image;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a jitdump that grows, and not by what was behind it: what is read in two steps keeps
- * the promises of the map, and whatever is told of a code can be asked for.
+ * Any bytes as a jitdump that grows by something else than the tail that was announced. What is
+ * read in two steps must keep the promises of the map, and each code's body must be readable or
+ * refused.
  */
 #include <stdint.h>
 #include <stdlib.h>

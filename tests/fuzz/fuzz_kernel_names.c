@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as /proc/kallsyms: what is found at an address is what a name may be. */
+/* Any text as /proc/kallsyms. Whatever is found at an address must be a valid name. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as the stack of a thread inside of the kernel. */
+/* Any bytes as the kernel stack of a thread. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@ static void require(bool promise)
 		abort();
 }
 
-/* Whether that is in the text, and may be part of an output. */
+/* Require that word is in the text and safe to print. */
 static void require_word(const struct kernel_stack *stack, const char *word)
 {
 	require(word >= stack->text && word < stack->text + sizeof(stack->text));

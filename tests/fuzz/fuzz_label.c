@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the names of a frame and of a thread: what comes out is UTF-8
- * without control characters, and one field of a collapsed stack. The input is
- * "qualname\0path\0thread name".
+ * Any bytes as the names of a frame and of a thread. The label must be UTF-8 without control
+ * characters, and one field of a collapsed stack. The input is "qualname\0path\0thread name".
  */
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static void check_harmless(const struct text *text, enum label_style style)
 	}
 }
 
-/* What flamegraph.pl would match as a second count: a space, then [0-9]+(\.[0-9]*)? */
+/* Whether flamegraph.pl would match a second count at the end: a space, then [0-9]+(\.[0-9]*)? */
 static bool ends_in_count(const char *label)
 {
 	const char *space = strrchr(label, ' ');
@@ -66,7 +65,7 @@ static void check_labels(const char *qualname, const char *path, const char *nam
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	/* Three terminators more than there are bytes: every name has an end. */
+	/* Three more bytes than the input, so that every name is terminated. */
 	cleanup_free char *names = calloc(size + 3, 1);
 	const char *path;
 	const char *name;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory of a program that keeps a list for libunwind in it: of the first half as
- * it was at one look, then with the second half in its place.
+ * Any bytes as the memory of a program with a list of code for libunwind. The first look sees the
+ * first half of the input, the second look the second half in its place.
  */
 #include <stdint.h>
 #include <stdlib.h>

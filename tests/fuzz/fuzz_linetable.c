@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a line table of each format. The input is first line (4 bytes), offset (4
- * bytes, then also every offset the table can reach), table.
+ * Any bytes as a line table of each format. The input is first line (4 bytes), offset (4 bytes),
+ * table. Also looks up every offset that the table can reach.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 #define HEADER_BYTES	8
 #define TABLE_MAX_BYTES 512 /* all offsets of a longer one take too long */
-#define ENTRY_MAX_BYTES 16  /* of code that one byte of 3.11's table can cover */
+#define ENTRY_MAX_BYTES 16  /* code that one byte of 3.11's table can cover */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -31,7 +31,7 @@ static void check(const struct linetable *table, int32_t offset)
 		abort();
 }
 
-/* All lines at once are those of one look-up each. */
+/* Decoding all lines at once must give the same as one look-up each. */
 static void check_lines(const struct linetable *table)
 {
 	int32_t lines[TABLE_MAX_BYTES * ENTRY_MAX_BYTES / 2 + 1];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the variables of a frame. The first byte chooses the version; the rest is laid
- * over a code object with its names, a frame and objects of every kind, eight bytes at places
- * that it names itself: as they are, or as the address of some other place there.
+ * Any bytes as the variables of a frame. The first byte chooses the version. The rest is patches
+ * to a code object with its names, a frame and objects of every kind: eight bytes each, at a
+ * place that the input gives, taken as they are or turned into an address in that memory.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -18,7 +18,7 @@ enum { PATCH_BYTES = 11, MAX_CHARS = 60, MAX_READS = 4096 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* Lay the patches over the memory: two bytes of place, one that says how, eight of contents. */
+/* Apply the patches: two bytes of place, one of kind, eight of contents. */
 static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t *data, size_t size)
 {
 	const uint64_t span = py->free_addr - start_addr;
@@ -35,7 +35,7 @@ static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t 
 	}
 }
 
-/* A static type's object with a pointer to some words, and what its head says before. */
+/* An object of a static type whose words are the number of items and a pointer to them, twice. */
 static remote_addr make_list(struct fake_python *py, const char *type_name,
 			     const remote_addr *items, size_t nr_items)
 {
@@ -46,7 +46,7 @@ static remote_addr make_list(struct fake_python *py, const char *type_name,
 	return fake_object(py, type_name, words, sizeof(words) / sizeof(*words));
 }
 
-/* A set of one object; set and frozenset are laid out alike. */
+/* A set with one object. set and frozenset have the same layout. */
 static remote_addr make_set(struct fake_python *py, const char *type_name, remote_addr item)
 {
 	enum { NR_SLOTS = 8 };
@@ -58,7 +58,7 @@ static remote_addr make_set(struct fake_python *py, const char *type_name, remot
 	return fake_object(py, type_name, words, sizeof(words) / sizeof(*words));
 }
 
-/* A dict that says of itself what it is, and how much is in it. */
+/* A dict whose head gives its type and length. */
 static remote_addr make_dict(struct fake_python *py, const struct fake_item *items, size_t nr_items)
 {
 	const uint32_t type_offset = py->build.offsets.object.ob_type;
@@ -75,7 +75,7 @@ static remote_addr make_dict(struct fake_python *py, const struct fake_item *ite
 
 enum { NR_OBJECTS = 16 };
 
-/* One of each kind; the last ones hold those before. */
+/* Make an object of each kind. The last ones contain the earlier ones. */
 static void make_objects(struct fake_python *py, remote_addr objects[NR_OBJECTS])
 {
 	static const struct fake_item attributes[] = {{"first", 0, 0}, {"second", 0, 0}};
@@ -136,7 +136,7 @@ static remote_addr make_names(struct fake_python *py)
 	return fake_object(py, "tuple", words, 4);
 }
 
-/* Have the code object at addr name two variables, the second of which is in a cell. */
+/* Give the code object at addr two variables, the second one a cell. */
 static void name_variables(struct fake_python *py, remote_addr addr)
 {
 	static const uint8_t kinds[] = {0x20, 0x40};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Runs a fuzz target once over every file of the corpus folder argv[1]. */
+/* Run a fuzz target once over every file of the corpus folder argv[1]. */
 #include <dirent.h>
 #include <fcntl.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* maps_parse() on any text: what it accepts must keep the promises of struct maps. */
+/* Any text for maps_parse(). What it accepts must keep the promises of struct maps. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>

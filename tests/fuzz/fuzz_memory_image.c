@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as an ELF file that is loaded. */
+/* Any bytes as a loaded ELF file. */
 #include <stdint.h>
 #include <stdlib.h>
 

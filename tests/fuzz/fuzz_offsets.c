@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the start of a _PyRuntime. The input is PY_VERSION_HEX as known
- * from elsewhere (4 bytes) and the memory; offsets that are accepted are used
- * once, to read a thread list.
+ * Any bytes as the start of a _PyRuntime. The input is PY_VERSION_HEX as known from elsewhere
+ * (4 bytes), then the memory. Offsets that are accepted are used once, to read a thread list.
  */
 #include <errno.h>
 #include <stdint.h>
@@ -33,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_memory_init(&fake);
 	fake_memory_map_bytes(&fake, RUNTIME_ADDR, data + 4, size - 4);
 	err = build_load(&fake.memory, RUNTIME_ADDR, version_hex, &build, &message);
-	/* Each refusal is explained. */
+	/* Every refusal has a message. */
 	if ((err == -ENOTSUP || err == -EBADMSG) && !message.text[0])
 		abort();
 	if (!err) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any text as a perf map: read in two steps it gives what it gives in one. */
+/* Any text as a perf map. Reading it in two steps must give the same as reading it in one. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,7 +16,7 @@ static void require(bool promise)
 		abort();
 }
 
-/* Read the text up to first, and then all of it. */
+/* Read the text up to first, then all of it. */
 static struct jit_map *read_text(const uint8_t *data, size_t size, size_t first)
 {
 	const int fd = memfd_create("perf.map", MFD_CLOEXEC);

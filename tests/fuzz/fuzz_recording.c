@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the stream of a recording, its frames' content, so that no checksum stands in
- * the way; and as a file. What is handed on has indices of what was handed on before, time
- * never goes back, and a file is read as it was when it was opened.
+ * Any bytes as the stream of a recording, which bypasses the checksums of frames, and as a file.
+ * Indices must refer to what was passed on before, time must never go back, and a file must be
+ * read as it was when it was opened.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -19,7 +19,7 @@ static void require(bool condition)
 		abort();
 }
 
-/* So much of a file says enough: a few bytes can stand for millions of samples. */
+/* Limit on the samples read from one input: a few bytes can stand for millions. */
 enum { MAX_SAMPLES = 1 << 16 };
 
 struct counts {

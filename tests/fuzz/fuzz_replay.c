@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the stream of a recording, and as a file, played into a profile and written. Their
- * sum says how: with which options and filter, and in which format. Most profiles are too small
- * for what comes: they hold what they may and no more, and every sample that passed counts.
+ * Any bytes as the stream of a recording, and as a file, replayed into a profile and written. The
+ * sum of the bytes chooses the options, filter and format. Most profiles are smaller than the
+ * input needs: they must keep to their limit and still count every sample that passed the filter.
  */
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -22,14 +22,14 @@ static void require(bool condition)
 		abort();
 }
 
-/* So much of a file says enough: a few bytes can stand for millions of samples. */
+/* Limit on the samples read from one input: a few bytes can stand for millions. */
 enum { MAX_SAMPLES = 1 << 14 };
 
-/* What an input asks for. */
+/* What the input chooses. */
 struct choice {
 	struct profile_options options;
 	struct replay_filter filter;
-	const struct format *format; /* with a writer */
+	const struct format *format; /* one with a writer */
 	bool has_base;
 };
 
@@ -66,7 +66,7 @@ static struct choice choose(const uint8_t *data, size_t size)
 	return choice;
 }
 
-/* Whether it holds what it may, and every sample is somewhere. */
+/* Check that the profile keeps to its limits and that every sample is in it. */
 static void check(const struct profile *profile, const struct choice *choice)
 {
 	const uint64_t nr_shown = profile_sums(profile, PROFILE_SELF)->account.nr_shown;
@@ -137,7 +137,7 @@ static void read_file(const uint8_t *data, size_t size, const struct choice *cho
 	recording_close(recording);
 }
 
-/* As the content of a file's only frame, so that no checksum stands in the way. */
+/* Read the input as the contents of a file's only frame, which bypasses the checksum. */
 static void read_stream(const uint8_t *data, size_t size, const struct choice *choice)
 {
 	const size_t max = ZSTD_compressBound(size);

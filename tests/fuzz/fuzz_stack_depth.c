@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of a function, and how much of the stack it takes where its first byte says. */
+/*
+ * Any bytes as the code of a function. The first byte chooses the place in it whose stack depth
+ * is computed.
+ */
 #include "symbols/unwind/stack_depth.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory of a program in which a list of FILEs begins: what is found is in it, and
- * every walk ends.
+ * Any bytes as the memory of a program that holds the start of a list of FILEs. What is found
+ * must be in that memory, and every walk must end.
  */
 #include <stdbool.h>
 #include <stdint.h>

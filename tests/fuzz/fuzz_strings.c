@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory around a str and a bytes object. The first byte chooses
- * the layout; the rest is mapped at INPUT_ADDR, where both objects are.
+ * Any bytes as the memory around a str and a bytes object. The first byte chooses the layout; the
+ * rest is mapped at INPUT_ADDR, where both objects are.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -16,7 +16,7 @@
 #define MAX_BYTES  1000
 #define NR_LAYOUTS 3
 
-/* The longest: only surrogates ("\udcXX"), and cut ("…"). */
+/* The longest result: only surrogates ("\udcXX"), truncated ("…"). */
 #define TEXT_MAX_BYTES (STRING_MAX_CHARS * 6 + 3)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the tasks of asyncio and all they are made of. The first byte chooses the version;
- * the rest is laid over the objects, eight bytes at places that it names itself: first over
- * the numbers of _asyncio, which are passed over if they make no sense then.
+ * Any bytes as asyncio's tasks and all their objects. The first byte chooses the version. The
+ * rest is patches of eight bytes at places that the input gives, first to the numbers of
+ * _asyncio. Numbers that make no sense are ignored.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -15,10 +15,10 @@ enum { NR_TASKS = 3, PATCH_BYTES = 10, TASK_WORDS = 24, CORO_WORDS = 24, SET_WOR
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* The numbers of a release build of 3.14 and 3.15; the interpreter's size is the version's. */
+/* The numbers of release builds of 3.14 and 3.15. The interpreter's size depends on the version. */
 static const uint64_t numbers[] = {200, 152, 96, 108, 109, 144, 168, 0, 64, 4096, 1000, 1008, 1016};
 
-/* A coroutine that awaits another object, or nothing. */
+/* Make a coroutine that awaits another object, or nothing. */
 static remote_addr make_coroutine(struct fake_python *py, remote_addr code_addr,
 				  remote_addr awaited_addr)
 {
@@ -42,7 +42,7 @@ static remote_addr make_coroutine(struct fake_python *py, remote_addr code_addr,
 	return addr;
 }
 
-/* A list of tasks that await each other; its head. */
+/* Make a list of tasks that await each other. Returns its head. */
 static remote_addr make_tasks(struct fake_python *py, const struct asyncio_offsets *asyncio)
 {
 	const struct fake_code code = {.name = "waits", .nr_units = 16};
@@ -75,7 +75,7 @@ static remote_addr make_tasks(struct fake_python *py, const struct asyncio_offse
 	return head_addr;
 }
 
-/* Lay the patches over the memory: two bytes of place, eight of contents. */
+/* Apply the patches: two bytes of place, eight of contents. */
 static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t *data, size_t size)
 {
 	const uint64_t span = py->free_addr - start_addr;
@@ -89,7 +89,7 @@ static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t 
 	}
 }
 
-/* Look at all tasks as a dump does; how many frames they have together. */
+/* Look at all tasks as a dump does. Returns the number of their frames, summed. */
 static uint32_t look(struct fake_python *py, const struct asyncio_offsets *asyncio,
 		     remote_addr head_addr)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory of a program from its _PyRuntime on, which may be written and executed:
- * what is found is in it.
+ * Any bytes as a program's memory from its _PyRuntime on, which is writable and executable. What
+ * is found must be in that memory.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Any bytes as a packed core. What they unpack to is read as one, whatever it is. */
+/* Any bytes as a packed core. Whatever they unpack to is read as a core. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as a section of call frame information, and as a module that is loaded, with a
- * stack that leads through it.
+ * Any bytes as a section of call frame information, and as a loaded module with a stack that
+ * leads through it.
  */
 #include <stdint.h>
 #include <stdlib.h>
@@ -24,7 +24,7 @@ static void require(bool promise)
 		abort();
 }
 
-/* All registers somewhere in the stack, but the pc. */
+/* Let all registers but the pc point into the stack. */
 static struct registers make_registers(remote_addr pc)
 {
 	struct registers registers = {.is_interrupted = true};
@@ -36,7 +36,7 @@ static struct registers make_registers(remote_addr pc)
 	return registers;
 }
 
-/* Return addresses of all places in the module, and small numbers. */
+/* Fill the stack with return addresses of all places in the module, and stack addresses. */
 static void fill_stack(uint64_t words[NR_WORDS], size_t size)
 {
 	for (size_t i = 0; i < NR_WORDS; i++)

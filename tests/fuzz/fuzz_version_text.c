@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	cleanup_free char *text = malloc(size ? size : 1); /* to the byte, for the sanitizer */
+	cleanup_free char *text = malloc(size ? size : 1); /* exact, for the sanitizer */
 	struct version_text version;
 
 	if (!text)

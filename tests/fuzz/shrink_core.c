@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * shrink_core CORE OUT.zst: what a report needs of a core, and zeros for all the rest of its
- * memory, so that it packs well. Pieces are left out one by one, the large ones first, as long
- * as the report is the same byte by byte.
+ * shrink_core CORE OUT.zst: zero all memory of a core that no report needs, so that it packs
+ * well. Zeroes pieces one by one, large ones first, as long as the reports stay identical.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -19,7 +18,7 @@
 
 enum { LARGEST_PIECE = 1 << 20, SMALLEST_PIECE = 64, ZSTD_LEVEL = 19 };
 
-/* What stdout got since it was empty, which it is again; the caller's to free. NULL if nothing. */
+/* Take the output on stdout since the last call, and empty it. free() it; NULL if there is none. */
 static char *take_output(void)
 {
 	const off_t size = ftello(stdout);
@@ -33,7 +32,7 @@ static char *take_output(void)
 	return ftruncate(STDOUT_FILENO, 0) == 0 ? text : NULL;
 }
 
-/* All reports, the caller's to free; NULL if there are none. */
+/* All reports as one text; free() it. NULL if one fails. */
 static char *report(const struct victim *victim)
 {
 	for (unsigned int kind = 0; kind < NR_CORE_REPORTS; kind++)
@@ -49,7 +48,7 @@ static bool is_zero(const uint8_t *bytes, uint64_t size_bytes)
 	return bytes[0] == 0 && memcmp(bytes, bytes + 1, size_bytes - 1) == 0;
 }
 
-/* Leave out the piece, or the parts of it that are not wanted. */
+/* Zero the piece if the reports stay as wanted, else try its halves. */
 static void shrink(struct victim *victim, uint64_t offset, uint64_t size_bytes, const char *wanted)
 {
 	cleanup_free char *text = NULL;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proof, when it is compiled, that the numbers of offsets.def, debug_offsets.def and traits.def in
- * sampler/cpython/layout/ are CPython's own: each row's number for one version is compared with what the
- * row says that it is in CPython, by the headers in the path.
+ * Compile-time proof that the numbers of offsets.def, debug_offsets.def and traits.def in
+ * sampler/cpython/layout/ are CPython's own. Each row's number for one version is compared with
+ * the row's expression, evaluated with the headers in the include path.
  *
- * A comparison that does not hold is a call of wrong_number(), which is a compile error and names
- * the row's line (as the kernel's BUILD_BUG_ON works). It needs -O2: where a bit field lies is no
- * constant to the language. prove.py defines MINOR, the version that is proved, and SINCE_7,
- * SINCE_8, …: 1 up to that version, 0 for newer ones.
+ * A comparison that fails becomes a call of wrong_number(), a compile error that names the row's
+ * line (like the kernel's BUILD_BUG_ON). This needs -O2, because the position of a bit field is
+ * no constant expression. prove.py defines MINOR, the version to prove, and SINCE_7, SINCE_8, …:
+ * 1 up to that version, 0 for newer ones.
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -28,13 +28,13 @@ void prove_tables(void);
 			wrong_number();                    \
 	} while (0)
 
-/* A field of 3.6 that is a variable of its own is 0, and no AT. */
+/* A field that is a variable of its own in 3.6 is 0, without AT. */
 #define PROVE_WIDTH(width, truth) PROVE((truth) ? (width) : 0, truth)
 
 /* One of a row's numbers. */
 #define CELL(cells, column) (((const int64_t[]){CELLS cells})[column])
 
-/* What the last columns are made of; __ is a version that has no such field. */
+/* The building blocks of the last columns. __ stands for a version without the field. */
 #define SINCE(minor, x, y) CHOOSE(SINCE_##minor, x, y)
 #define FROM(minor, x)	   SINCE(minor, x, __)
 #define BEFORE(minor, x)   SINCE(minor, __, x)
@@ -46,7 +46,7 @@ void prove_tables(void);
 #define PLACE(field)	   offsetof(struct _Py_DebugOffsets, field)
 #define FRAME		   SINCE(11, _PyInterpreterFrame, PyFrameObject)
 #define KIND_SHIFT	   __builtin_ctz(kind.word)
-#define BY_RUNNING	   INT64_MIN /* a number that this does not prove */
+#define BY_RUNNING	   INT64_MIN /* a number that this file does not prove */
 
 static const union unicode_state kind = {.fields = {.kind = 1}};
 static const union unicode_state compact = {.fields = {.compact = 1}};
@@ -54,11 +54,11 @@ static const union unicode_state ascii = {.fields = {.ascii = 1}};
 
 void prove_tables(void)
 {
-	/* What each row of offsets.def says, in a variable of the name STRUCT_FIELD. */
+	/* What each row of offsets.def says, in a variable called STRUCT_FIELD. */
 #define ROW(of, field, width, cells, truth) const int64_t of##_##field = truth;
 #include "sampler/cpython/layout/offsets.def"
 
-	/* How much of a field is read is all of it: the same expressions tell its size. */
+	/* Fields are read whole: redefining AT makes the same expressions give the size. */
 #undef AT
 #define AT(type, field)                            \
 	sizeof(struct {                            \
@@ -78,7 +78,7 @@ void prove_tables(void)
 #define STATE TRAIT
 #include "sampler/cpython/layout/traits.def"
 
-	/* The bits that follow the kind of a str. */
+	/* The bits after the kind of a str. */
 	PROVE(compact.word, 8u << KIND_SHIFT);
 	PROVE(ascii.word, 16u << KIND_SHIFT);
 
@@ -107,12 +107,12 @@ void prove_tables(void)
 #define LACKED_CELL(cells) CELL(cells, 2 * (MINOR - FIRST_MINOR_THAT_TELLS) + FREE_THREADED)
 #include "sampler/cpython/layout/debug_offsets.def"
 
-	/* What the version has is told or lacked. */
+	/* Each field that the version has is either told or lacked. */
 #define ROW(of, field, width, cells, truth) PROVE(is_known.of.field, of##_##field != __);
 #include "sampler/cpython/layout/offsets.def"
 
 #if MINOR >= 14
-	/* What CPython puts there is what the row says. */
+	/* CPython's own table contains what the rows say. */
 #undef PLACE
 #define PLACE(field) table.field
 	static const struct _Py_DebugOffsets table = _Py_DebugOffsets_INIT("xdebugpy");

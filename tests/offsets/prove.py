@@ -4,8 +4,8 @@
 
 usage: prove.py SOURCE_ROOT CC
 
-A proof that does not compile is a number of ours that is wrong. Exit status: 0
-proved, 1 not so, 77 (skipped) if there are no headers at all.
+A proof that does not compile means that a number of ours is wrong. Exit status: 0 if all
+are proved, 1 if not, 77 (skipped) if there are no headers at all.
 """
 import os
 import pathlib
@@ -17,7 +17,7 @@ FLAGS = ["-std=gnu17", "-D_GNU_SOURCE", "-O2", "-w", "-c", "-o", os.devnull]
 
 
 def minors(root):
-    """The minor versions that there are tables of."""
+    """The minor versions that have tables."""
     header = (root / "sampler/cpython/layout/offsets.h").read_text()
     oldest, newest = (int(re.search(rf"{name}_MINOR = (\d+)", header)[1])
                       for name in ("OLDEST", "NEWEST"))
@@ -25,13 +25,13 @@ def minors(root):
 
 
 def testbed(root):
-    """The folder of scripts/testbed, whether it exists or not."""
+    """The folder of scripts/testbed, which may not exist."""
     done = subprocess.run([root / "scripts/testbed", "--path"], capture_output=True, text=True)
     return pathlib.Path(done.stdout.strip() or "/nonexistent")
 
 
 def include_folders(root, version, suffix=""):
-    """Every list of include folders that makes a whole set of headers of version."""
+    """Yield each list of include folders that is a complete set of headers of version."""
     name = f"include/python{version}{suffix}" + ("m" if version in ("3.6", "3.7") else "")
     sid = testbed(root) / "usr"
     candidates = [pathlib.Path("/usr") / name, pathlib.Path("/usr/local") / name, sid / name,
@@ -43,18 +43,18 @@ def include_folders(root, version, suffix=""):
                 version != "3.6" and not (folder / "internal").exists()):
             continue
         folders = [folder, folder / "internal"]
-        if folder.is_relative_to(sid):  # its pyconfig.h names that of the architecture
+        if folder.is_relative_to(sid):  # its pyconfig.h includes the one of the architecture
             folders.append(sid / "include")
         yield folders
 
 
 def prove(root, cc, version, folders, flavour=()):
-    """Whether the tables of version are as the headers in folders say."""
+    """Whether the tables of version agree with the headers in folders."""
     source = root / "tests/offsets/prove.c"
     minor = int(version.split(".")[1])
     defines = [f"-DMINOR={minor}"]
     defines += [f"-DSINCE_{other}={int(other <= minor)}" for other in minors(root)]
-    # That folder holds a whole libc as well: only after the system's own.
+    # The third folder holds a whole libc, too, so it comes after the system's own.
     includes = [flag for f in folders[:2] for flag in ("-I", f)]
     includes += [flag for f in folders[2:] for flag in ("-idirafter", f)]
     done = subprocess.run([*cc, *FLAGS, *defines, *flavour, "-I", root, *includes, source],
@@ -65,7 +65,7 @@ def prove(root, cc, version, folders, flavour=()):
 
 
 def flavours(version, folders):
-    """What else the headers in folders can be compiled for, as lists of flags."""
+    """Yield the flags of each other build that the headers in folders serve."""
     if folders[0].name.endswith(("d", "t")):
         yield []
     if int(version.split(".")[1]) >= 13 and not folders[0].name.endswith("t"):
@@ -81,8 +81,8 @@ def main():
         if not found:
             print(f"not proved here: {version} (no headers)")
         results += [prove(root, cc, version, folders) for folders in found]
-        # Debug builds have headers of their own; free-threaded ones have those of the others, and
-        # a pyconfig.h.
+        # Debug builds have their own headers. Free-threaded builds share the release headers and
+        # have their own pyconfig.h.
         found += [folders for suffix in ("d", "t")
                   for folders in include_folders(root, version, suffix)]
         results += [prove(root, cc, version, folders, flavour) for folders in found

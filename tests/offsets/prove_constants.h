@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Proof of what is the same in all versions that have it, and stands in no table: Python.h and
- * the internal headers were included.
+ * Proof of the constants that are the same in all versions that have them and are in no table.
+ * Include Python.h and the internal headers first.
  */
 #pragma once
 
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/gil.h"
 
-/* How far a field lies behind the end of ob_type. */
+/* Offset of a field from the end of ob_type. */
 #define AFTER_TYPE(type, field) (offsetof(type, field) - offsetof(PyObject, ob_type) - 8)
 #define WIDTH(type, field)	sizeof(((type *)0)->field)
 
@@ -54,7 +54,9 @@ _Static_assert(offsetof(PyHeapTypeObject, ht_name) ==
 		       offsetof(PyHeapTypeObject, ht_cached_keys) - TYPE_NAME_BEFORE_CACHED_KEYS,
 	       "ht_name");
 
-/* What sampler/cpython/objects/object.c tells types by, and variables.c arguments. */
+/*
+ * The flags by which sampler/cpython/objects/object.c recognizes types and variables.c arguments.
+ */
 _Static_assert(Py_TPFLAGS_LONG_SUBCLASS == 1u << 24 && Py_TPFLAGS_LIST_SUBCLASS == 1u << 25 &&
 		       Py_TPFLAGS_TUPLE_SUBCLASS == 1u << 26 &&
 		       Py_TPFLAGS_BYTES_SUBCLASS == 1u << 27 &&
@@ -66,7 +68,10 @@ _Static_assert(Py_TPFLAGS_LONG_SUBCLASS == 1u << 24 && Py_TPFLAGS_LIST_SUBCLASS 
 _Static_assert(CO_VARARGS == 4 && CO_VARKEYWORDS == 8, "co_flags");
 
 #if MINOR >= 7
-/* What sampler/gil.h reads as one piece: what counts the GIL's switches, and whether there is one. */
+/*
+ * The fields that sampler/gil.h reads as one piece: the GIL's switch counter, and whether the GIL
+ * is enabled.
+ */
 _Static_assert(offsetof(struct _gil_runtime_state, switch_number) ==
 			       offsetof(struct _gil_runtime_state, last_holder) +
 				       GIL_SWITCHES_OFFSET &&
@@ -120,7 +125,7 @@ _Static_assert(offsetof(struct _dictvalues, capacity) == DICT_VALUES_CAPACITY &&
 		       SHARED_KEYS_MAX_SIZE == 30,
 	       "the order of a split table");
 
-/* The pointer into dtoa's pool, by which build_check.h finds a build's own place of the counter. */
+/* The pointer into dtoa's pool, by which build_check.h finds where a build has the counter. */
 _Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) ==
 		       offsetof(PyInterpreterState, func_state.next_version) / 8 * 8 - 8,
 	       "what stands before func_state");

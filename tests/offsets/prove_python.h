@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* CPython's own headers, the internal ones included, of whichever version is in the path. */
+/* CPython's own headers, internal ones included, of the version in the include path. */
 #pragma once
 
 #define Py_BUILD_CORE 1
@@ -32,7 +32,7 @@
 #endif
 
 #if PY_VERSION_HEX < 0x030b0000
-/* Objects/dict-common.h of 3.6 to 3.10, which is not installed: copied. */
+/* Copied from Objects/dict-common.h of 3.6 to 3.10, which is not installed. */
 struct _dictkeysobject {
 	Py_ssize_t dk_refcnt;
 	Py_ssize_t dk_size;
@@ -43,14 +43,14 @@ struct _dictkeysobject {
 };
 #endif
 
-/* 3.12 has only a comment on where it is: _PyObject_DictOrValuesPointer(). */
+/* 3.12 documents the offset only in a comment: _PyObject_DictOrValuesPointer(). */
 #if PY_VERSION_HEX >> 16 == 0x030c
 #define MANAGED_DICT_OFFSET (-3 * (int)sizeof(PyObject *))
 #endif
 
 /*
- * The table has one place of func_state.next_version for each kind of release build. Free-threaded
- * ones of 3.14 and 3.15 had it elsewhere before they took mimalloc 2.5 over.
+ * The table has one offset of func_state.next_version for each kind of release build.
+ * Free-threaded builds of 3.14 and 3.15 had another one before CPython adopted mimalloc 2.5.
  */
 #if defined(Py_DEBUG)
 enum { IS_RELEASE = 0 };
@@ -66,7 +66,7 @@ enum { FREE_THREADED = 1 };
 enum { FREE_THREADED = 0 };
 #endif
 
-/* PyASCIIObject.state as the word that is read, to see at which bit a field lies. */
+/* PyASCIIObject.state as one word, to find the bit positions of its fields. */
 union unicode_state {
 	__typeof__(((PyASCIIObject *)0)->state) fields;
 	uint32_t word;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * damage_tape FILE.tape...: what was recorded of a process, with words changed at random
- * from one seed, loaded and sampled. Fails if that takes too many reads; a
- * crash or a sanitizer's report is one, too.
+ * damage_tape FILE.tape...: load and sample a recorded process after changing words at random,
+ * from one seed. Fails if that takes too many reads, crashes, or makes a sanitizer complain.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,10 +13,10 @@
 
 enum { NR_ROUNDS = 2000, NR_TICKS = 3, MAX_CHANGES = 8, DUMP_EVERY = 64 };
 
-/* As in the tests of the suite hostile; there are four operations. */
+/* The same limit as in the suite hostile; there are four operations. */
 enum { MAX_CALLS = 80000 };
 
-/* A word of the tape and what it was. */
+/* A changed word and its old value. */
 struct change {
 	uint8_t *at;
 	uint64_t value;
@@ -31,7 +30,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* Change a word: one bit in most cases, else the address of some piece, or any number. */
+/* Change a word: usually one bit; else to the address of a piece, or to any number. */
 static struct change damage(struct fake_memory *fake, uint64_t *random)
 {
 	uint64_t number = random_next(random);

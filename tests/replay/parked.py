@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Parks threads for a tape: each calls park() somewhere and never comes back."""
+"""Park threads for a tape: each calls park() somewhere and never returns."""
 import functools
 import os
 import threading
 import time
 
 READ_END, WRITE_END = os.pipe()
-park = functools.partial(os.read, READ_END, 1)  # called from C: no frame of its own
+park = functools.partial(os.read, READ_END, 1)  # a C function: it has no frame
 
 
 def plain():
@@ -83,7 +83,7 @@ def coroutine():
 
 
 def has_popped(depth):
-    """Returns from many calls before it parks: their frames lie above its own."""
+    """Returns from many calls before it parks, so that popped frames are above its own."""
     if depth:
         has_popped(depth - 1)
     if depth == 9:
@@ -106,6 +106,6 @@ SITUATIONS = (
 
 for situation in SITUATIONS:
     threading.Thread(target=situation, daemon=True).start()
-    time.sleep(0.2)  # one after the other: each is parked before the next is born
+    time.sleep(0.2)  # each thread is parked before the next one starts
 print("parked", flush=True)
 park()

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay_tape FILE.tape [EXPECTED.txt]: takes the stacks from a tape. Prints
- * them, or fails with both texts if they are not as expected.
+ * replay_tape FILE.tape [EXPECTED.txt]: take the stacks from a tape and print them, or compare
+ * them with the expected text; if they differ, print both and fail.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 
 #define EXPECTED_MAX_BYTES (1u << 20)
 
-/* The file at path, terminated; NULL if it cannot be read. */
+/* The file at path, NUL-terminated; NULL if it cannot be read. */
 static char *read_text(const char *path)
 {
 	FILE *file = fopen(path, "re");
