@@ -19,9 +19,7 @@ int core_report(int fd, unsigned int kind)
 	int argc = 1;
 
 	for (size_t i = 0; i < MAX_OPTIONS && options[kind][i]; i++)
-		argv[argc++] = (char *)
-			options[kind]
-			       [i]; /* getopt(3) reorders the pointers but writes no strings */
+		argv[argc++] = (char *)options[kind][i]; /* getopt(3) only permutes argv */
 	(void)snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
 	argv[argc++] = path;
 	optind = 0; /* restart getopt(3) */

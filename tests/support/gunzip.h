@@ -20,8 +20,7 @@ static inline char *gunzip(const char *file, size_t size, size_t *ret_size)
 	};
 
 	cr_assert(bytes != NULL);
-	cr_assert(
-		eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip format; checks the checksum */
+	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip, with its checksum */
 	cr_assert(eq(int, inflate(&zlib, Z_FINISH), Z_STREAM_END));
 	cr_assert(eq(uint, zlib.avail_in, 0));
 	bytes[zlib.total_out] = '\0';

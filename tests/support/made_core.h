@@ -32,8 +32,7 @@ enum {
 struct made_core {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[MADE_CORE_MAX_SEGMENTS]; /* the first one holds the notes */
-	uint8_t bytes
-		[MADE_CORE_MAX_BYTES]; /* by file offset; made_core_write() fills in the headers */
+	uint8_t bytes[MADE_CORE_MAX_BYTES];	     /* by file offset; without the headers */
 	size_t size_bytes;
 };
 

@@ -52,8 +52,7 @@ struct random_samples {
 	uint64_t unit_us;
 	struct expected_sample *expected; /* owned */
 	uint32_t nr_expected, max_expected;
-	char (*thread_names)
-		[THREAD_NAME_MAX_BYTES]; /* owned; the last name of each thread, by number */
+	char (*thread_names)[THREAD_NAME_MAX_BYTES]; /* owned; the last of each, by number */
 };
 
 void random_samples_init(struct random_samples *samples, const struct random_options *options);

@@ -17,7 +17,7 @@ Test(child, has_an_exit_status)
 		int wait_status, status;
 	} cases[] = {
 		{0, 0},		 {1 << 8, 1},	 {3 << 8, 3},
-		{255 << 8, 255}, {SIGKILL, 137}, {SIGSEGV | 0x80 /* a core was dumped */, 139},
+		{255 << 8, 255}, {SIGKILL, 137}, {SIGSEGV | 0x80 /* core dumped */, 139},
 		{SIGINT, 130},
 	};
 
@@ -47,7 +47,7 @@ Test(child, is_waited_for)
 	expect_status("kill -KILL $$", 137);
 }
 
-/* The line of /proc/self/status that tells which signals we ignore. */
+/* Read the line of /proc/self/status that lists the ignored signals. */
 static void ignored_signals(char line[64])
 {
 	FILE *status = fopen("/proc/self/status", "re");
@@ -59,7 +59,10 @@ static void ignored_signals(char line[64])
 	line[strcspn(line, "\n")] = '\0';
 }
 
-/* The signals as they were when it was forked, whatever was done to ours since. */
+/*
+ * The child has the signal dispositions of the time of the fork, not those that the parent set
+ * later.
+ */
 Test(child, has_the_signals_that_we_began_with)
 {
 	char before[64];
@@ -133,11 +136,11 @@ Test(child, may_be_killed_before_it_begins)
 	cr_expect(eq(int, child_exit_status(child.wait_status), 137));
 }
 
-/* It says when it is ready and when it got a signal; the third one ends it. */
+/* A script that reports when it is ready and at each signal. The third signal ends it. */
 static const char counting[] = "n=0; trap 'n=$((n + 1)); echo >&%d; [ $n -lt 3 ] || exit 7' TERM; "
 			       "echo >&%d; while :; do sleep 0.01; done";
 
-enum { ANSWER_FD = STDIN_FILENO }; /* of one digit: shells know no others */
+enum { ANSWER_FD = STDIN_FILENO }; /* one digit: shells accept no more in a redirection */
 
 static void send_two(pid_t pid, int answer_fd)
 {
@@ -166,7 +169,7 @@ Test(child, gets_what_is_sent_to_us, .timeout = 60)
 	stop_pass_on_to(child.pid);
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_assert(eq(int, (int)read(ends[0], &byte, 1), 1));
-	cr_assert(eq(int, raise(SIGTERM), 0)); /* while we work */
+	cr_assert(eq(int, raise(SIGTERM), 0)); /* while sampling goes on */
 	cr_expect(eq(int, *stop_flag(), 1));
 	while (read(ends[0], &byte, 1) != 1)
 		;

@@ -7,7 +7,7 @@
 
 #define MS 1000000ull
 
-/* A wait of a minute, of a process that stands still: how much is looked and searched. */
+/* The looks and searches in one minute of waiting. */
 struct wait {
 	unsigned int nr_looks, nr_searches;
 	uint64_t looked_ns;
@@ -53,8 +53,8 @@ Test(lookout, searches_little_of_what_stands_still)
 		bool unchanged;
 		unsigned int min_searches, max_searches;
 	} cases[] = {
-		{-ENOENT, true, 2, 2},	   /* the first look and the last one */
-		{-EAGAIN, true, 100, 150}, /* twice a second, and while it may be starting */
+		{-ENOENT, true, 2, 2},	   /* the first look and the last */
+		{-EAGAIN, true, 100, 150}, /* twice a second, more often at the start */
 		{-ENOENT, false, 1100, 1300}, {-EAGAIN, false, 1100, 1300},
 		{-ESRCH, true, 1100, 1300},
 	};
@@ -69,7 +69,7 @@ Test(lookout, searches_little_of_what_stands_still)
 	}
 }
 
-/* What is dear to look at is looked at less often. */
+/* Expensive looks are less frequent. */
 Test(lookout, takes_a_twentieth_of_the_time)
 {
 	for (uint64_t look_ns = MS; look_ns <= 25 * MS; look_ns += MS) {
@@ -81,7 +81,7 @@ Test(lookout, takes_a_twentieth_of_the_time)
 	}
 }
 
-/* While it may be starting it is looked at soon again, however dear that is. */
+/* While the process may be starting, the next look comes soon, however expensive a look is. */
 Test(lookout, begins_with_short_pauses)
 {
 	struct lookout lookout;
@@ -96,7 +96,7 @@ Test(lookout, begins_with_short_pauses)
 	}
 }
 
-/* One look, if no wait was asked for. */
+/* Without --wait there is one look. */
 Test(lookout, the_first_look_can_be_the_last)
 {
 	struct lookout lookout;

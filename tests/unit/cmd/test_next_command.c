@@ -46,7 +46,7 @@ Test(next_command, makes_a_page_of_a_recording)
 		{"it's;$(x)\n", "'it'\\''s;$(x)\n'", "'it'\\''s;$(x)\n.html'"},
 		{"\xc3\xa9.pysample", "'\xc3\xa9.pysample'", "'\xc3\xa9.html'"},
 	};
-	/* A page can be made only if there is a format for it. */
+	/* The page is suggested only if its format is built in. */
 	const bool has_page = format_of_path("x.html") != NULL;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {

@@ -15,7 +15,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Each test in an empty folder, stdout not a terminal, and no word of what is refused. */
+/* Run each test in an empty folder, with stdout no terminal and error messages discarded. */
 static void enter_folder(void)
 {
 	char folder[] = "/tmp/pysample-test-XXXXXX";
@@ -40,7 +40,7 @@ static void leave_folder(void)
 
 TestSuite(outputs, .init = enter_folder, .fini = leave_folder);
 
-/* Take "o:PATH" and "f:NAME" one after the other, and choose. */
+/* Parse options "o:PATH" and "f:NAME" in this order, then choose formats. */
 static bool take(struct outputs *outputs, const char *const *options)
 {
 	*outputs = (struct outputs){0};
@@ -51,7 +51,7 @@ static bool take(struct outputs *outputs, const char *const *options)
 	return outputs_choose(outputs);
 }
 
-/* "PATH=FORMAT PATH=FORMAT …"; - is stdout. */
+/* Format the outputs as "PATH=FORMAT PATH=FORMAT …", where - is stdout. */
 static void tell(const struct outputs *outputs, char *text, size_t size)
 {
 	size_t used = 0;
@@ -165,7 +165,7 @@ Test(outputs, no_two_are_one_file)
 	cr_expect(eq(int, access("b.collapsed", F_OK), -1));
 }
 
-/* One that was never published leaves the old one, and nothing else behind. */
+/* A growing file that was never published leaves the old file, and nothing else. */
 Test(outputs, a_growing_file_has_its_name_when_it_is_published)
 {
 	static const char *const options[] = {"o:a.pysample", NULL};
@@ -203,7 +203,10 @@ Test(outputs, a_growing_file_has_its_name_when_it_is_published)
 	}
 }
 
-/* What ends well has its name whether it was published before or not; what failed keeps it. */
+/*
+ * A file that ends well has its name, published before or not. One that fails has it only if it
+ * was published.
+ */
 Test(outputs, the_end_of_a_growing_file)
 {
 	static const struct {
@@ -230,7 +233,7 @@ Test(outputs, the_end_of_a_growing_file)
 	}
 }
 
-/* Begin to write what a path names, in a folder that is made for it. */
+/* Make a folder and begin to write the output file in it. */
 static struct output_file *begin_in_folder(struct outputs *outputs, const char *const *options)
 {
 	cr_assert(eq(int, mkdir("folder", 0700), 0));
@@ -241,7 +244,10 @@ static struct output_file *begin_in_folder(struct outputs *outputs, const char *
 	return &outputs->list[0].file;
 }
 
-/* While the folder is gone, or another one has the name, the file goes on; then it has it. */
+/*
+ * While its folder is missing or the name is taken, the file keeps growing; it gets the name
+ * later.
+ */
 Test(outputs, a_name_that_cannot_be_given_is_tried_again)
 {
 	static const char *const options[] = {"o:folder/a.pysample", NULL};
@@ -268,12 +274,15 @@ Test(outputs, a_name_that_cannot_be_given_is_tried_again)
 		cr_expect(eq(str, (char *)text, (char *)"newer"));
 		cr_expect(eq(int, close(fd), 0));
 		cr_expect(eq(int, unlink("folder/a.pysample"), 0));
-		cr_expect(eq(int, rmdir("folder"), 0)); /* nothing else is in it */
+		cr_expect(eq(int, rmdir("folder"), 0)); /* the folder is empty */
 		outputs_discard(&outputs);
 	}
 }
 
-/* What never has its name has another one, which is told, or is lost, and that is told. */
+/*
+ * A file that never gets its name keeps its temporary one, which the message names, or is lost,
+ * which the message says.
+ */
 Test(outputs, a_name_that_cannot_be_given_at_all)
 {
 	static const char *const options[] = {"o:folder/a.pysample", NULL};
@@ -299,7 +308,7 @@ Test(outputs, a_name_that_cannot_be_given_at_all)
 	outputs_discard(&outputs);
 }
 
-/* As somebody who is in no other group. */
+/* Replace the file as a user in no other group. */
 static int replace_as(uid_t user)
 {
 	struct output_file file = {0};
@@ -318,7 +327,10 @@ static int replace_as(uid_t user)
 	return status;
 }
 
-/* A group that was not meant to read a file may not read the one that replaces it. */
+/*
+ * If the group cannot be kept, the new file gives no group access that would let other members
+ * read it.
+ */
 Test(outputs, a_group_that_cannot_be_kept)
 {
 	enum { USER = 54321, GROUP = 54322 };
@@ -380,7 +392,10 @@ static void expect_contents(const char *name, const char *expected)
 	cr_expect(eq(int, fclose(file), 0));
 }
 
-/* What is replaced as a whole is written now and then again, whatever comes of the first time. */
+/*
+ * Outputs that are replaced as a whole can be written during the run and again at the end,
+ * whether or not the first write is kept.
+ */
 Test(outputs, are_written_more_than_once)
 {
 	static const char *const options[] = {"o:b.collapsed", "o:fifo", "o:-",
@@ -407,7 +422,7 @@ Test(outputs, are_written_more_than_once)
 		expect_contents("b.collapsed", "");
 		cr_expect(eq(int, unlink("c.summary"), 0));
 	}
-	/* One that is given up changes nothing. */
+	/* Discarding the second set changes nothing. */
 	cr_assert(eq(int, outputs_open_again(&outputs, &again), 0));
 	outputs_discard(&again);
 	cr_expect(eq(int, access("c.summary", F_OK), -1));

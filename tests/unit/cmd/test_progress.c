@@ -81,12 +81,12 @@ Test(progress, tells_figures_of_any_size)
 		expect_line(&cases[i].figures, 0, cases[i].line);
 }
 
-/* A byte that no line has. */
+/* A byte that is in no line. */
 static const char end_mark = '\001';
 
 /*
- * All that was written to one end, as it comes out of the other: up to a mark that is written now.
- * The kernel hands on what is written to a terminal when it gets to it.
+ * Expect that everything written to one end comes out of the other. The kernel passes on what is
+ * written to a terminal with a delay, so a mark is written last and awaited.
  */
 static void expect_shown(int in, int out, const char *expected)
 {
@@ -124,7 +124,7 @@ Test(progress, is_a_line_every_ten_seconds_in_a_pipe)
 	cr_expect(zero(int, fcntl(ends[1], F_GETFL) & O_NONBLOCK));
 }
 
-/* A terminal of so many columns: its two ends. */
+/* Open a terminal of this width and return both ends. */
 static void open_terminal(unsigned short columns, int *ret_master, int *ret_slave)
 {
 	const struct winsize size = {.ws_row = 24, .ws_col = columns};
@@ -187,7 +187,7 @@ Test(progress, leaves_a_terminal_alone_that_others_use)
 	expect_shown(slave, master, "");
 }
 
-/* In place of the line that stands there, which comes again. */
+/* A message replaces the current line. */
 Test(progress, tells_something_in_between)
 {
 	struct progress progress;
@@ -225,7 +225,7 @@ Test(progress, is_lines_on_a_terminal_that_cannot_go_back)
 	progress_end(&progress);
 }
 
-/* Nobody reads: what does not fit is dropped, and the call comes back. */
+/* If nobody reads, output that does not fit is dropped and the call returns. */
 Test(progress, does_not_wait_for_a_reader, .timeout = 60)
 {
 	struct progress progress;

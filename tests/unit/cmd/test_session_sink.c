@@ -12,7 +12,7 @@
 #include "output/recording/recording_format.h"
 #include "procmem/clock.h"
 
-/* As many threads as a recording can have, and what the sink says of one more. */
+/* Fill a recording with its maximum number of threads, and check the error for one more. */
 static void fill(struct session_sink *sink)
 {
 	struct sample_sink *base = &sink->sink;
@@ -48,7 +48,7 @@ static void check_whole(const char *path)
 	(void)close(fd);
 }
 
-/* It is said, the run is over, and all that there was is there, whole, under its name. */
+/* The error is reported, the run ends, and the recording is complete under its name. */
 Test(session_sink, says_that_a_recording_is_full)
 {
 	const struct run run = {.info = {.pid = 1, .mode = PROFILE_WALL}};

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A child that waits to be killed; with a command, one that has called exec. */
+/* Start a child that waits to be killed. With a command, it has called exec. */
 static pid_t start_child(const char *command)
 {
 	int pipe_fds[2];
@@ -27,7 +27,7 @@ static pid_t start_child(const char *command)
 			(void)pause();
 	}
 	(void)close(pipe_fds[1]);
-	/* A byte, or the end of the pipe by the exec. */
+	/* Wait for a byte, or for exec to close the pipe. */
 	cr_assert(ge(int, (int)read(pipe_fds[0], &byte, 1), 0));
 	(void)close(pipe_fds[0]);
 	return pid;

@@ -10,7 +10,7 @@
 
 enum { ADDR = 4096 };
 
-/* Read nr pieces of eight bytes at once. */
+/* Read nr ranges of eight bytes in one call. */
 static int read_pieces(struct bounded_memory *bounded, size_t nr)
 {
 	struct remote_range ranges[4];

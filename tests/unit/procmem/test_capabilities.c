@@ -9,7 +9,7 @@
 
 #include "procmem/procfile.h"
 
-/* A set as the kernel tells it of the calling thread. */
+/* A capability set of the calling thread, as in /proc. */
 static uint64_t told(const char *name)
 {
 	const int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);

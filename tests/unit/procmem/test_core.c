@@ -11,7 +11,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/made_core.h"
 
-/* Bytes that are told by their place: byte i is first + i. */
+/* Bytes that identify their position: byte i is first + i. */
 static const uint8_t *bytes_from(uint8_t first)
 {
 	static uint8_t bytes[4][256];
@@ -32,7 +32,7 @@ static struct core *open_core(int fd)
 	return core;
 }
 
-/* How many of size bytes can be read at addr, and what the first and last one are. */
+/* Read size bytes at addr. Returns how many were read, and the first and last one. */
 static size_t read_at(struct core *core, remote_addr addr, size_t size, uint8_t *ret_first,
 		      uint8_t *ret_last)
 {
@@ -47,8 +47,8 @@ static size_t read_at(struct core *core, remote_addr addr, size_t size, uint8_t 
 }
 
 /*
- * Unsorted, interleaved in the file, two that touch, one of which a part is saved, and one
- * of which nothing is.
+ * A core whose segments are unsorted and interleaved in the file. Two of them touch, one is saved
+ * in part, and one not at all.
  */
 static struct made_core make_file(void)
 {
@@ -71,13 +71,13 @@ Test(core, memory)
 		uint8_t first;
 		uint8_t last;
 	} cases[] = {
-		{0x1000, 8, 8, 50, 57},		 {0x10fc, 8, 8, 46, 103}, /* over the seam of two */
-		{0x1000, 0x180, 0x180, 50, 227}, {0x1000, 0x400, 0x180, 50, 227}, /* never zeros */
+		{0x1000, 8, 8, 50, 57},		 {0x10fc, 8, 8, 46, 103}, /* across the seam */
+		{0x1000, 0x180, 0x180, 50, 227}, {0x1000, 0x400, 0x180, 50, 227}, /* no zeros */
 		{0x1178, 16, 8, 220, 227},	 {0x1180, 8, 0, 0xee, 0xee},
 		{0x1300, 8, 0, 0xee, 0xee},	 {0x2ffc, 8, 0, 0xee, 0xee},
 		{0x3000, 0x100, 0x100, 1, 0},	 {0x30f8, 16, 8, 249, 0},
 		{0, 8, 0, 0xee, 0xee},		 {0x5000, 8, 0, 0xee, 0xee},
-		{UINT64_MAX - 8, 64, 8, 250, 1}, /* not on from address 0 */
+		{UINT64_MAX - 8, 64, 8, 250, 1}, /* no wrap-around to address 0 */
 	};
 	struct made_core file = make_file();
 	struct core *core = open_core(made_core_write(&file));
@@ -96,7 +96,7 @@ Test(core, memory)
 	core_close(core);
 }
 
-/* A range that fails keeps none behind it from being read. */
+/* A range that fails does not keep later ones from being read. */
 Test(core, ranges)
 {
 	struct made_core file = make_file();
@@ -135,7 +135,7 @@ Test(core, maps)
 	core_close(core);
 }
 
-/* A file whose byte i is i modulo 256, for the mapping from start on; 0: for all of them. */
+/* A file whose byte i is i modulo 256, for the mapping at start (0: for all mappings). */
 struct mapped_file {
 	struct core_backing backing;
 	remote_addr start;
@@ -160,7 +160,7 @@ static struct mapped_file make_mapped_file(remote_addr start)
 	return file;
 }
 
-/* What of the mapped file is used: only what the core never had. */
+/* The mapped file supplies only memory that the core does not have. */
 Test(core, backing)
 {
 	static const struct {
@@ -169,18 +169,18 @@ Test(core, backing)
 		uint8_t first;
 	} cases[] = {
 		{0x1100, 8, 100},			 /* saved */
-		{0x117c, 8, 224},			 /* from both */
-		{0x1180, 8, 0x80 + 16},			 /* of the file from 16 on */
-		{0x12f8, 8, 8},		{0x12fc, 4, 12}, /* no file for what is behind it */
+		{0x117c, 8, 224},			 /* from core and file */
+		{0x1180, 8, 0x80 + 16},			 /* file, from offset 16 */
+		{0x12f8, 8, 8},		{0x12fc, 4, 12}, /* no file for the rest */
 		{0x1300, 0, 0xee},			 /* another mapping */
 		{0x1000, 8, 50},			 /* saved */
-		{0x11fc, 8, 12},			 /* of the file, and then saved */
+		{0x11fc, 8, 12},			 /* file, then core */
 		{0x1200, 8, 77},
 	};
 	struct made_core file = make_file();
 	uint8_t last_bytes[8];
 
-	/* It lies in the mapping at 0x1100. */
+	/* Inside the mapping at 0x1100. */
 	made_core_add_load(&file, 0x1200, 8, PF_R, bytes_from(77), 8);
 	struct core *core = open_core(made_core_write(&file));
 	struct mapped_file mapped = make_mapped_file(0x1100);
@@ -212,7 +212,7 @@ Test(core, backing_of_a_core_that_is_cut)
 
 	core_memory_set_backing(&core->memory, &mapped.backing);
 	cr_expect(eq(u64, core->missing_bytes, 0x100 - 0x40 + 0x100 + 0x80 + 0xff));
-	/* It was saved since the process may have changed it: the file does not do. */
+	/* Saved memory may have changed in the process, so the file cannot replace it. */
 	cr_expect(eq(sz, read_at(core, 0x3000, 0x100, &first, &last), 0x40));
 	cr_expect(eq(sz, read_at(core, 0x1000, 8, &first, &last), 0));
 	cr_expect(eq(sz, read_at(core, 0x1180, 8, &first, &last), 8));
@@ -220,7 +220,7 @@ Test(core, backing_of_a_core_that_is_cut)
 	cleanup_close_fn(&mapped.fd);
 }
 
-/* NT_FILE of two mappings: one that the headers have, and one that a debugger left out. */
+/* Add an NT_FILE of two mappings: one in the headers, and one that a debugger left out of them. */
 static void add_files(struct made_core *file)
 {
 	static const struct {
@@ -268,7 +268,7 @@ Test(core, no_executable)
 	core_close(core);
 }
 
-/* More segments than e_phnum can say: the first section header does. */
+/* More segments than e_phnum can count: the number is in the first section header. */
 Test(core, very_many_segments)
 {
 	Elf64_Shdr section = {.sh_info = 6};
@@ -286,7 +286,7 @@ Test(core, very_many_segments)
 	cr_expect(eq(sz, core->segments.nr_unusable, 0));
 	core_close(core);
 
-	/* Its end is cut off: the notes come right behind the headers. */
+	/* The end is cut off, and the notes follow directly after the headers. */
 	file.segments[0].p_offset = sizeof(Elf64_Ehdr) + 6 * sizeof(Elf64_Phdr);
 	core = open_core(made_core_write_cut(&file, size_bytes));
 	cr_expect(eq(sz, core->maps.nr_mappings, 5));
@@ -343,7 +343,7 @@ Test(core, damage)
 		const char *name;
 		void (*change)(struct made_core *file);
 		size_t nr_mappings;
-		size_t done_bytes; /* of 0x100 at 0x3000 */
+		size_t done_bytes; /* of the 0x100 bytes at 0x3000 */
 		bool has_unusable;
 	} cases[] = {
 		{"an absurd number of segments", absurd_number, 5, 0x100, true},
@@ -429,7 +429,7 @@ Test(core, no_core)
 		void (*change)(struct made_core *file);
 		size_t size_bytes;
 		int err;
-		const char *sentence; /* a part of it */
+		const char *sentence; /* part of the message */
 	} cases[] = {
 		{no_magic, 8192, -EBADMSG, "does not begin as an ELF file"},
 		{class_32, 8192, -ENOTSUP, "32-bit"},

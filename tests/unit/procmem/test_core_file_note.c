@@ -36,7 +36,7 @@ static struct file_note make_note(void)
 	};
 }
 
-/* What is made of the first size bytes of a note. */
+/* Parse the first size bytes of a note into text. */
 static int parse(const struct file_note *note, size_t size, char ret_text[256], size_t *ret_nr_lost)
 {
 	char *bytes = malloc(size ? size : 1);
@@ -152,7 +152,7 @@ Test(core_file_note, parse)
 	}
 }
 
-/* No file has so long a path. */
+/* A path longer than any file can have. */
 Test(core_file_note, long_path)
 {
 	static const size_t lengths[] = {PATH_MAX - 1, PATH_MAX};

@@ -14,7 +14,7 @@ struct piece {
 	uint64_t file_offset;
 };
 
-/* The pieces that have an end, as mappings; maps_done() them. */
+/* Mappings made of the pieces with an end; maps_done() them. */
 static struct maps make_maps(const struct piece pieces[MAX_PIECES])
 {
 	struct maps maps = {0};

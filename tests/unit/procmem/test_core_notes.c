@@ -9,7 +9,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/made_core.h"
 
-/* As much of struct elf_prstatus as is read, and more registers than any machine has. */
+/* The part of struct elf_prstatus that is read, with more registers than any machine has. */
 struct prstatus {
 	int32_t info[3];
 	int16_t signal;
@@ -35,7 +35,7 @@ static void add_thread(struct made_core *file, int tid, int signal)
 	made_core_add_note(file, "CORE", NT_PRSTATUS, &status, sizeof(status));
 }
 
-/* The notes of a file of size_bytes, for that machine; core_notes_done() them. */
+/* The notes in the first size_bytes of a file, for this machine; core_notes_done() them. */
 static struct core_notes read_cut(const struct made_core *file, uint16_t machine, size_t size_bytes)
 {
 	cleanup_close int fd = made_core_write_cut(file, size_bytes);
@@ -100,7 +100,7 @@ Test(core_notes, death)
 
 	static const struct {
 		const char *name;
-		int siginfo_signal; /* NONE: there is no NT_SIGINFO */
+		int siginfo_signal; /* NONE: no NT_SIGINFO */
 		int siginfo_code;
 		int thread_signal;
 		struct core_death expected;
@@ -148,7 +148,7 @@ Test(core_notes, death)
 		add_thread(&file, 1, cases[i].thread_signal);
 		if (cases[i].siginfo_signal != NONE)
 			made_core_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
-		siginfo[0] = SIGILL; /* of another thread */
+		siginfo[0] = SIGILL; /* another thread's */
 		if (cases[i].siginfo_signal != NONE)
 			made_core_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
 		struct core_notes notes = read_all(&file, EM_X86_64);
@@ -173,9 +173,9 @@ Test(core_notes, process)
 	char psinfo[136] = "";
 
 	memcpy(psinfo + 16, (uint32_t[]){1000, 1001, 4242, 4241}, 16);
-	memset(psinfo + 40, 'n', 16); /* neither text has an end */
+	memset(psinfo + 40, 'n', 16); /* neither text is terminated */
 	memset(psinfo + 56, 'a', 78);
-	memcpy(psinfo + 56 + 78, "\xe2\x82", 2); /* a character of UTF-8 that is cut */
+	memcpy(psinfo + 56 + 78, "\xe2\x82", 2); /* a truncated UTF-8 character */
 	made_core_add_note(&file, "CORE", NT_PRPSINFO, psinfo, sizeof(psinfo) - 1);
 	made_core_add_note(&file, "CORE", NT_PRPSINFO, psinfo, sizeof(psinfo));
 	made_core_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv) - 8);
@@ -202,7 +202,7 @@ static void nothing(struct made_core *file)
 	(void)file;
 }
 
-/* Where the header of the second of the notes is. */
+/* The header of the second note. */
 static Elf64_Nhdr *second_note(struct made_core *file)
 {
 	return (Elf64_Nhdr *)(void *)(file->bytes + MADE_CORE_NOTES_OFFSET + sizeof(Elf64_Nhdr) +
@@ -289,7 +289,7 @@ Test(core_notes, damage)
 	}
 }
 
-/* However long the file is: every whole note is taken, and nothing else. */
+/* However the file is cut, all complete notes are read and nothing else. */
 Test(core_notes, cut_anywhere)
 {
 	struct made_core file = MADE_CORE_EMPTY;

@@ -8,9 +8,9 @@
 #include "tests/support/made_core.h"
 
 /*
- * Two pages of a guard that mprotect() made, below a stack; a stack whose first page is a guard
- * that madvise() made; one that was not saved; one of zeros, beside another; and what may be
- * read only.
+ * A core with: a stack below which mprotect() made two guard pages; a stack whose first page is a
+ * guard made by madvise(); a stack that was not saved; one of zeros beside another stack; and
+ * read-only memory.
  */
 static struct core *open_core(void)
 {
@@ -45,12 +45,12 @@ Test(core_stack, look)
 		{0x10207f, CORE_STACK_SAVED},
 		{0x101ff8, CORE_STACK_SAVED}, /* in its guard pages, */
 		{0x100000, CORE_STACK_SAVED},
-		{0xf0000, CORE_STACK_SAVED},   /* and below them */
+		{0xf0000, CORE_STACK_SAVED},   /* below them */
 		{0xe1000, CORE_STACK_NOWHERE}, /* too far */
 		{0x200800, CORE_STACK_SAVED},
-		{0x200000, CORE_STACK_SAVED}, /* behind a page of zeros */
+		{0x200000, CORE_STACK_SAVED}, /* after a page of zeros */
 		{0x500010, CORE_STACK_MISSING},
-		{0x500080, CORE_STACK_SAVED}, /* another's */
+		{0x500080, CORE_STACK_SAVED}, /* another stack */
 		{0x300008, CORE_STACK_MISSING},
 		{0x2ffff8, CORE_STACK_MISSING},
 		{0x400000, CORE_STACK_NOWHERE},
@@ -78,7 +78,7 @@ Test(core_stack, was_full)
 	} cases[] = {
 		{0x101f00, 0x101f80, SEGV_ACCERR, true},  {0x102000, 0x101ff8, SEGV_ACCERR, true},
 		{0xfff00, 0xfff10, SEGV_MAPERR, true},	  {0x102000, 0x8, SEGV_MAPERR, false},
-		{0x8, 0x0, SEGV_MAPERR, false},		  /* a stack pointer that leads nowhere */
+		{0x8, 0x0, SEGV_MAPERR, false},		  /* an invalid stack pointer */
 		{0x102040, 0x102100, SEGV_MAPERR, false}, /* above the stack */
 		{0x200e80, 0x200ef0, SEGV_MAPERR, true},  /* in its own mapping */
 		{0x200e80, 0x200ef0, SEGV_ACCERR, false}, {0x400000, 0x400008, SEGV_ACCERR, false},

@@ -27,7 +27,7 @@ Test(cpu_clock, number_at_the_start_of_a_text)
 		{"", -EBADMSG, 0},
 		{" 1 2\n", -EBADMSG, 0},
 		{"-1 2 3\n", -EBADMSG, 0},
-		{"12", -EBADMSG, 0}, /* cut off: it may go on */
+		{"12", -EBADMSG, 0}, /* truncated: more digits may follow */
 		{"12\n", -EBADMSG, 0},
 		{"12x 3\n", -EBADMSG, 0},
 	};
@@ -50,7 +50,7 @@ static struct process open_ourselves(void)
 	return process;
 }
 
-/* Work until another clock of ours says that time was used. */
+/* Spin until another CPU clock of this thread has advanced by ns. */
 static void use_time(uint64_t ns)
 {
 	struct timespec now;
@@ -75,7 +75,7 @@ Test(cpu_clock, tells_what_a_thread_has_used)
 	cr_assert(zero(int, cpu_clock_read(&clock, &first_ns)));
 	use_time(used_ns);
 	cr_assert(zero(int, cpu_clock_read(&clock, &last_ns)));
-	/* By ticks of the timer it may be one less, of a hundredth of a second at most. */
+	/* With timer-tick resolution it may be one tick short, at most 10 ms. */
 	cr_expect(ge(u64, last_ns - first_ns, used_ns - 10000000));
 	cpu_clock_close(&clock);
 	cr_expect(eq(int, (int)clock.kind, CPU_CLOCK_NONE));
@@ -84,7 +84,7 @@ Test(cpu_clock, tells_what_a_thread_has_used)
 	process_close(&process);
 }
 
-/* The first one of another process's threads: it is there, but not in this process. */
+/* A thread of another process: it exists, but not in this process. */
 Test(cpu_clock, is_never_another_process_s)
 {
 	struct process process = open_ourselves();

@@ -36,7 +36,7 @@ static cpu_set_t only(uint32_t cpu)
 	return cpus;
 }
 
-/* The lowest CPU of a set, or that above a given one. CPU_SETSIZE: there is none. */
+/* The lowest CPU of the set from cpu on; CPU_SETSIZE if there is none. */
 static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
 {
 	while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, cpus))
@@ -73,7 +73,7 @@ Test(cpu_seat, moves_and_gives_back)
 	cpu_seat_close(&seat);
 }
 
-/* Those that the thread could not use before are none of ours. */
+/* CPUs outside the thread's original affinity mask are refused. */
 Test(cpu_seat, refused_cpus)
 {
 	const cpu_set_t all = affinity();
@@ -94,7 +94,7 @@ Test(cpu_seat, refused_cpus)
 	expect_affinity(&usual);
 }
 
-/* The first version of struct sched_attr. */
+/* The first version of struct sched_attr, see sched_setattr(2). */
 struct sched_attributes {
 	uint32_t size, policy;
 	uint64_t flags;
@@ -125,7 +125,7 @@ Test(cpu_seat, slice_follows_the_looks_and_is_given_back)
 	struct cpu_seat seat;
 
 	usual.size = sizeof(usual);
-	usual.runtime_ns = 0; /* whatever was inherited is given up */
+	usual.runtime_ns = 0; /* discard an inherited slice */
 	(void)syscall(SYS_sched_setattr, 0, &usual, 0);
 	usual = attributes();
 	cr_assert(zero(int, cpu_seat_open(&seat)));
@@ -170,7 +170,7 @@ Test(cpu_seat, sleeping_is_leaving, .timeout = 60)
 	cr_expect(le(u64, first.preempted, now.preempted));
 }
 
-/* By nice values and policies: the worse one gives way. */
+/* Priority depends on nice values and policies: the lower one yields. */
 Test(cpu_seat, who_gives_way, .timeout = 60)
 {
 	const struct sched_param none = {.sched_priority = 0};

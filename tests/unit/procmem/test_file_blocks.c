@@ -16,7 +16,7 @@ static uint8_t byte_at(uint64_t offset)
 	return (uint8_t)(offset * 7 + offset / 251);
 }
 
-/* A file of FILE_BYTES, each of which is told by its place. */
+/* A file of FILE_BYTES in which each byte identifies its position. */
 static int make_file(void)
 {
 	static uint8_t bytes[FILE_BYTES];
@@ -52,7 +52,7 @@ Test(file_blocks, any_piece)
 	struct file_blocks blocks;
 
 	cr_assert(zero(int, file_blocks_init(&blocks, fd)));
-	/* Twice, since the second time it comes out of the cache. */
+	/* Twice: the second read comes from the cache. */
 	for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(cases[0]); i++) {
 		size_t index = i / 2;
 		uint8_t buffer[2 * FILE_BLOCK_BYTES];
@@ -68,7 +68,7 @@ Test(file_blocks, any_piece)
 	file_blocks_done(&blocks);
 }
 
-/* What is asked for again is not read again: a change of the file does not show. */
+/* A small piece that is read again comes from the cache: a change of the file does not show. */
 Test(file_blocks, keeps_small_pieces)
 {
 	cleanup_close int fd = make_file();

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The frames as "NAME MODULE;" each. */
+/* The parsed frames, each as "NAME MODULE;". */
 static const char *parsed(const char *text)
 {
 	static struct kernel_stack stack;
@@ -25,7 +25,7 @@ static const char *parsed(const char *text)
 	return joined;
 }
 
-/* Lines as Linux writes them, and what they could be. */
+/* Lines as Linux writes them, and malformed ones. */
 Test(kernel_stack, parse)
 {
 	static const struct {
@@ -36,7 +36,7 @@ Test(kernel_stack, parse)
 		 "futex_do_wait ;do_futex ;"},
 		{"[<0>] ext4_read+0x5/0x60 [ext4]\n", "ext4_read [ext4];"},
 		{"[<ffffffff8109d04a>] do_select.constprop.0+0x1/0x2\n", "do_select.constprop.0 ;"},
-		/* Without symbols; cut off; of another form. */
+		/* Without symbols; truncated; in another format. */
 		{"[<0>] 0xffffffff8109d04a\n[<0>] f+0x1/0x2\n", "f ;"},
 		{"[<0>] f+0x1/0x2\n[<0>] g+0x1/0", "f ;"},
 		{"f+0x1/0x2\n", ""},
@@ -65,7 +65,7 @@ Test(kernel_stack, room)
 	cr_expect(eq(sz, strlen(parsed(text)), KERNEL_STACK_MAX_FRAMES * strlen("f ;")));
 }
 
-/* Who reads it is in there. */
+/* Our own stack contains the function that reads it. */
 Test(kernel_stack, own)
 {
 	static struct kernel_stack stack;

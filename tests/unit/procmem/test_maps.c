@@ -77,7 +77,7 @@ Test(maps, malformed_text)
 {
 	static const struct {
 		const char *text;
-		size_t size; /* 0: all of it */
+		size_t size; /* 0: all */
 	} cases[] = {
 		{"\n", 0},
 		{GOOD "\n", 0},
@@ -127,7 +127,7 @@ Test(maps, every_cut_of_a_line_is_safe)
 		"564b8ba4b000-564b8ba51000 r-xp 00002000 fe:00 247498    /usr/a\\012b (deleted)\n";
 
 	for (size_t size = 0; size < sizeof(text); size++) {
-		char *exact = malloc(size + !size); /* so that a sanitizer sees one byte too many */
+		char *exact = malloc(size + !size); /* exact: a sanitizer sees overreads */
 		struct maps maps = {0};
 
 		memcpy(exact, text, size);
@@ -208,7 +208,7 @@ Test(maps, module_end)
 	maps_done(&maps);
 }
 
-/* Every segment that the loader knows lies in a mapping with its permissions. */
+/* Every segment known to the loader is in a mapping with its permissions. */
 static int check_object(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const struct maps *maps = arg;

@@ -21,14 +21,14 @@
 
 #define PAGE_BYTES 4096
 
-/* Open a process, to be closed at the end, and its memory. */
+/* Open a process and its memory. The caller closes the process. */
 static void begin(pid_t pid, struct process *process, struct live_memory *live)
 {
 	cr_assert(zero(int, process_open(pid, process, NULL)));
 	live_memory_init(live, process);
 }
 
-/* Two pages, of which the second cannot be read; every byte tells where it lies. */
+/* Map a page followed by an unmapped one. Each byte identifies its position. */
 static unsigned char *map_island(void)
 {
 	unsigned char *page = mmap(NULL, 2 * PAGE_BYTES, PROT_READ | PROT_WRITE,
@@ -41,14 +41,14 @@ static unsigned char *map_island(void)
 	return page;
 }
 
-/* However it is read: by system calls for memory, or through /proc/PID/mem. */
+/* The same cases for both ways of reading: process_vm_readv and /proc/PID/mem. */
 static void check_each_range(bool through_file)
 {
 	unsigned char *page = map_island();
 	remote_addr base = (uintptr_t)page;
 	static const struct {
 		char name[32];
-		size_t offset; /* from the page; beyond it nothing is mapped */
+		size_t offset; /* from the page; above it nothing is mapped */
 		size_t size;
 		size_t done;
 	} cases[] = {
@@ -135,13 +135,13 @@ Test(memory, many_ranges_take_as_few_calls_as_can_be)
 	process_close(&process);
 }
 
-/* Of five ranges, with nr_with_it each: how many are read, by how many calls. */
+/* The results of five reads with the given nr_with_it, and the number of calls. */
 Test(memory, what_is_of_no_use_behind_a_fault_is_left_out)
 {
 	enum { NR_RANGES = 5 };
 	static const struct {
 		char name[32];
-		size_t offset; /* of the second range, of 8 bytes; the others lie at 0 */
+		size_t offset; /* of the second range (8 bytes); the others are at 0 */
 		size_t nr_with_it[NR_RANGES];
 		size_t done[NR_RANGES];
 		uint64_t nr_reads;
@@ -244,7 +244,7 @@ Test(memory, process_that_is_gone)
 	check_process_that_ends(true);
 }
 
-/* Have the kernel answer process_vm_readv with EPERM or ENOSYS from now on, as sandboxes do. */
+/* Make process_vm_readv fail with EPERM or ENOSYS from now on, as in sandboxes. */
 static void forbid_reads(uint32_t error)
 {
 	struct sock_filter code[] = {

@@ -16,7 +16,7 @@
 
 enum { STACK_BYTES = 16384, WORD_ON_STACK = 0x5eed };
 
-/* What a thread says of itself. */
+/* A thread and what it says about itself. */
 struct worker {
 	pthread_t thread;
 	pid_t tid;
@@ -58,7 +58,7 @@ static struct process open_ourselves(void)
 	return process;
 }
 
-/* Skips the test where the kernel does not allow it. */
+/* Open the events, or skip the test where the kernel refuses them. */
 static struct perf_events open_events(const struct process *process)
 {
 	const struct perf_events_options options = {
@@ -83,7 +83,7 @@ static uint64_t soon_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 50000000u;
 }
 
-/* Wait for a dump, as long as it takes: a test that waits for ever is one that fails. */
+/* Wait for a dump without a limit: the test's timeout is the limit. */
 static struct perf_dump next_dump(struct perf_events *events)
 {
 	struct perf_dump dump;
@@ -124,7 +124,7 @@ Test(perf_events, dumps_have_the_stack_of_their_thread, .timeout = 60)
 	process_close(&process);
 }
 
-/* Who has no time to wait finds dumps, too. */
+/* Dumps are also found by a caller that cannot wait. */
 Test(perf_events, dumps_are_found_without_waiting, .timeout = 60)
 {
 	struct process process = open_ourselves();
@@ -142,7 +142,7 @@ Test(perf_events, dumps_are_found_without_waiting, .timeout = 60)
 	process_close(&process);
 }
 
-/* Have the oldest dump that is left, which stays. Its count. */
+/* The count of the oldest remaining dump, which stays in place. */
 static uint64_t peek(struct perf_events *events, pid_t tid)
 {
 	events->found = (struct perf_dump){.tid = 0};
@@ -151,7 +151,7 @@ static uint64_t peek(struct perf_events *events, pid_t tid)
 	return events->found.count_ns;
 }
 
-/* Those of before are passed over, those of later stay, and one that was found is found again. */
+/* Earlier dumps are skipped, later ones stay, and a dump that was found is found again. */
 Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
 {
 	struct process process = open_ourselves();
@@ -173,7 +173,7 @@ Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
 			     (void *)found));
 		cr_assert(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
 		cr_expect(ge(u64, now_ns, count_ns));
-		/* It is taken with that. */
+		/* Looking for a later dump discards the one found. */
 		cr_expect(gt(u64, peek(&events, worker.tid), count_ns));
 		cr_expect(
 			eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns, 0), NULL));
@@ -189,7 +189,7 @@ Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
 	process_close(&process);
 }
 
-/* How many rings we have mapped. */
+/* Number of rings that are mapped. */
 static int nr_rings(void)
 {
 	FILE *maps = fopen("/proc/self/maps", "r");
@@ -203,7 +203,7 @@ static int nr_rings(void)
 	return nr;
 }
 
-/* An ended thread is told once, its ring is given back, and its place is given to another. */
+/* An ended thread is reported once; its ring is freed and its place is reused. */
 Test(perf_events, threads_end, .timeout = 60)
 {
 	struct process process = open_ourselves();
@@ -216,7 +216,10 @@ Test(perf_events, threads_end, .timeout = 60)
 		cr_assert(zero(int, perf_events_add(&events, worker.tid)));
 		cr_expect(eq(int, next_dump(&events).tid, worker.tid));
 		worker_end(&worker);
-		/* Told when the kernel is done with it: one whose ring stays is waited for in vain. */
+		/*
+		 * The end is reported once the kernel is done with the event. A ring that stays
+		 * mapped makes the test time out.
+		 */
 		while (nr_rings() > 0) {
 			perf_events_wait(&events, soon_ns());
 			while (!perf_events_next(&events, &dump))

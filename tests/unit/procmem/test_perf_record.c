@@ -8,7 +8,7 @@
 
 #include "symbols/unwind/registers.h"
 
-/* A record as the kernel writes it: words behind the header and the ids. */
+/* A record as the kernel writes it: header, ids, then words. */
 struct made_record {
 	struct perf_event_header header;
 	uint32_t pid, tid;
@@ -37,7 +37,7 @@ static size_t make_record(struct made_record *record)
 	record->words[AT_SIZE] = 8 * STACK_WORDS;
 	for (unsigned int i = 0; i < STACK_WORDS; i++)
 		record->words[AT_STACK + i] = 0x200 + i;
-	record->words[AT_STACK + STACK_WORDS] = 24; /* of the 32 bytes that were reserved */
+	record->words[AT_STACK + STACK_WORDS] = 24; /* of 32 reserved bytes */
 	return offsetof(struct made_record, words) + 8 * (AT_STACK + STACK_WORDS + 1);
 }
 
@@ -59,7 +59,7 @@ Test(perf_record, whole)
 		     0x100 + NR_PERF_RECORD_REGISTERS - 1));
 }
 
-/* Every length that is too short, and a field each that says what cannot be. */
+/* Every truncated length, and invalid values of single fields. */
 Test(perf_record, cut_off_and_wrong)
 {
 	static const struct {
@@ -96,7 +96,7 @@ Test(perf_record, cut_off_and_wrong)
 	}
 }
 
-/* The words that stand between the time and the registers, and what is taken of them. */
+/* The call chain's words, between count and registers, and the addresses expected from them. */
 struct chain_case {
 	uint64_t words[8];
 	uint32_t nr_words;
@@ -104,7 +104,7 @@ struct chain_case {
 	uint32_t nr_addrs;
 };
 
-/* A record like make_record()'s, with a chain. */
+/* A record like that of make_record(), with a call chain. */
 static size_t make_chained(struct made_record *record, const struct chain_case *chain)
 {
 	struct made_record plain;
@@ -125,7 +125,7 @@ static int parse_chained(const struct made_record *record, size_t nr_bytes, stru
 				 dump);
 }
 
-/* Only what stands behind the kernel's mark is the kernel's. */
+/* Only addresses after the kernel's marker are the kernel's. */
 Test(perf_record, addresses_of_the_kernel)
 {
 	static const struct chain_case cases[] = {
@@ -176,10 +176,13 @@ Test(perf_record, chains_cut_off_and_too_long)
 	}
 }
 
-/* A kernel that was set to tell more: the inner ones are kept, and the stack is still found. */
+/*
+ * A kernel configured for longer chains: the inner addresses are kept, and the stack is still
+ * found.
+ */
 Test(perf_record, chain_of_many)
 {
-	enum { NR_ADDRS = 1000, NR_FIRST = 5 /* header, ids, time, processor, number */ };
+	enum { NR_ADDRS = 1000, NR_FIRST = 5 /* header, ids, time, count, length */ };
 	static uint64_t words[NR_FIRST + 1 + NR_ADDRS + AT_STACK + STACK_WORDS];
 	struct made_record plain;
 	const size_t nr_bytes = make_record(&plain);
@@ -201,7 +204,10 @@ Test(perf_record, chain_of_many)
 }
 
 #if defined(__x86_64__)
-/* ax, bx, cx, dx, si, di, bp, sp, ip, r8 to r15 are the kernel's; DWARF's begin with rax, rdx. */
+/*
+ * The kernel's order is ax, bx, cx, dx, si, di, bp, sp, ip, r8 to r15. DWARF's begins with rax,
+ * rdx.
+ */
 Test(perf_record, registers_by_their_dwarf_numbers)
 {
 	static const struct {

@@ -16,10 +16,10 @@
 #include "procmem/maps.h"
 #include "tests/support/mapping_at.h"
 
-/* What a child runs before it says that it is ready; it is killed at the end of the test. */
+/* A child process; run() ends with saying that it is ready. Killed at the end of the test. */
 struct child {
 	pid_t pid;
-	int ready_fd; /* hands over one pid_t */
+	int ready_fd; /* receives one pid_t */
 	pid_t said;   /* what the child said */
 };
 
@@ -54,7 +54,7 @@ static void child_end(struct child *child)
 	(void)close(child->ready_fd);
 }
 
-/* Wait until the kernel shows the main thread of a child in that state. */
+/* Wait until the child's main thread is in this state. */
 static void await_state(pid_t pid, char state)
 {
 	for (;;) {
@@ -98,7 +98,7 @@ static void run_thread(int ready_fd)
 		(void)pause();
 }
 
-/* The main thread ends and leaves a zombie; the other runs on. */
+/* The main thread ends and becomes a zombie; the other one goes on. */
 static void run_headless(int ready_fd)
 {
 	static int fd;
@@ -109,7 +109,7 @@ static void run_headless(int ready_fd)
 	(void)syscall(SYS_exit, 0);
 }
 
-/* Its name would break a parser that looks for the first ')' or for a blank. */
+/* A name that breaks a parser which looks for the first ')' or for a blank. */
 static void run_named(int ready_fd)
 {
 	(void)prctl(PR_SET_NAME, "x) Z 1 (\n1 2");
@@ -152,7 +152,10 @@ Test(process, opens_and_notices_the_exit)
 	process_close(&process);
 }
 
-/* Says a byte, then becomes another program, which says four more. */
+/*
+ * Report that it is ready and stop. Then write a byte and become another program, which writes
+ * four more.
+ */
 static void run_exec(int ready_fd)
 {
 	char byte = 0;
@@ -165,7 +168,7 @@ static void run_exec(int ready_fd)
 	_exit(1);
 }
 
-/* Have it become the other program, and wait until that runs. */
+/* Let the child call exec, and wait until the new program runs. */
 static void finish_exec(const struct child *child)
 {
 	char said[5];
@@ -289,7 +292,7 @@ Test(process, lives_on_without_its_main_thread)
 	cr_expect(eq(u64, live.nr_reads, 2));
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
 
-	/* An id that is none of its threads' is never gone on with. */
+	/* An id that is no thread of the process is never used. */
 	live.tid = getpid();
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
 	cr_expect(eq(int, live.tid, child.said));
@@ -370,7 +373,10 @@ Test(process, threads)
 	child_end(&child);
 }
 
-/* The first process of a new PID namespace; without the right to make one, of ours. */
+/*
+ * Make a process that is the first one of a new PID namespace and say its id, or 0 if that is not
+ * allowed.
+ */
 static void run_in_namespace(int ready_fd)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) && unshare(CLONE_NEWPID)) {
@@ -468,7 +474,7 @@ Test(process, command_line)
 
 #define NOBODY 65534
 
-/* Explain, in a child without privilege, why pid cannot be read. */
+/* Explain from a child without privileges why pid cannot be read. */
 static void explain_as_nobody(pid_t pid, struct message *ret_message)
 {
 	int fds[2];
@@ -501,7 +507,7 @@ static void explain_as_nobody(pid_t pid, struct message *ret_message)
 	(void)close(fds[1]);
 }
 
-/* The signal of a parent that dies goes with the credentials, and is set again. */
+/* Changing credentials clears the parent-death signal, so set it again. */
 static void become_nobody(gid_t gid, bool dumpable)
 {
 	if (setresgid(gid, gid, gid) || setresuid(NOBODY, NOBODY, NOBODY) ||
@@ -521,7 +527,7 @@ static void run_in_other_group(int ready_fd)
 	run_pause(ready_fd);
 }
 
-/* It loses its effective capabilities, and keeps those that it is permitted. */
+/* Lose the effective capabilities and keep the permitted ones. */
 static void run_with_capabilities(int ready_fd)
 {
 	if (prctl(PR_SET_KEEPCAPS, 1))
@@ -567,7 +573,10 @@ static void run_undumpable_later(int ready_fd)
 	run_pause(ready_fd);
 }
 
-/* Read a child before and after it has become undumpable; 0 or the number of what is wrong. */
+/*
+ * Read a child before and after it becomes undumpable. Returns 0, or the number of the failed
+ * step.
+ */
 static int read_as_nobody(const struct child *child)
 {
 	struct process process = PROCESS_CLOSED;
@@ -603,7 +612,7 @@ Test(process, what_is_forbidden_later_is_not_read_through_its_file)
 	if (reader == 0)
 		_exit(read_as_nobody(&child));
 	cr_expect(eq(int, waitpid(reader, &status, 0), reader));
-	if (WEXITSTATUS(status) != 2) /* Yama may forbid even the first read */
+	if (WEXITSTATUS(status) != 2) /* Yama may refuse the first read, too */
 		cr_expect(zero(int, status));
 	child_end(&child);
 }

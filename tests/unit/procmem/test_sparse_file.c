@@ -14,7 +14,7 @@
 
 enum { PAGE = 4096 };
 
-/* Write size bytes that are all value, as a decoder does: as much as there is room for. */
+/* Write a run of size bytes as a decoder does: in pieces as large as the buffer. */
 static int write_run(struct sparse_file *file, uint8_t value, uint64_t size, struct message *reterr)
 {
 	int err = 0;
@@ -31,7 +31,7 @@ static int write_run(struct sparse_file *file, uint8_t value, uint64_t size, str
 	return err;
 }
 
-/* How many bytes the file is long, and how many of them are kept. */
+/* Measure the file's length and its allocated bytes. */
 static void measure(int fd, off_t *ret_size, off_t *ret_kept)
 {
 	struct stat st;
@@ -102,7 +102,7 @@ static size_t count_files(const char *folder)
 	return nr;
 }
 
-/* What is too much for the memory goes on on the disk, with its holes and without a name. */
+/* A file too large for memory continues on disk, with its holes and without a name. */
 Test(sparse_file, goes_to_the_disk)
 {
 	char folder[] = "/var/tmp/test_sparse_file-XXXXXX";

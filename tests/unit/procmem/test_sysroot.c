@@ -21,7 +21,7 @@
 
 #include "procmem/cleanup.h"
 
-/* A folder: lib/file, and links to it and out of it. Its name is the result. */
+/* Make a folder with lib/file and links inside it and out of it. Returns its name. */
 static const char *make_folder(void)
 {
 	static char folder[] = "/tmp/test_sysroot-XXXXXX";
@@ -58,7 +58,7 @@ static void remove_folder(const char *folder)
 struct expected {
 	const char *path;
 	bool is_found;
-	bool is_found_without_links; /* by kernels that cannot keep a link inside */
+	bool is_found_without_links; /* by kernels without openat2() */
 };
 
 static const struct expected inside[] = {
@@ -112,7 +112,7 @@ Test(sysroot, folder)
 	expect_files(true);
 }
 
-/* Rename a file of our own there and back until *context. */
+/* Rename an unrelated file back and forth until *context is set. */
 static void *keep_renaming(void *context)
 {
 	const atomic_bool *stop = context;
@@ -130,7 +130,7 @@ static void *keep_renaming(void *context)
 	return NULL;
 }
 
-/* The kernel gives up on ".." when something is renamed meanwhile, be it elsewhere. */
+/* The kernel gives up on ".." while something is renamed, even elsewhere. */
 Test(sysroot, beside_renames)
 {
 	enum { NR_THREADS = 3, NR_TRIES = 20000 };
@@ -157,7 +157,7 @@ Test(sysroot, beside_renames)
 	remove_folder(folder);
 }
 
-/* Have openat2() fail as it does where the kernel, or a filter of another one, lacks it. */
+/* Make openat2() fail, as it does on kernels without it or in a sandbox. */
 static void forbid_openat2(int error)
 {
 	struct sock_filter filter[] = {
@@ -203,7 +203,7 @@ Test(sysroot, own)
 	}
 }
 
-/* That descriptors are used up says nothing of the file. */
+/* Running out of descriptors is an error of its own: it says nothing about the file. */
 Test(sysroot, no_descriptors)
 {
 	const struct sysroot own = SYSROOT_OWN;
@@ -215,7 +215,7 @@ Test(sysroot, no_descriptors)
 	none = (struct rlimit){0, limit.rlim_max};
 	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &none)));
 	fd = sysroot_open_file(&own, "/etc/passwd");
-	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit))); /* the framework needs some */
+	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit))); /* criterion needs descriptors */
 	cr_expect(eq(int, fd, -EMFILE));
 }
 
@@ -233,7 +233,7 @@ Test(sysroot, no_folder)
 	}
 }
 
-/* A core may name any path; who runs us may mean what a link of /proc leads to. */
+/* A core may name any path, so links of /proc are refused. The user may name one on purpose. */
 Test(sysroot, links_of_proc)
 {
 	const struct sysroot own = SYSROOT_OWN;

@@ -8,7 +8,7 @@
 
 #include "tests/support/pipe_waiter.h"
 
-/* Lines as Linux 6.1 writes them, and what they could be. */
+/* Lines as Linux 6.1 writes them, and malformed ones. */
 Test(task, places)
 {
 	static const struct {
@@ -26,7 +26,7 @@ Test(task, places)
 		{"", -EBADMSG, 0, 0},
 		{"running", -EBADMSG, 0, 0},
 		{"0x1 0x2\n", -EBADMSG, 0, 0},
-		{"1 0x1 0x2", -EBADMSG, 0, 0}, /* cut off */
+		{"1 0x1 0x2", -EBADMSG, 0, 0}, /* truncated */
 		{"1 0x1 0x10000000000000000\n", -EBADMSG, 0, 0},
 		{"1 0x 0x1\n", -EBADMSG, 0, 0},
 		{"1 1 2\n", -EBADMSG, 0, 0},
@@ -53,12 +53,12 @@ Test(task, a_thread_that_waits, .timeout = 60)
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	pipe_waiter_begin(&waiter);
 	place = pipe_waiter_place(&waiter, &process);
-	/* It stands inside of read(), which its own function has called. */
+	/* The thread is inside read(), called by its own function. */
 	cr_expect(lt(u64, place.sp_addr, (uint64_t)waiter.on_stack));
 	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
 	cr_expect(gt(u64, place.pc_addr, 0));
 	cr_expect(zero(int, task_check_place(&process, waiter.tid, &place)));
-	/* It has gone on, and waits at the same place. */
+	/* The thread has continued and waits at the same place. */
 	again = pipe_waiter_go_on(&waiter, &process);
 	cr_expect(eq(u64, again.sp_addr, place.sp_addr));
 	cr_expect(eq(u64, again.pc_addr, place.pc_addr));

@@ -12,7 +12,7 @@
 
 #include "tests/support/pipe_waiter.h"
 
-/* What stands between the state and the processor: fields 4 to 38 of proc_pid_stat(5). */
+/* The text between state and processor: fields 4 to 38 of proc_pid_stat(5). */
 #define TO_CPU                                                                                     \
 	" 1 2 3 0 -1 4194560 90 0 1 0 5 6 7 8 20 0 1 0 99 8192 77 18446744073709551615 1 2 3 4 5 " \
 	"6 7 8 9 10 11 12 17"
@@ -28,14 +28,14 @@ Test(task_runs, stat_files)
 		{"7 (python3) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
 		{"7 (python3) R" TO_CPU " 0" BEHIND, 0, {'R', 0}},
 		{"7 (python3) Z" TO_CPU " 4294967294" BEHIND, 0, {'Z', 4294967294}},
-		/* Names that look like what follows them. */
+		/* Names that resemble the fields after them. */
 		{"7 () R 1) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
 		{"7 (a) R 1 2 3) D" TO_CPU " 6" BEHIND, 0, {'D', 6}},
 		{"7 (a (b) c) T" TO_CPU " 7" BEHIND, 0, {'T', 7}},
 		{"7 ()) R\n) t" TO_CPU " 8" BEHIND, 0, {'t', 8}},
 		{"7 (   ) S" TO_CPU " 9" BEHIND, 0, {'S', 9}},
 		{"7 () S" TO_CPU " 10" BEHIND, 0, {'S', 10}},
-		/* Cut off, or something else. */
+		/* Truncated or malformed. */
 		{"7 (python3) S" TO_CPU " 5", 0, {'S', 5}},
 		{"7 (python3) S" TO_CPU " ", -EBADMSG, {0}},
 		{"7 (python3) S" TO_CPU, -EBADMSG, {0}},
@@ -61,7 +61,7 @@ Test(task_runs, stat_files)
 	}
 }
 
-/* Open a thread of ours. A kernel that does not count is no failure. */
+/* Open a thread of this process. A kernel that does not count runs is no failure. */
 static struct task_runs open_thread(const struct process *process, pid_t tid)
 {
 	struct task_runs runs = TASK_RUNS_CLOSED;
@@ -109,7 +109,7 @@ Test(task_runs, ourselves)
 	process_close(&process);
 }
 
-/* The count stands while it waits, and rises once it has run. */
+/* The count is constant while the thread waits, and rises after it has run. */
 Test(task_runs, a_thread_that_waits, .timeout = 60)
 {
 	struct process process = open_ourselves();
@@ -135,7 +135,7 @@ Test(task_runs, a_thread_that_waits, .timeout = 60)
 	process_close(&process);
 }
 
-/* Wait until a thread that was joined is not there any more. */
+/* Wait until a joined thread is gone from /proc. */
 static void await_end(const struct process *process, pid_t tid)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
@@ -168,7 +168,7 @@ Test(task_runs, a_thread_that_has_ended, .timeout = 60)
 	process_close(&process);
 }
 
-/* With room for one of the two files that one is closed again. */
+/* If there is room for only one of the two files, that one is closed again. */
 Test(task_runs, says_that_no_descriptor_is_left)
 {
 	struct process process = open_ourselves();
@@ -177,7 +177,7 @@ Test(task_runs, says_that_no_descriptor_is_left)
 	struct rlimit limit;
 
 	task_runs_close(&runs);
-	/* All below the limit are in use, but for so many. */
+	/* Use all descriptors below the limit, then free them one by one. */
 	for (size_t i = 0; i < 32; i++)
 		fds[i] = open("/dev/null", O_RDONLY);
 	cr_assert(le(int, 0, fds[31]));
@@ -187,7 +187,7 @@ Test(task_runs, says_that_no_descriptor_is_left)
 	for (size_t i = 32; i > 0; i--) {
 		struct task_runs more = TASK_RUNS_CLOSED;
 
-		/* Some are left to others. */
+		/* A few descriptors are kept free for others. */
 		if (i > 24) {
 			cr_expect(eq(int, task_runs_open(&process, getpid(), &more), -EMFILE));
 			cr_expect(eq(int, more.stat_fd, -1));

@@ -18,12 +18,15 @@
 #include "tests/support/packed.h"
 
 /*
- * Longer than what is read and written at once, so that it comes in pieces, and no multiple of
- * that: what is left at the end of the input has to be asked for, too.
+ * More than one buffer, so that it comes in pieces, and no multiple of the buffer, so that the
+ * last piece has to be asked for at the end of the input.
  */
 enum { CONTENTS_BYTES = (1 << 20) + 1000 };
 
-/* What begins as an ELF file does, has holes, and is not easily packed between them. */
+/*
+ * Contents that begin like an ELF file and have holes, with data between them that hardly
+ * compresses.
+ */
 static uint8_t *make_contents(void)
 {
 	uint8_t *bytes = calloc(1, CONTENTS_BYTES);
@@ -46,7 +49,7 @@ static int file_of(const void *bytes, size_t size)
 	return fd;
 }
 
-/* How many of the first bytes that a file has are those that are expected; -1: it is longer. */
+/* Length of the file if it is a prefix of expected, else -1. */
 static ssize_t same_bytes(int fd, const uint8_t *expected, size_t size)
 {
 	uint8_t *got = malloc(size + 1);
@@ -85,7 +88,7 @@ Test(unpack, whole)
 	expect_contents("nothing", file_of(contents, CONTENTS_BYTES), contents);
 }
 
-/* Frames that follow each other, one of them empty, are one file. */
+/* Consecutive frames, one of them empty, are one file. */
 Test(unpack, frames)
 {
 	static const size_t ends[] = {10, 10, 300001, CONTENTS_BYTES};
@@ -106,12 +109,12 @@ Test(unpack, frames)
 	}
 }
 
-/* A frame of zstd or lz4 that is to be skipped (RFC 8878, 3.1.2). */
+/* A skippable frame of zstd or lz4 (RFC 8878, 3.1.2). */
 static const uint8_t skippable[] = {0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3};
 
 /*
- * What may stand between and behind what was packed: zeros, also at the border of what is read
- * at once, and frames to be skipped, as pzstd begins with.
+ * Padding between and after packed data: zeros, also across the border of a buffer, and skippable
+ * frames, with which pzstd begins.
  */
 Test(unpack, padding)
 {
@@ -142,7 +145,7 @@ Test(unpack, padding)
 	}
 }
 
-/* What nobody has packed, however short, and zeros without an end. */
+/* Trailing bytes in no known format, however few, and endless zeros. */
 Test(unpack, something_else_behind)
 {
 	static const struct {
@@ -224,7 +227,7 @@ Test(unpack, pipes)
 	expect_piped("nothing", contents, CONTENTS_BYTES, contents);
 }
 
-/* However much of it is there: what could be unpacked is, and it is said that it is not all. */
+/* A truncated file is unpacked as far as possible, and the problem is reported. */
 Test(unpack, cut_off)
 {
 	cleanup_free uint8_t *contents = make_contents();
@@ -261,7 +264,7 @@ Test(unpack, damaged)
 		cleanup_free uint8_t *packed = packings[i].pack(contents, CONTENTS_BYTES, &size);
 		struct unpacked unpacked = {.fd = -1};
 
-		/* In its last block: lz4 checks nothing, the others say so. */
+		/* Damage the last block: lz4 has no checksum here, the others report it. */
 		memset(packed + size - size / 4, 0xff, size / 8);
 		cr_assert(zero(int, unpack(file_of(packed, size), &unpacked, NULL)));
 		if (packings[i].pack != pack_lz4)
@@ -288,7 +291,7 @@ Test(unpack, no_core)
 	}
 }
 
-/* The outer one is told to be unpacked first. */
+/* The message says to unpack the outer layer first. */
 Test(unpack, packed_twice)
 {
 	cleanup_free uint8_t *contents = make_contents();
@@ -309,7 +312,7 @@ Test(unpack, packed_twice)
 	}
 }
 
-/* /dev/zero has no end: it is not read beyond its first piece. */
+/* /dev/zero has no end, so only its first piece may be read. */
 Test(unpack, endless)
 {
 	struct message message = {0};
@@ -321,7 +324,7 @@ Test(unpack, endless)
 		  message.text);
 }
 
-/* A pipe that was opened so as not to wait is waited for, and stays as it is for others. */
+/* A non-blocking pipe is waited for, and stays non-blocking for its other users. */
 Test(unpack, nonblocking_pipe)
 {
 	cleanup_free uint8_t *contents = make_contents();
@@ -340,7 +343,7 @@ Test(unpack, nonblocking_pipe)
 	cr_expect(ne(int, fcntl(other_fd, F_GETFL) & O_NONBLOCK, 0));
 }
 
-/* What is left to core_open() to refuse. */
+/* Files that unpack() passes on, for core_open() to refuse. */
 Test(unpack, handed_back)
 {
 	static const char *const paths[] = {"/", "/dev/null"};
@@ -358,7 +361,7 @@ Test(unpack, handed_back)
 	cr_expect(lt(int, unpack(-1, &unpacked, NULL), 0));
 }
 
-/* What says that it takes more memory than there may be. */
+/* Files whose header asks for more memory than is allowed. */
 Test(unpack, memory_wanted)
 {
 	size_t zstd_size;
@@ -366,12 +369,13 @@ Test(unpack, memory_wanted)
 	static const char text[] = "\177ELF and so on";
 	cleanup_free uint8_t *zstd = pack_zstd(text, sizeof(text), &zstd_size);
 	cleanup_free uint8_t *xz = pack_xz(text, sizeof(text), &xz_size);
-	/* RFC 8878, 3.1.1.1: no size of the contents, and a window of 2^28 bytes. */
+	/* RFC 8878, 3.1.1.1: no content size, window of 2^28 bytes. */
 	static const uint8_t zstd_header[] = {0x28, 0xb5, 0x2f, 0xfd, 0, 18 << 3};
 	uint32_t crc;
 
 	/*
-	 * The block header at 12: its size, flags, id and size of LZMA2's properties, dictionary.
+	 * The block header at 12: size, flags, id and size of the LZMA2 properties, dictionary
+	 * size.
 	 */
 	cr_assert(eq(u8, xz[14], 0x21));
 	xz[16] = 37;
@@ -391,7 +395,7 @@ Test(unpack, memory_wanted)
 	}
 }
 
-/* What cannot be written is told, and what was written before is there. */
+/* A write error is reported; what was written before stays. */
 Test(unpack, no_room)
 {
 	cleanup_free uint8_t *contents = make_contents();
