@@ -52,8 +52,8 @@ Test(cfi, functions_one_after_the_other)
 Test(cfi, encoded_addresses)
 {
 	/*
-	 * The address is 0x1234, the length 0x10; the pointer's own vaddr is CFI_BYTES_VADDR +
-	 * here.
+	 * The function starts at 0x1234 and has 0x10 bytes. here is the vaddr of the pointer
+	 * itself.
 	 */
 	const uint64_t here = 0x9000 + 17 + 8;
 	const struct {
@@ -72,7 +72,7 @@ Test(cfi, encoded_addresses)
 		{DW_EH_PE_datarel | DW_EH_PE_sdata4, 0x1234 - CFI_BYTES_DATA_VADDR, 4, 0x1234},
 		{DW_EH_PE_uleb128, 0x2480 + 0x34, 2, 0x1234},
 		{DW_EH_PE_sleb128, 0x2480 + 0x34, 2, 0x1234},
-		/* Not supported, or not defined. */
+		/* Unsupported or undefined. */
 		{DW_EH_PE_textrel | DW_EH_PE_udata4, 0x1234, 4, 0},
 		{DW_EH_PE_funcrel | DW_EH_PE_udata4, 0x1234, 4, 0},
 		{DW_EH_PE_aligned, 0x1234, 8, 0},
@@ -86,7 +86,7 @@ Test(cfi, encoded_addresses)
 		const size_t common = cfi_bytes_common(&bytes, "zR", &cases[i].encoding, 1, "", 0);
 		struct cfi_function function = {.start_vaddr = 0};
 
-		cr_assert(eq(sz, bytes.nr, 17)); /* as here says */
+		cr_assert(eq(sz, bytes.nr, 17)); /* here relies on it */
 		const size_t start = cfi_bytes_begin(&bytes, cfi_bytes_id(&bytes, common));
 
 		cfi_bytes_put(&bytes, cases[i].number, cases[i].nr_bytes);
@@ -119,11 +119,11 @@ Test(cfi, augmentations)
 		{"zRS", {0x1b}, 1, 0x1b, true, false},
 		{"zPLR", {0x9b, 1, 2, 3, 4, 0x1b, 0x03}, 7, 0x03, false, false},
 		{"zRB", {0x03}, 1, 0x03, false, false},
-		{"zQR", {0x03}, 1, DW_EH_PE_absptr, false, false}, /* what is behind is skipped */
+		{"zQR", {0x03}, 1, DW_EH_PE_absptr, false, false}, /* stops at an unknown letter */
 		{"z", {0x03}, 1, DW_EH_PE_absptr, false, false},
-		{"zR", {0}, 0, 0, false, true}, /* shorter than the letters say */
+		{"zR", {0}, 0, 0, false, true}, /* shorter than the letters need */
 		{"zP", {0x03, 1, 2}, 3, 0, false, true},
-		{"eh", {0}, 0, 0, false, true}, /* of GCC 2 */
+		{"eh", {0}, 0, 0, false, true}, /* GCC 2 */
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -134,7 +134,7 @@ Test(cfi, augmentations)
 		struct cfi_function function = {.nr_bytes = 0};
 
 		for (unsigned int byte = 0; byte < 16; byte++)
-			cfi_bytes_put(&bytes, 1, 1); /* numbers of any size */
+			cfi_bytes_put(&bytes, 1, 1); /* numbers of any encoding */
 		cfi_bytes_put(&bytes, 0, 1);
 		cfi_bytes_end(&bytes, start);
 		cr_expect(eq(int, first_function(&bytes, &function), cases[i].is_bad ? -ENOENT : 0),
@@ -148,7 +148,7 @@ Test(cfi, augmentations)
 	}
 }
 
-/* What is longer than 4 GiB, or was made for it: 64-bit lengths, and ids in .debug_frame. */
+/* 64-bit lengths, as of sections above 4 GiB, and 64-bit ids in .debug_frame. */
 Test(cfi, long_entries)
 {
 	for (enum cfi_kind kind = CFI_EH_FRAME; kind <= CFI_DEBUG_FRAME; kind++) {
@@ -178,7 +178,7 @@ Test(cfi, version_four_has_sizes)
 	} cases[] = {
 		{"\4\0\x8\0\1\x78\x10", false},
 		{"\4\0\x4\0\1\x78\x10", true}, /* addresses of four bytes */
-		{"\4\0\x8\4\1\x78\x10", true}, /* segments */
+		{"\4\0\x8\4\1\x78\x10", true}, /* segment selectors */
 		{"\5\0\x8\0\1\x78\x10", true},
 		{"\0\0\x8\0\1\x78\x10", true},
 		{"\4\0\x8\0\0\x78\x10", true}, /* instructions of no bytes */
@@ -197,7 +197,7 @@ Test(cfi, version_four_has_sizes)
 	}
 }
 
-/* A function that is damaged does not hide the one behind it. */
+/* A damaged function does not hide the next one. */
 Test(cfi, damaged_functions_are_left_out)
 {
 	struct cfi_bytes bytes = {.kind = CFI_DEBUG_FRAME};
@@ -205,8 +205,8 @@ Test(cfi, damaged_functions_are_left_out)
 	const size_t start = bytes.nr;
 	struct cfi_function function;
 
-	cfi_bytes_function(&bytes, start, 0x1000, 0x10, "", 0);	     /* its common is a function */
-	cfi_bytes_function(&bytes, 0xfffffff0, 0x1000, 0x10, "", 0); /* it is nowhere */
+	cfi_bytes_function(&bytes, start, 0x1000, 0x10, "", 0);	     /* its CIE is an FDE */
+	cfi_bytes_function(&bytes, 0xfffffff0, 0x1000, 0x10, "", 0); /* its CIE is outside */
 	cfi_bytes_function(&bytes, common, 0x1000, 0, "", 0);	     /* no bytes */
 	cfi_bytes_function(&bytes, common, UINT64_MAX - 8, 0x10, "", 0);
 	cfi_bytes_end(&bytes, cfi_bytes_begin(&bytes, common)); /* cut off */
@@ -224,7 +224,7 @@ Test(cfi, nothing_is_read_beyond_the_end)
 
 	cfi_bytes_function(&bytes, common, 0x1000, 0x10, "", 0);
 	for (size_t nr = 0; nr < bytes.nr; nr++) {
-		uint8_t *copy = malloc(nr ? nr : 1); /* of which a sanitizer knows the end */
+		uint8_t *copy = malloc(nr ? nr : 1); /* exact, for the sanitizer */
 		const struct cfi_section section = {.bytes = copy, .nr_bytes = nr};
 
 		memcpy(copy, bytes.bytes, nr);

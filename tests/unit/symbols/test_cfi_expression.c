@@ -10,7 +10,7 @@
 
 #define STACK_ADDR 0x7ffe0000
 
-/* Evaluate an expression, with rsp STACK_ADDR, rip 0x401028 and nothing else known. */
+/* Evaluate an expression with rsp = STACK_ADDR, rip = 0x401028 and no other register known. */
 static int evaluate(const uint8_t *expression, size_t nr_bytes, const uint64_t *initial,
 		    uint64_t *ret_value)
 {
@@ -31,7 +31,10 @@ static int evaluate(const uint8_t *expression, size_t nr_bytes, const uint64_t *
 	return err;
 }
 
-/* What a linker writes for the procedure linkage table: one word more from the 11th byte on. */
+/*
+ * A linker's expression for the procedure linkage table: one more word from offset 11 of each
+ * entry on.
+ */
 Test(cfi_expression, procedure_linkage_table)
 {
 	const uint8_t expression[] = {DW_OP_breg7, 8,	      DW_OP_breg16, 0,
@@ -133,15 +136,15 @@ Test(cfi_expression, damaged)
 		{1, {DW_OP_plus}, -EBADMSG},
 		{2, {DW_OP_lit1, DW_OP_swap}, -EBADMSG},
 		{3, {DW_OP_lit1, DW_OP_pick, 1}, -EBADMSG},
-		{3, {DW_OP_const4u, 1, 2}, -EBADMSG}, /* cut off */
-		{1, {DW_OP_addr}, -EBADMSG},	      /* not supported */
+		{3, {DW_OP_const4u, 1, 2}, -EBADMSG}, /* truncated */
+		{1, {DW_OP_addr}, -EBADMSG},	      /* unsupported */
 		{1, {0}, -EBADMSG},
-		{2, {DW_OP_breg6, 0}, -ENOENT}, /* not known */
+		{2, {DW_OP_breg6, 0}, -ENOENT}, /* unknown */
 		{3, {DW_OP_bregx, 99, 0}, -ENOENT},
 		{2, {DW_OP_lit1, DW_OP_deref}, -EFAULT},
 		{4, {DW_OP_breg7, 0, DW_OP_deref_size, 9}, -EBADMSG},
 		{4, {DW_OP_breg7, 0, DW_OP_deref_size, 0}, -EBADMSG},
-		{3, {DW_OP_skip, 0xfd, 0xff}, -E2BIG},	 /* for ever */
+		{3, {DW_OP_skip, 0xfd, 0xff}, -E2BIG},	 /* endless */
 		{3, {DW_OP_skip, 0xfc, 0xff}, -EBADMSG}, /* before the start */
 		{3, {DW_OP_skip, 1, 0}, -EBADMSG},	 /* beyond the end */
 		{17,

@@ -14,7 +14,7 @@
 
 enum { LIBRARY_ADDR = 0x7f0000000000, PAGE = 4096 };
 
-/* The C library, in a folder of the test's own, which has a copy of it and other things. */
+/* A test folder with the C library in it, and other files. */
 struct place {
 	char folder[64];
 	char path[128]; /* FOLDER/usr/lib/libx.so */
@@ -65,7 +65,7 @@ static void remove_place(struct place *place)
 	free(place->bytes);
 }
 
-/* The segment of the library that is mapped to be run, and the one that is written. */
+/* The executable segment of the library, or its writable one. */
 static const Elf64_Phdr *find_segment(const struct place *place, uint32_t flag)
 {
 	const Elf64_Ehdr *header = (const void *)place->bytes;
@@ -78,8 +78,8 @@ static const Elf64_Phdr *find_segment(const struct place *place, uint32_t flag)
 }
 
 /*
- * A core of a process that had it mapped as path: what there was of its first page, code, and
- * what was relocated and then made read-only. The last two were not saved.
+ * A core of a process with the library mapped as path: page_bytes of its first page, code, and
+ * relocated data that was then made read-only. Code and data were not saved.
  */
 static struct core *make_core(const struct place *place, const char *path, const void *page,
 			      size_t page_bytes)
@@ -116,7 +116,7 @@ static struct core *make_core(const struct place *place, const char *path, const
 	return core;
 }
 
-/* What of the library can be read in the memory of the core: 'h'eader, 't'ext, 'd'ata. */
+/* Which parts of the library can be read from the core: 'h'eader, 't'ext, 'd'ata. */
 static void read_pieces(const struct place *place, struct core *core, char ret_pieces[4])
 {
 	const Elf64_Phdr *text = find_segment(place, PF_X);
@@ -136,7 +136,7 @@ static void read_pieces(const struct place *place, struct core *core, char ret_p
 	}
 }
 
-/* What is to become of the file. */
+/* Expect the state of the file, and which of its parts can be read. */
 static void expect_file(const char *name, const struct place *place, struct core *core,
 			const struct core_file_places *places, enum core_file_state state,
 			const char *pieces)
@@ -219,7 +219,7 @@ Test(core_files, other_build)
 	core_files_close(files);
 	core_close(core);
 
-	/* The search goes on. */
+	/* After the wrong file the search goes on. */
 	write_file(place.folder, "libx.so", place.bytes, place.size);
 	expect_file("the right one elsewhere", &place,
 		    make_core(&place, place.path, place.bytes, PAGE), &list, CORE_FILE_PROVEN,
@@ -227,7 +227,7 @@ Test(core_files, other_build)
 	remove_place(&place);
 }
 
-/* Allow so many descriptors more than there are, and maybe as many as before on request. */
+/* Allow nr_more descriptors beyond those in use; can_be_raised leaves the hard limit as it is. */
 static void limit_descriptors(rlim_t nr_more, bool can_be_raised)
 {
 	cleanup_close int next_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -241,7 +241,7 @@ static void limit_descriptors(rlim_t nr_more, bool can_be_raised)
 	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
 }
 
-/* That descriptors are used up is not taken for a file that is not there. */
+/* Running out of descriptors is not reported as a missing file. */
 Test(core_files, no_descriptors)
 {
 	static const struct {
@@ -267,7 +267,7 @@ Test(core_files, no_descriptors)
 	remove_place(&place);
 }
 
-/* Nor is that it may not be read. */
+/* Neither is a file that may not be read. */
 Test(core_files, forbidden)
 {
 	struct place place = make_place();
@@ -283,7 +283,7 @@ Test(core_files, forbidden)
 	remove_place(&place);
 }
 
-/* The core has nothing that tells which file it was. */
+/* Nothing in the core identifies the file. */
 Test(core_files, no_first_page)
 {
 	struct place place = make_place();
@@ -301,13 +301,13 @@ Test(core_files, no_first_page)
 	remove_place(&place);
 }
 
-/* Overwrite the build ID's note with one of another kind. */
+/* Change the type of the build ID's note. */
 static void drop_build_id(struct place *place)
 {
 	char *id = memmem(place->bytes, PAGE, place->build_id, place->build_id_bytes);
 
 	cr_assert(ne(ptr, id, NULL));
-	id[-8] = 77; /* its type, before "GNU" */
+	id[-8] = 77; /* the type, before "GNU" */
 }
 
 Test(core_files, no_build_id)
@@ -339,7 +339,10 @@ Test(core_files, no_build_id)
 	remove_place(&place);
 }
 
-/* One header leads into another file, which is not searched for because of that. */
+/*
+ * An ELF header whose program headers are in another file. That file is not searched for because
+ * of it.
+ */
 Test(core_files, header_leads_elsewhere)
 {
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -357,7 +360,7 @@ Test(core_files, header_leads_elsewhere)
 		.e_type = ET_DYN,
 		.e_machine = MACHINE_ELF,
 		.e_version = EV_CURRENT,
-		.e_phoff = PAGE + 512, /* in the second one, and not saved */
+		.e_phoff = PAGE + 512, /* in the second file, not saved */
 		.e_phentsize = sizeof(Elf64_Phdr),
 		.e_phnum = 2,
 	};
@@ -397,7 +400,7 @@ Test(core_files, modules)
 	cr_expect(eq(int, (int)modules[0].file->state, CORE_FILE_NOT_FOUND));
 	cr_expect(zero(int, strcmp(modules[0].file->path, place.path)));
 	cr_expect(eq(sz, modules[0].file->build_id_bytes, place.build_id_bytes));
-	/* Debug files are found by the build ID that the core has, if this machine has one. */
+	/* If this machine has a debug file with the core's build ID, it is found. */
 	if (core_files_open_debug(files, &core->maps.mappings[0], &image) == 0) {
 		uint8_t build_id[BUILD_ID_MAX_BYTES];
 

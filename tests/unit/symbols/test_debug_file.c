@@ -38,7 +38,7 @@ Test(debug_file, by_build_id)
 	debug_folder_remove(path, folder);
 }
 
-/* A file under a name that is not its own. */
+/* A file under the name of another build ID. */
 Test(debug_file, other_build)
 {
 	char folder[] = "/tmp/test_debug_file-XXXXXX";

@@ -10,7 +10,7 @@ Test(demangle, names)
 {
 	static const struct {
 		const char *symbol;
-		const char *name; /* NULL: it is none */
+		const char *name; /* NULL: not a C++ symbol */
 	} cases[] = {
 		{"_ZN3foo3barEi", "foo::bar(int)"},
 		{"_ZNSt6vectorIiSaIiEE9push_backEOi",
@@ -34,7 +34,7 @@ Test(demangle, names)
 	}
 }
 
-/* Each type is a pair of the one before it: the name has 2^34 letters. */
+/* Each type is a pair of the previous one, so the name would have 2^34 letters. */
 Test(demangle, names_that_grow_without_end)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -46,7 +46,7 @@ Test(demangle, names_that_grow_without_end)
 
 		(void)snprintf(pair, sizeof(pair), "S_IS%c_S%c_E", digits[i], digits[i]);
 		(void)strcat(symbol, pair);
-		if (i == 1) { /* which is short enough */
+		if (i == 1) { /* still short enough */
 			cr_expect(demangle(symbol, name, sizeof(name)));
 			cr_expect(eq(str, name, (char *)"f(P<a, a>, P<P<a, a>, P<a, a> >)"));
 		}

@@ -13,10 +13,10 @@
 #include "procmem/live.h"
 #include "tests/support/fake_memory.h"
 
-/* This process, which writes to a file by its C library, and what is known of it. */
+/* This process writing to a file through its C library, and the reader of its buffer. */
 struct own_file {
 	FILE *file;
-	int fd; /* ours, of the same file */
+	int fd; /* our own, same file */
 	struct process process;
 	struct live_memory live;
 	remote_addr list_addr;
@@ -55,7 +55,7 @@ static void put(struct own_file *own, const char *text)
 	cr_assert(ge(int, fputs(text, own->file), 0));
 }
 
-/* Read it; whether there was anything new is as it should be, and so is what is not in the file. */
+/* Read the tail. Expect whether something was new, the unwritten text and its offset. */
 static void expect_tail(struct own_file *own, bool is_new, const char *text, uint64_t offset)
 {
 	bool was_new;
@@ -89,7 +89,7 @@ Test(file_tail, what_this_process_writes)
 	expect_tail(&own, false, "", 8);
 	put(&own, "three ");
 	expect_tail(&own, true, "three ", 8);
-	/* As much as there was before, behind what was written. */
+	/* As many unwritten bytes as before, but after a flush. */
 	(void)fflush(own.file);
 	put(&own, "four! ");
 	expect_tail(&own, true, "four! ", 14);
@@ -102,7 +102,7 @@ Test(file_tail, another_one_is_not_its_writer)
 	struct own_file own;
 
 	begin(&own);
-	others[0] = fdopen(memfd_create("another", MFD_CLOEXEC), "w"); /* of the same device */
+	others[0] = fdopen(memfd_create("another", MFD_CLOEXEC), "w"); /* on the same device */
 	others[1] = fopen("/dev/null", "we");
 	(void)fputs("another", others[0]);
 	find(&own);
@@ -117,7 +117,7 @@ Test(file_tail, another_one_is_not_its_writer)
 	end(&own);
 }
 
-/* Closed, the FILE is none any more, or that of another file: its descriptor is another one. */
+/* After fclose() the FILE is freed, or reused with another descriptor. */
 Test(file_tail, a_writer_that_is_gone)
 {
 	struct own_file own;
@@ -144,7 +144,7 @@ Test(file_tail, a_file_that_grows_otherwise)
 	cr_assert(eq(i64, write(own.fd, "abc", 3), 3));
 	expect_tail(&own, true, "", 3);
 	expect_tail(&own, false, "", 3);
-	/* As after a fork, when another process writes to it as well. */
+	/* As after a fork, when another process writes to the file, too. */
 	find(&own);
 	put(&own, "mine");
 	expect_tail(&own, true, "mine", 3);
@@ -155,7 +155,7 @@ Test(file_tail, a_file_that_grows_otherwise)
 
 enum { FILE_ADDR = 0x1000, LIST_ADDR = 0x2000, BUFFER_ADDR = 0x3000 };
 
-/* A process that hands over one byte more each time that its buffer is read. */
+/* A process that flushes one more byte each time its buffer is read. */
 struct writer {
 	int fd;
 	unsigned int nr_left;
@@ -172,7 +172,7 @@ static void hand_over(struct fake_memory *fake, size_t range_index)
 	}
 }
 
-/* What is copied while the file becomes longer may be in it already. */
+/* A copy made while the file grew may contain bytes that are already in the file. */
 Test(file_tail, a_copy_of_two_moments_is_none)
 {
 	static const struct {

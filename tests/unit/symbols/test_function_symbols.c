@@ -8,7 +8,7 @@
 
 #include "tests/support/image_file.h"
 
-/* Functions to be found; of assembler, so that it is known what they are. */
+/* Functions to look up. Written in assembler, so that their symbols are exactly these. */
 __asm__(".text\n"
 	".p2align 4\n"
 	".globl function_global\n"
@@ -56,7 +56,7 @@ Test(function_symbols, of_this_program)
 
 	cr_expect(eq(str, find(symbols, start), (char *)"function_global"));
 	cr_expect(eq(str, find(symbols, start + 31), (char *)"function_global"));
-	/* A label in it does not hide it. */
+	/* A label inside the function does not hide it. */
 	cr_expect(eq(str, find(symbols, start + 32), (char *)"function_global"));
 	cr_expect(eq(str, find(symbols, start + 63), (char *)"function_global"));
 	cr_expect(eq(str, find(symbols, start + 64), (char *)"function_bare"));
@@ -65,7 +65,7 @@ Test(function_symbols, of_this_program)
 	function_symbols_destroy(symbols);
 }
 
-/* A second image of the same vaddrs, as a debug file is, adds its own. */
+/* A second image with the same vaddrs, such as a debug file, adds its symbols. */
 Test(function_symbols, of_two_images)
 {
 	struct library library = find_library();

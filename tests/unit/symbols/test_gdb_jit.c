@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The list is our own, read as another process's is. */
+/* Reads this process's own list as if it were another's. */
 #include "symbols/jit/gdb_jit.h"
 
 #include <criterion/criterion.h>
@@ -20,7 +20,7 @@
 #include "symbols/elf/module_symbols.h"
 #include "tests/support/expect_code.h"
 
-/* As GDB's documentation has them. */
+/* The structs of GDB's documentation. */
 struct jit_code_entry {
 	struct jit_code_entry *next, *prev;
 	const uint8_t *image;
@@ -37,7 +37,7 @@ enum { IMAGE_MAX_BYTES = 4096, CODE_BYTES = 12 };
 static const uint8_t nops[CODE_BYTES] = {0x90, 0x90, 0x90, 0x90, 0x90, 0x90,
 					 0x90, 0x90, 0x90, 0x90, 0x90, 0xc3};
 
-/* One function with what unwinds it, with absolute pointers. */
+/* An ELF file with one function and its unwind information, with absolute pointers. */
 static size_t make_image(uint8_t image[IMAGE_MAX_BYTES], const char *name, remote_addr addr)
 {
 	uint8_t unwind[56] = {
@@ -93,7 +93,10 @@ static size_t make_image(uint8_t image[IMAGE_MAX_BYTES], const char *name, remot
 	return (size_t)nr;
 }
 
-/* Have it as LLVM does: the symbol is an offset into .text, which was loaded at addr. */
+/*
+ * Make it relocatable, as LLVM's files are: the symbol is an offset into .text, which was loaded
+ * at addr.
+ */
 static void make_relocatable(uint8_t *image, remote_addr addr)
 {
 	Elf64_Ehdr *header = (Elf64_Ehdr *)(void *)image;
@@ -138,7 +141,6 @@ static void remove_entry(struct made *made)
 		__jit_debug_descriptor.first = made->entry.next;
 }
 
-/* The reader. */
 struct reader {
 	struct process process;
 	struct live_memory live;
@@ -162,7 +164,7 @@ static void open_reader(struct reader *reader)
 	reader->map = jit_map_create();
 	cr_assert(zero(int, maps_read(&reader->process, &maps)));
 	symbols = module_symbols_create(&reader->live.memory, names, 1);
-	/* Once more: modules are known. */
+	/* The second time the modules are known. */
 	for (int i = 0; i < 2; i++) {
 		cr_assert(zero(int, module_symbols_find(symbols, &maps, &images.source)));
 		places = module_symbols_places(symbols, 0, &nr_places);
@@ -197,7 +199,7 @@ Test(gdb_jit, functions_come_and_go)
 	add_function(&made[1], "second", 0x2000);
 	add_function(&made[2], "third", 0x3000);
 	look(&reader, 20);
-	expect_code(reader.map, 0x1000, 1, "first"); /* it may have been there before we looked */
+	expect_code(reader.map, 0x1000, 1, "first"); /* it may be older than the first look */
 	expect_code(reader.map, 0x100b, 20, "first");
 	expect_code(reader.map, 0x100c, 20, "-");
 	expect_code(reader.map, 0x2000, 9, "-");
@@ -230,7 +232,7 @@ Test(gdb_jit, what_is_known_is_not_read_again)
 	close_reader(&reader);
 }
 
-/* What was freed and made anew lies in the same place. */
+/* A new entry in the memory of a freed one. */
 Test(gdb_jit, another_file_in_the_same_place)
 {
 	static struct made made;
@@ -257,11 +259,11 @@ Test(gdb_jit, a_torn_list_ends_nothing)
 	for (size_t i = 0; i < 3; i++)
 		add_function(&made[i], "there", 0x1000 * (i + 1));
 	look(&reader, 10);
-	/* The one in the middle is half taken out; what is left leads to it no more. */
+	/* The middle entry is being removed: no other entry leads to it. */
 	made[2].entry.next = &made[0].entry;
 	look(&reader, 20);
 	expect_code(reader.map, 0x2000, 20, "there");
-	/* In a circle; to an address that is not mapped; another version. */
+	/* A circle; an unmapped address; another version. */
 	made[2].entry.next = &made[2].entry;
 	look(&reader, 30);
 	made[2].entry.next = (struct jit_code_entry *)8;
@@ -271,7 +273,7 @@ Test(gdb_jit, a_torn_list_ends_nothing)
 	look(&reader, 50);
 	for (remote_addr addr = 0x1000; addr < 0x4000; addr += 0x1000)
 		expect_code(reader.map, addr, 50, "there");
-	/* Now it is out. */
+	/* The removal is complete. */
 	__jit_debug_descriptor.version = 1;
 	__jit_debug_descriptor.first = &made[2].entry;
 	made[2].entry.next = &made[0].entry;
@@ -299,7 +301,7 @@ Test(gdb_jit, files_that_are_none)
 	expect_code(reader.map, 0x5000, 10, "none");
 	for (remote_addr addr = 0x1000; addr < 0x5000; addr += 0x1000)
 		expect_code(reader.map, addr, 10, "-");
-	/* What could not be read may be whole by now. */
+	/* A file that could not be read may be complete later. */
 	made[0].image[1] = 'E';
 	look(&reader, 20);
 	expect_code(reader.map, 0x1000, 20, "none");

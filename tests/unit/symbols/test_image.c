@@ -23,7 +23,7 @@ Test(image, sections_of_this_program)
 {
 	struct image *image = open_path("/proc/self/exe");
 	uint64_t load_bias = ((struct link_map *)dlopen(NULL, RTLD_LAZY))->l_addr;
-	uint64_t function_addr = (uintptr_t)find_library; /* some function of ours */
+	uint64_t function_addr = (uintptr_t)find_library; /* a function of this program */
 	uint64_t vaddr = 0;
 	uint64_t size = 0;
 
@@ -36,7 +36,7 @@ Test(image, sections_of_this_program)
 	image_close(NULL);
 }
 
-/* Every mapping of every loaded file gives the bias that the loader used. */
+/* Every mapping of every loaded file gives the load bias that the loader used. */
 static int check_bias(struct dl_phdr_info *info, size_t size, void *arg)
 {
 	const struct maps *maps = arg;
@@ -76,7 +76,7 @@ Test(image, load_bias_is_the_loaders)
 	process_close(&process);
 }
 
-/* The layouts of linkers that put several segments on one page of the file. */
+/* Layouts of linkers that put several segments on one page of the file. */
 Test(image, load_bias_where_segments_share_a_page)
 {
 	struct {
@@ -158,7 +158,7 @@ Test(image, build_id_is_what_readelf_says)
 	image_close(image);
 }
 
-/* A file of one note segment, which holds a note of another kind and then a build ID. */
+/* A file with one note segment: a note of another type, then a build ID. */
 static size_t build_id_behind(uint32_t desc_bytes, uint32_t gap_bytes, uint64_t alignment,
 			      uint32_t id_bytes, uint8_t ret_build_id[BUILD_ID_MAX_BYTES])
 {
@@ -196,8 +196,8 @@ static size_t build_id_behind(uint32_t desc_bytes, uint32_t gap_bytes, uint64_t 
 Test(image, build_id_behind_other_notes)
 {
 	static const struct {
-		uint32_t desc_bytes; /* of the note before */
-		uint32_t gap_bytes;  /* its padding */
+		uint32_t desc_bytes; /* of the first note */
+		uint32_t gap_bytes;  /* padding after it */
 		uint64_t alignment;
 		uint32_t id_bytes;
 		size_t expected;
@@ -218,7 +218,7 @@ Test(image, build_id_behind_other_notes)
 	}
 }
 
-/* Use everything that takes an image; what comes out does not matter. */
+/* Call everything that takes an image and ignore the results. */
 static void use_everything(const struct image *image)
 {
 	const struct mapping mapping = {.start = 0x1000, .end = 0x2000, .path = ""};
@@ -240,7 +240,7 @@ Test(image, cut_files_are_safe)
 	cleanup_free char *bytes = read_file(library.path, &size);
 	int fd = memory_file(bytes, size);
 
-	/* Shorter and shorter: every length among the headers, then some between. */
+	/* Every length within the headers, then some larger ones. */
 	for (size_t cut = size; cut-- > 0; cut -= cut > 2048 ? cut / 256 : 0) {
 		struct image *image = NULL;
 
@@ -311,10 +311,10 @@ Test(image, refuses_what_is_no_image_of_this_machine)
 	(void)close(pipe_fds[1]);
 }
 
-/* A file whose section headers say something else; the names are at 4096 and long enough. */
+/* A file with three section headers. The names are at 4096. */
 struct sections_file {
 	Elf64_Ehdr header;
-	Elf64_Shdr sections[3]; /* none, the names, .found */
+	Elf64_Shdr sections[3]; /* null, names, .found */
 };
 
 static struct sections_file sections_file(void)
@@ -378,7 +378,7 @@ Test(image, section_names_that_are_damaged_or_too_long)
 	}
 }
 
-/* Their number is in the first section's header if it does not fit the ELF header. */
+/* If their number does not fit the ELF header it is in the first section's header. */
 Test(image, number_of_sections_in_the_first_one)
 {
 	struct sections_file file = sections_file();
@@ -395,7 +395,7 @@ Test(image, number_of_sections_in_the_first_one)
 	cr_expect(eq(int, open_sections_file(&file, &image), -E2BIG));
 }
 
-/* eu-strip leaves the segments of a debug file as they were in the program. */
+/* eu-strip leaves the program's segments in the debug file. */
 Test(image, build_id_of_sections)
 {
 	struct library library = find_library();

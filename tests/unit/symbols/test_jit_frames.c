@@ -13,17 +13,17 @@
 #include "symbols/unwind/registers.h"
 #include "tests/support/jitdump_bytes.h"
 
-/* A file in which this process tells of its code, and what is known by it. */
+/* A file with this process's code, and its reader. */
 struct own_map {
 	char path[64];
 	FILE *file;
 	struct process process;
 	struct live_memory live;
 	struct jit_frames *frames;
-	uint64_t start_ns; /* now */
+	uint64_t start_ns; /* time of begin() */
 };
 
-/* In a file in /tmp that is called by our process id. */
+/* Create /tmp/PREFIX<pid>SUFFIX. */
 static void begin(struct own_map *map, const char *prefix, const char *suffix)
 {
 	struct timespec now;
@@ -53,7 +53,7 @@ static void write_code(struct own_map *map, unsigned int start_addr, const char 
 	cr_assert(zero(int, fflush(map->file)));
 }
 
-/* What the code at addr is called so many milliseconds after the beginning; "": nothing. */
+/* The name of the code at addr, ms after the beginning; "" if there is none. */
 static char *name_at(struct own_map *map, uint64_t ms, remote_addr addr)
 {
 	const struct jit_code *code;
@@ -63,10 +63,10 @@ static char *name_at(struct own_map *map, uint64_t ms, remote_addr addr)
 	return (char *)(code ? code->name : "");
 }
 
-/* So late that the next look has come, however long the last one took. */
+/* So late that the next look is due, however long the last one took. */
 #define LATER_MS 10000000
 
-/* What a file that is known has more is read for each stack; what it has anew, after a while. */
+/* Lines appended to a known file are read for each stack; changed codes show up after a while. */
 Test(jit_frames, names_of_a_map_that_grows)
 {
 	struct own_map map;
@@ -86,7 +86,7 @@ Test(jit_frames, names_of_a_map_that_grows)
 	end(&map);
 }
 
-/* A file that appears, as one of this process's, with one code; mapped as its writer does that. */
+/* Create a jitdump of this process with one code, mapped as its writer maps it. */
 static void *appear(unsigned int number, remote_addr addr, const char *name)
 {
 	static struct dump_bytes bytes;
@@ -116,7 +116,7 @@ static void disappear(unsigned int number, void *mapped)
 	(void)unlink(path);
 }
 
-/* Sources are looked for again when that is worth while, and not for each stack. */
+/* New sources are searched for from time to time, not for each stack. */
 Test(jit_frames, sources_that_appear)
 {
 	struct own_map map;
@@ -135,7 +135,7 @@ Test(jit_frames, sources_that_appear)
 	end(&map);
 }
 
-/* Stacks of several threads do not come in the order of their times. */
+/* Stacks of several threads are not in the order of their times. */
 Test(jit_frames, a_stack_of_before_the_look)
 {
 	struct own_map map;
@@ -167,7 +167,7 @@ static void expect_rule(struct own_map *map, uint64_t ms, remote_addr addr, int3
 	cr_expect(ne(ptr, (void *)section, NULL));
 }
 
-/* What this process has not handed over to the kernel is known, too. */
+/* Codes in the writer's buffer are known before they are in the file. */
 Test(jit_frames, a_jitdump_that_is_not_written_yet)
 {
 	static struct dump_bytes bytes;
@@ -187,7 +187,7 @@ Test(jit_frames, a_jitdump_that_is_not_written_yet)
 	cr_assert(eq(sz, fwrite(bytes.bytes, 1, bytes.nr, map.file), bytes.nr));
 	cr_expect(eq(str, name_at(&map, 2, 0x2000), (char *)"second"));
 	expect_rule(&map, 2, 0x2001, 16);
-	/* A file that is cut has told what it has told. */
+	/* Truncating a file does not remove its codes. */
 	(void)fflush(map.file);
 	cr_assert(zero(int, ftruncate(fileno(map.file), 0)));
 	cr_expect(eq(str, name_at(&map, LATER_MS, 0x1000), (char *)"first"));
@@ -195,7 +195,7 @@ Test(jit_frames, a_jitdump_that_is_not_written_yet)
 	end(&map);
 }
 
-/* The last one that was made is there now, whenever that was. */
+/* With timestamps in ticks the last code at a place is the current one. */
 Test(jit_frames, times_that_are_ticks)
 {
 	static struct dump_bytes bytes;
@@ -217,7 +217,7 @@ Test(jit_frames, times_that_are_ticks)
 	end(&map);
 }
 
-/* Two codes with rules, and one without, which later takes the place of the first one. */
+/* Two codes with unwind rules and one without, which later replaces the first. */
 Test(jit_frames, rules_of_a_jitdump)
 {
 	static struct dump_bytes bytes;
@@ -233,7 +233,7 @@ Test(jit_frames, rules_of_a_jitdump)
 	dump_write(&bytes, fileno(map.file), bytes.nr);
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
-	for (int i = 0; i < 2; i++) { /* read, and known */
+	for (int i = 0; i < 2; i++) { /* read, then known */
 		expect_rule(&map, 1, 0x1000, 8);
 		expect_rule(&map, 1, 0x1001, 16);
 		expect_rule(&map, 1, 0x100b, 16);

@@ -74,7 +74,7 @@ Test(jit_map, a_later_one_ends_what_it_overlaps)
 	jit_map_destroy(map);
 }
 
-/* Threads write their records a little out of order. */
+/* Threads may write their records slightly out of order. */
 Test(jit_map, one_that_comes_late_ends_where_the_next_begins)
 {
 	struct jit_map *map = jit_map_create();
@@ -130,7 +130,7 @@ Test(jit_map, what_is_no_range_is_refused)
 	jit_map_destroy(map);
 }
 
-/* A name is cut where it is said to end, and at a NUL. */
+/* A name ends at its given length or at a NUL. */
 Test(jit_map, names_are_copied)
 {
 	struct jit_map *map = jit_map_create();
@@ -148,7 +148,7 @@ Test(jit_map, names_are_copied)
 	jit_map_destroy(map);
 }
 
-/* A slow and simple map beside it: all that were ever added, by the same rules. */
+/* A plain list of all codes with the same rules, to compare the map with. */
 enum { NR_RANDOM = 3000, NR_ADDRS = 400, NR_TIMES = 500 };
 
 struct plain_map {
@@ -195,7 +195,7 @@ static void compare_all(const struct jit_map *map, const struct plain_map *plain
 		}
 }
 
-/* Whether the time rises, as in a file, or is any. */
+/* Fill both, with rising times as in a file, or with random times. */
 static void fill_both(bool in_order)
 {
 	static struct plain_map plain;

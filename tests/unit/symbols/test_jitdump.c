@@ -11,9 +11,9 @@
 #include "tests/support/expect_code.h"
 #include "tests/support/jitdump_bytes.h"
 
-/* A file, its reader and what was read. */
+/* A file, its reader, and the codes read. */
 struct reader {
-	int fd; /* the reader's */
+	int fd; /* owned by dump */
 	struct jitdump *dump;
 	struct jit_map *map;
 };
@@ -135,7 +135,7 @@ Test(jitdump, times_of_the_processor_are_said)
 	close_reader(&reader);
 }
 
-/* Cut anywhere it is read so far, and the rest when it is there. */
+/* A file truncated anywhere is read up to there, and the rest once it is there. */
 Test(jitdump, grows_byte_by_byte)
 {
 	struct dump_bytes bytes = {.nr = 0};
@@ -205,7 +205,7 @@ Test(jitdump, what_is_pending_belongs_to_the_next_load_only)
 	const struct jit_code *code;
 
 	dump_header(&bytes, 40, 0);
-	dump_add_lines(&bytes, 0x9000, 0x9000, 1); /* of another code */
+	dump_add_lines(&bytes, 0x9000, 0x9000, 1); /* another code's */
 	dump_add_unwinding(&bytes, 0x1000, false, 1);
 	dump_add_load(&bytes, (struct dump_load){"one", 0x1000, 12, 1, 2, 0});
 	dump_add_load(&bytes, (struct dump_load){"two", 0x2000, 12, 2, 3, 0});
@@ -238,7 +238,7 @@ Test(jitdump, other_records)
 	dump_add_load(&bytes, (struct dump_load){"theirs", 0x8000, 12, 1, 2, DUMP_PID + 1});
 	dump_add_load(&bytes, (struct dump_load){"theirs", 0x9000, 12, 2, 3, DUMP_PID + 1});
 	add_three_loads(&bytes);
-	for (uint32_t id = 5; id < 7; id++) { /* of a version to come */
+	for (uint32_t id = 5; id < 7; id++) { /* of a future version */
 		dump_prefix(&bytes, id, 32, 1);
 		dump_zeros(&bytes, 16);
 	}
@@ -255,7 +255,7 @@ Test(jitdump, other_records)
 	close_reader(&reader);
 }
 
-/* What may stand between two records; the ones behind it are found, whatever it is. */
+/* Damage between two records. The records after it are found in every case. */
 Test(jitdump, damage_in_the_middle)
 {
 	static const struct {
@@ -295,8 +295,8 @@ Test(jitdump, damage_in_the_middle)
 }
 
 /*
- * As CPython's parent leaves it: the child writes what was buffered from the middle of a record
- * on, and then the parent writes that again.
+ * A file as CPython leaves it after a fork: the child flushes the buffer it inherited, which
+ * begins in the middle of a record, and then the parent writes the same bytes again.
  */
 static struct dump_bytes fork_damaged(const struct dump_bytes *whole, size_t flushed, size_t forked)
 {
@@ -322,7 +322,7 @@ Test(jitdump, damage_by_a_fork_loses_nothing)
 			      (struct dump_load){name, 0x1000 + 32 * i, 12, i + 1, 10 * i + 2, 0});
 		ends[i] = whole.nr;
 	}
-	/* The fork is behind record 20; what was flushed ends anywhere before. */
+	/* The fork was after record 20. The last flush before it ended at any earlier place. */
 	for (size_t flushed = ends[18] - 60; flushed < ends[20]; flushed++) {
 		struct dump_bytes damaged = fork_damaged(&whole, flushed, ends[20]);
 		struct reader reader = read_bytes(&damaged);
@@ -368,7 +368,7 @@ Test(jitdump, a_file_that_is_written_anew)
 	add_three_loads(&bytes);
 	reader = read_bytes(&bytes);
 	dump_header(&other, 40, 0);
-	other.bytes[24]++; /* the time of it */
+	other.bytes[24]++; /* its time */
 	dump_add_load(&other, (struct dump_load){"new", 0x2000, 5, 1, 100, 0});
 	add_three_loads(&other);
 	dump_write(&other, reader.fd, other.nr);
@@ -376,7 +376,7 @@ Test(jitdump, a_file_that_is_written_anew)
 	expect_code(reader.map, 0x2000, 99, "two, with blanks: <x>");
 	expect_code(reader.map, 0x2000, 100, "new");
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEGUN_AGAIN), 1));
-	/* Cut to nothing it waits for what comes. */
+	/* A file truncated to nothing: wait for what comes. */
 	dump_write(&bytes, reader.fd, 0);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	cr_expect(ne(ptr, (void *)jitdump_header(reader.dump), NULL),
@@ -399,7 +399,10 @@ Test(jitdump, a_hole_is_given_up)
 	close_reader(&reader);
 }
 
-/* Each code that goes before as many others takes long to be refused. */
+/*
+ * Refusing a code is slow if it precedes JIT_MAP_MAX_STEPS others at its address, so refusals are
+ * limited.
+ */
 Test(jitdump, nothing_is_read_behind_many_refused_codes)
 {
 	struct dump_bytes bytes = {.nr = 0};
@@ -441,9 +444,9 @@ Test(jitdump, codes_behind_the_end_are_not_taken)
 	close_reader(&reader);
 }
 
-/* What the writer has not written yet. */
+/* The part that the writer has not written yet. */
 
-/* Read where the file has so many bytes, and the tail the rest up to end. */
+/* Read with nr_in_file bytes in the file and the rest up to end in the tail. */
 static void read_with_tail(struct reader *reader, const struct dump_bytes *bytes, size_t nr_in_file,
 			   size_t end)
 {
@@ -452,7 +455,7 @@ static void read_with_tail(struct reader *reader, const struct dump_bytes *bytes
 	cr_assert(zero(int, jitdump_read(reader->dump, reader->map, false)));
 }
 
-/* Names, a move, and what is told of lines and frames. */
+/* A dump with names, a move, line and unwind information. */
 static struct dump_bytes whole_dump(void)
 {
 	struct dump_bytes bytes = {.nr = 0};
@@ -478,7 +481,7 @@ static void expect_whole_dump(const struct reader *reader)
 	expect_no_faults(reader);
 }
 
-/* Wherever the file ends, also before its header; and when it has all of it that is known. */
+/* The file may end anywhere, even in its header, and may already have the whole tail. */
 Test(jitdump, a_tail_is_read_behind_the_file)
 {
 	const struct dump_bytes bytes = whole_dump();
@@ -499,7 +502,7 @@ Test(jitdump, a_tail_is_read_behind_the_file)
 	}
 }
 
-/* The writer hands over 100 bytes at a time; a record that is cut is waited for. */
+/* The writer flushes 100 bytes at a time. A truncated record is read once it is complete. */
 Test(jitdump, a_tail_grows_byte_by_byte)
 {
 	const struct dump_bytes bytes = whole_dump();
@@ -526,11 +529,11 @@ Test(jitdump, a_tail_of_another_moment_is_not_read)
 		jitdump_set_tail(reader.dump, offset, bytes.bytes + nr, bytes.nr - nr);
 		cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	}
-	/* Of a time when the file was shorter: the records would begin where it ends now. */
+	/* A tail of an earlier moment: its records would begin at the end of the file. */
 	jitdump_set_tail(reader.dump, nr - 8, bytes.bytes + nr - 8, bytes.nr - nr + 8);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	cr_expect(zero(u32, nr_codes(&reader)));
-	/* A process that is gone writes nothing any more. */
+	/* The tail of an ended process is never written. */
 	jitdump_set_tail(reader.dump, nr, bytes.bytes + nr, bytes.nr - nr);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, true)));
 	cr_expect(zero(u32, nr_codes(&reader)));
@@ -538,8 +541,8 @@ Test(jitdump, a_tail_of_another_moment_is_not_read)
 }
 
 /*
- * A child writes what it has of the buffer into the file, and more of its own, before the parent
- * does: nothing is lost, and nothing is there twice.
+ * A child flushes the inherited buffer and more records of its own before the parent does.
+ * Nothing is lost, and nothing is read twice.
  */
 Test(jitdump, a_tail_that_a_fork_has_moved)
 {
@@ -561,7 +564,7 @@ Test(jitdump, a_tail_that_a_fork_has_moved)
 
 		read_with_tail(&reader, &whole, flushed, ends[19]);
 		cr_assert(eq(u32, nr_codes(&reader), 20), "flushed %zu", flushed);
-		/* The fork was behind the tenth; by now the parent has the rest to write. */
+		/* The fork was after record 10; the parent still has the rest to write. */
 		dump_put(&moved, whole.bytes, ends[9]);
 		dump_add_load(&moved,
 			      (struct dump_load){"child", 0x1000, 12, 1, 500, DUMP_PID + 1});
@@ -581,7 +584,7 @@ Test(jitdump, a_tail_that_a_fork_has_moved)
 	}
 }
 
-/* Of a writer whose clock stands still; the last one at a place counts, however often it is read. */
+/* A writer whose clock stands still. The last code at a place counts, however often it is read. */
 Test(jitdump, codes_of_one_place_and_time_in_a_tail)
 {
 	struct dump_bytes bytes = {.nr = 0};
@@ -604,7 +607,7 @@ Test(jitdump, codes_of_one_place_and_time_in_a_tail)
 	close_reader(&reader);
 }
 
-/* What is no record in a tail is no damage of the file. */
+/* A tail that is no record does not count as damage of the file. */
 Test(jitdump, a_tail_of_other_bytes)
 {
 	struct dump_bytes bytes = {.nr = 0};
@@ -625,7 +628,7 @@ Test(jitdump, a_tail_of_other_bytes)
 	close_reader(&reader);
 }
 
-/* What is told beside the name. */
+/* Information other than the name. */
 
 static struct jit_body body_at(const struct reader *reader, remote_addr addr)
 {
@@ -639,7 +642,7 @@ static struct jit_body body_at(const struct reader *reader, remote_addr addr)
 
 Test(jitdump, lines_of_a_code)
 {
-	/* As it is specified; as V8 counts; of another code, which is none. */
+	/* As specified; with V8's offset; of another code, so there are none. */
 	static const remote_addr begins[] = {0x1000, 0x1040, 0x1100};
 
 	for (size_t i = 0; i < 3; i++)
@@ -679,7 +682,7 @@ Test(jitdump, unwind_information_in_both_orders)
 		dump_header(&bytes, 40, 0);
 		dump_add_unwinding(&bytes, 0x1000, header_first, 1);
 		dump_add_load(&bytes, (struct dump_load){"one", 0x1000, 12, 1, 2, 0});
-		dump_add_unwinding(&bytes, 0x9999, header_first, 3); /* of another code */
+		dump_add_unwinding(&bytes, 0x9999, header_first, 3); /* another code's */
 		dump_add_load(&bytes, (struct dump_load){"two", 0x2000, 12, 2, 4, 0});
 		reader = read_bytes(&bytes);
 		body = body_at(&reader, 0x1000);
@@ -715,7 +718,7 @@ Test(jitdump, bodies_in_a_tail)
 		cr_assert(eq(u8, body.code[11], 0xc3));
 		jit_body_done(&body);
 	}
-	/* One that is gone before it was in the file is not told any more. */
+	/* A code that disappears before it was written to the file has no body any more. */
 	read_with_tail(&reader, &bytes, 40, bytes.nr);
 	read_with_tail(&reader, &bytes, 40, 40);
 	cr_expect(eq(int,

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes, which may be NUL, too. */
+/* Parse bytes, which may contain NUL. */
 static int parse_bytes(const char *bytes, size_t nr_bytes, struct kernel_names **ret_names)
 {
 	char *text = malloc(nr_bytes + 1);
@@ -24,7 +24,7 @@ static int parse(const char *text, struct kernel_names **ret_names)
 	return parse_bytes(text, strlen(text), ret_names);
 }
 
-/* "name module" at an address, "" if there is none. */
+/* Expect "name module" at an address, or "" for none. */
 static void expect_at(const struct kernel_names *names, uint64_t addr, const char *expected)
 {
 	const char *name = "", *module = "";
@@ -36,7 +36,7 @@ static void expect_at(const struct kernel_names *names, uint64_t addr, const cha
 		  (unsigned long long)addr, found, expected);
 }
 
-/* As they come: not in order, of modules, several at an address, data between functions. */
+/* Unsorted symbols of kernel and modules, aliases, and data between functions. */
 Test(kernel_names, find)
 {
 	static const char text[] = "ffffffff81000200 t second\n"
@@ -96,7 +96,7 @@ Test(kernel_names, where_one_is)
 	kernel_names_destroy(names);
 }
 
-/* Lines of another form say nothing of the addresses in them; the others count. */
+/* Malformed lines are skipped; the others count. */
 Test(kernel_names, garbage)
 {
 	static const char *const lines[] = {
@@ -148,7 +148,7 @@ Test(kernel_names, bytes_that_are_nul)
 	kernel_names_destroy(names);
 }
 
-/* What the kernel shows to whom it hides the addresses from, and what is no such file. */
+/* What the kernel shows to users who may not see addresses, and files of another kind. */
 Test(kernel_names, without_addresses)
 {
 	static const struct {
@@ -171,7 +171,8 @@ Test(kernel_names, without_addresses)
 }
 
 /*
- * This kernel's: at the address that its own line tells there is that function, or one beside it.
+ * The running kernel: the functions of /proc/kallsyms are found at their addresses, unless an
+ * alias is found there.
  */
 Test(kernel_names, this_kernel)
 {

@@ -14,7 +14,7 @@
 enum { LIST_ADDR = 0x1000, ENTRIES_ADDR = 0x10000, NAMES_ADDR = 0x20000, NAME_STEP = 0x2000 };
 enum { NR_ENTRIES = 4, ENTRY_STEP = 0x60, CODE_BYTES = 0x10 };
 
-/* The process: a list of entries, of which none is on it at first, and their reader. */
+/* A process with entries that are not on its list yet, and the reader. */
 struct target {
 	struct fake_memory fake;
 	struct libunwind_jit *jit;
@@ -36,7 +36,7 @@ static remote_addr code_addr(unsigned int i)
 	return 0x100000 + i * 0x1000;
 }
 
-/* What the entry has at that offset from now on. */
+/* Set the word at this offset of an entry. */
 static void set_word(struct target *target, unsigned int i, unsigned int offset, uint64_t value)
 {
 	fake_memory_write_u64(&target->fake, entry_addr(i) + offset, value);
@@ -57,7 +57,7 @@ static void count_change(struct target *target, uint32_t generation)
 	fake_memory_write_u32(&target->fake, LIST_ADDR + 4, generation);
 }
 
-/* Have those from first to last, in this order, be the list. */
+/* Make entries first to last the list, in this order. */
 static void link_entries(struct target *target, unsigned int first, unsigned int last)
 {
 	set_first(target, entry_addr(first));
@@ -132,7 +132,7 @@ Test(libunwind_jit, functions_come_and_go)
 	close_target(&target);
 }
 
-/* A change is counted before it is made: what a walk finds may be of the time before. */
+/* The generation is changed before the list, so a walk may still see the old list. */
 Test(libunwind_jit, changes_that_are_being_made)
 {
 	struct target target;
@@ -145,7 +145,7 @@ Test(libunwind_jit, changes_that_are_being_made)
 	count_change(&target, 5);
 	look(&target, 20);
 	expect_code(target.map, code_addr(3), 20, "fn3");
-	link_entries(&target, 0, 2); /* the change that was counted */
+	link_entries(&target, 0, 2); /* the change of generation 5 */
 	look(&target, 30);
 	expect_code(target.map, code_addr(3), 30, "-");
 	nr_calls = target.fake.nr_calls;
@@ -154,7 +154,7 @@ Test(libunwind_jit, changes_that_are_being_made)
 	close_target(&target);
 }
 
-/* What was freed and made anew lies in the same place. */
+/* A new entry in the memory of a freed one. */
 Test(libunwind_jit, another_function_in_the_same_entry)
 {
 	struct target target;
@@ -206,7 +206,7 @@ Test(libunwind_jit, a_torn_list_ends_nothing)
 	}
 }
 
-/* Of a list that is too long nothing is ended, since its end was not seen. */
+/* A list that is too long ends no code, because its end was not seen. */
 Test(libunwind_jit, an_endless_list)
 {
 	enum { LONG_ADDR = 0x10000000, NR_LONG = REMOTE_LIST_MAX_ENTRIES + 1, BYTES = 64 };
@@ -261,7 +261,10 @@ Test(libunwind_jit, entries_that_tell_nothing)
 	}
 }
 
-/* Each format has its name in the same place; before 1.6 that of functions was elsewhere. */
+/*
+ * All formats have the name at the same offset; before libunwind 1.6 that of functions was
+ * elsewhere.
+ */
 Test(libunwind_jit, formats)
 {
 	struct target target;
@@ -295,7 +298,7 @@ Test(libunwind_jit, long_names)
 		look(&target, 10 * (i + 1));
 		expect_code(target.map, code_addr(0), 10 * (i + 1), name);
 	}
-	/* One more than that is none, and what was there is gone. */
+	/* With one byte more there is no name, and the old code ends. */
 	fake_memory_write_u8(&target.fake, name_addr(0) + LIBUNWIND_JIT_MAX_NAME_BYTES, 'x');
 	count_change(&target, 10);
 	look(&target, 100);
@@ -310,7 +313,7 @@ Test(libunwind_jit, lists_that_are_none)
 
 	open_target(&target);
 	link_entries(&target, 0, 3);
-	fake_memory_write_u32(&target.fake, LIST_ADDR, 1); /* a version that is not known */
+	fake_memory_write_u32(&target.fake, LIST_ADDR, 1); /* unknown version */
 	cr_assert(zero(int, libunwind_jit_add_list(target.jit, 0xdead000)));
 	look(&target, 10);
 	cr_expect(eq(u32, nr_codes(&target), 0));
@@ -322,7 +325,7 @@ Test(libunwind_jit, lists_that_are_none)
 	close_target(&target);
 }
 
-/* What one list has no more is not ended by a walk along another, nor kept by it. */
+/* The walk of one list neither ends nor keeps codes of the other. */
 Test(libunwind_jit, two_lists)
 {
 	enum { OTHER_LIST_ADDR = 0x3000 };
@@ -351,7 +354,7 @@ Test(libunwind_jit, two_lists)
 
 Test(libunwind_jit, functions_that_return_a_list)
 {
-	/* Each is at 0x8000, and is to return 0x1000, unless it does something else. */
+	/* Each function is at 0x8000 and returns 0x1000 if it is recognized. */
 	static const struct {
 		const char *what;
 		uint8_t code[12];

@@ -22,7 +22,7 @@
 #include "tests/support/image_file.h"
 #include "tests/support/mapping_at.h"
 
-/* A mapping that nobody has: map_files does not know it, only its path and its file count. */
+/* A mapping that does not exist in map_files, so only its path and inode can identify the file. */
 static struct mapping forge(const char *path)
 {
 	struct stat st;
@@ -130,7 +130,7 @@ Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
 	void *mapped = mmap(NULL, size, PROT_READ, MAP_PRIVATE, fd, 0);
 
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
-	/* An impostor that would open: this program in the place of the library. */
+	/* Put another valid ELF file, this program, in the library's place. */
 	(void)snprintf(moved, sizeof(moved), "%s2", path);
 	size_t exe_size;
 	cleanup_free char *exe = read_file("/proc/self/exe", &exe_size);
@@ -147,7 +147,7 @@ Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
 	cr_expect(mapping->deleted);
 	int err = image_source_open(&images.source, mapping, &image);
 
-	/* map_files leads to the file, if it may be used. */
+	/* map_files leads to the right file, if it may be used. */
 	cr_expect(err == 0 || err == -ENOENT, "%d", err);
 	if (!err) {
 		char *copy = malloc(size);
@@ -162,7 +162,7 @@ Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
 	(void)unlink(path);
 }
 
-/* It has no file, and is in memory as it would be in one. */
+/* The vDSO has no file; its memory is laid out like one. */
 Test(live_images, the_vdso)
 {
 	const unsigned long addr = getauxval(AT_SYSINFO_EHDR);
@@ -187,7 +187,7 @@ Test(live_images, the_vdso)
 	process_close(&process);
 }
 
-/* A child whose root is a folder of its own, as that of a container is; it ends with this test. */
+/* A child whose root is a folder, as in a container. It ends with this test. */
 static pid_t start_in_root(const char *folder)
 {
 	pid_t pid = fork();
@@ -219,7 +219,7 @@ Test(live_images, debug_files_in_the_root_of_the_process)
 		cr_skip("only root may give a process another root");
 	cr_assert(gt(sz, id_bytes, 1), "this compiler gives no build IDs");
 	cr_assert(ne(ptr, mkdtemp(folder), NULL));
-	/* What is in it does not matter to who opens it: this program itself will do. */
+	/* The contents do not matter here, so this program serves as the debug file. */
 	char *path = debug_folder_add(folder, build_id, id_bytes, bytes, size);
 	pid_t pid = start_in_root(folder);
 

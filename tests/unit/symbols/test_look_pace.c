@@ -8,7 +8,7 @@
 
 #define START (5000 * MS)
 
-/* The milliseconds from the last look, at START, to the first time at which the next one is due. */
+/* Milliseconds from the last look, at START, until the next one is due. */
 static uint64_t wait_ms(const struct look_pace *pace, bool is_told)
 {
 	uint64_t ms = 0;
@@ -41,7 +41,7 @@ Test(look_pace, looks_in_vain)
 	cr_expect(not(look_pace_is_due(&pace, false, START - 1000 * MS)), "before the look");
 }
 
-/* They take a twentieth of the time at most, whatever was told. */
+/* Looks take at most a twentieth of the time, whatever is_told says. */
 Test(look_pace, looks_that_are_dear)
 {
 	static const struct {

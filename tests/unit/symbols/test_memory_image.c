@@ -42,7 +42,7 @@ Test(memory_image, is_what_the_file_says)
 	process_close(&process);
 }
 
-/* A small library as it lies in memory. Its symbols: none, "x", and "data" at 0x40. */
+/* A small library as loaded in memory. Its symbols: null, "x", and "data" at 0x40. */
 struct elf {
 	Elf64_Ehdr header;
 	Elf64_Phdr segments[3];
@@ -249,7 +249,7 @@ static void no_magic(struct elf *elf)
 
 static void note_lies(struct elf *elf)
 {
-	elf->note.header.n_descsz = BUILD_ID_MAX_BYTES; /* behind it nothing is mapped */
+	elf->note.header.n_descsz = BUILD_ID_MAX_BYTES; /* unmapped after it */
 }
 
 static void note_name_lies(struct elf *elf)

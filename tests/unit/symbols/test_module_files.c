@@ -35,7 +35,7 @@ Test(module_files, known_by_build_id_and_segments)
 	file->has_read_memory = true;
 	module_files_put(files, file);
 	cr_expect(eq(ptr, file, get(files, make_id(1, large))));
-	copy[0].p_memsz++; /* it has a copy of its own */
+	copy[0].p_memsz++; /* the table has its own copy */
 	cr_expect(eq(ptr, file, get(files, make_id(1, large))));
 	cr_expect(file->has_read_memory);
 	cr_expect(ne(ptr, file, get(files, make_id(2, large))));
@@ -43,7 +43,7 @@ Test(module_files, known_by_build_id_and_segments)
 	module_files_destroy(files);
 }
 
-/* Two that nothing tells apart may be two; they are gone when they are given back. */
+/* Files without identification are never shared. Each is freed when it is put back. */
 Test(module_files, not_known_again)
 {
 	static const struct module_file_id nothing;
@@ -63,7 +63,7 @@ Test(module_files, not_known_again)
 	}
 }
 
-/* Those that are used stay, however many there are. */
+/* Files in use stay, however many there are. */
 Test(module_files, too_many)
 {
 	struct module_files *files = module_files_create();
@@ -89,7 +89,7 @@ Test(module_files, too_many)
 	module_files_destroy(files);
 }
 
-/* Of all files together no more bytes are read than that; what is forgotten makes room. */
+/* The bytes read from all files are limited, summed; a forgotten file makes room. */
 Test(module_files, bytes_of_unwind_information)
 {
 	enum { NR_BYTES = 16 };

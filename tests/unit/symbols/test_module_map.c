@@ -5,7 +5,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-/* A program with a .bss, the heap, a gap, a library that is mapped twice in a row, the vdso. */
+/* A program with .bss, heap, a gap, a library mapped twice in a row, and the vDSO. */
 static const char maps_text[] = "1000-2000 r-xp 00000000 08:01 11 /bin/program\n"
 				"2000-3000 rw-p 00001000 08:01 11 /bin/program\n"
 				"3000-5000 rw-p 00000000 00:00 0 [heap]\n"
@@ -27,7 +27,7 @@ static const struct {
 };
 enum { NR_CASES = sizeof(cases) / sizeof(cases[0]) };
 
-/* Whatever was found before: that is looked at first. */
+/* The result does not depend on the previous one, which is tried first. */
 Test(module_map, find)
 {
 	struct maps maps;

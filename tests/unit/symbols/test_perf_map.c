@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 struct reader {
-	int fd; /* the perf_map's */
+	int fd; /* owned by the perf_map */
 	struct perf_map *perf_map;
 	struct jit_map *map;
 };
@@ -79,7 +79,7 @@ Test(perf_map, lines)
 	}
 }
 
-/* A stale file of an earlier process with that id is in front. */
+/* Lines of a previous process with the same id come first. */
 Test(perf_map, the_last_entry_wins)
 {
 	struct reader reader = open_reader();

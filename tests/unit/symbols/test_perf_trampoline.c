@@ -11,13 +11,16 @@
 
 enum { ADDR = 0x40000 };
 
-/* CPython 3.13 of Debian writes these; the bytes around are those of the next ones, and zeros. */
+/*
+ * Trampolines of CPython 3.13 in Debian. The bytes around them belong to the next one, or are
+ * zeros.
+ */
 static const uint8_t with_endbr64[] = {
 	0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3, 0, 0, 0, 0,
 	0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3, 0, 0, 0, 0};
 static const uint8_t without[] = {0, 0, 0, 0, 0x55, 0x48, 0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3, 0, 0};
 
-/* What rows of call frame information that -X perf_jit writes say of each byte: CFA and saves. */
+/* The call frame information that -X perf_jit writes, as CFA and saves for each byte. */
 static const struct {
 	uint8_t cfa_register;
 	int32_t cfa_offset;
@@ -66,7 +69,7 @@ Test(perf_trampoline, rows)
 	expect_rows(without, sizeof(without), 4, 12);
 }
 
-/* CPython 3.12: the stack pointer alone tells. */
+/* In CPython 3.12 the CFA is always relative to the stack pointer. */
 Test(perf_trampoline, rows_of_3_12)
 {
 	static const uint8_t bytes[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08,

@@ -15,8 +15,8 @@
 #if defined(__x86_64__)
 
 /*
- * Functions as gcc 12 makes them with -O2 -fno-omit-frame-pointer, and how objdump shows their
- * instructions.
+ * Functions compiled by gcc 12 with -O2 -fno-omit-frame-pointer, and their disassembly by
+ * objdump.
  */
 /* clang-format off */
 static const uint8_t pushes[] = {
@@ -142,7 +142,7 @@ static const uint8_t loops[] = {
 	0xc3,                                                       /*  80: ret */
 };
 
-/* The room grows each time around. */
+/* A loop that pushes in each round. */
 static const uint8_t grows[] = {
 	0x55,                                                       /* 0: push %rbp */
 	0x48, 0x89, 0xe5,                                           /* 1: mov %rsp,%rbp */
@@ -153,7 +153,7 @@ static const uint8_t grows[] = {
 	0xc3,                                                       /* d: ret */
 };
 
-/* Jumps out of itself, into itself, and ends amid an instruction. */
+/* Jumps out of the function and into an instruction, and ends within an instruction. */
 static const uint8_t strays[] = {
 	0x75, 0x7f,                                                 /* 0: jne 81 */
 	0x75, 0xfd,                                                 /* 2: jne 1 */
@@ -176,18 +176,18 @@ static const struct {
 	uint32_t depth_bytes;
 } cases[] = {
 	{CODE(pushes), 0, false, 0, 8},		{CODE(pushes), 1, false, 0, 16},
-	{CODE(pushes), 0x2f, true, 0, 64}, /* three arguments are on the stack */
+	{CODE(pushes), 0x2f, true, 0, 64}, /* three arguments pushed */
 	{CODE(pushes), 0x2f, false, 0, 64},	{CODE(pushes), 0x3c, true, 0, 32},
-	{CODE(pushes), 0x3b, true, -ENOENT, 0}, /* amid an instruction */
-	{CODE(pushes), 0x43, false, 0, 8},	/* behind "leave" */
+	{CODE(pushes), 0x3b, true, -ENOENT, 0}, /* inside an instruction */
+	{CODE(pushes), 0x43, false, 0, 8},	/* after "leave" */
 	{CODE(room), 0x15, true, 0, 64},	{CODE(any_room), 0x28, true, -ENOENT, 0},
 	{CODE(either), 6, false, 0, 8},		{CODE(either), 0x2e, true, 0, 224},
 	{CODE(loops), 0x51, true, 0, 80},	{CODE(loops), 0x55, false, 0, 48},
-	{CODE(loops), 0x61, false, 0, 40}, /* behind "lea -0x18(%rbp),%rsp" */
+	{CODE(loops), 0x61, false, 0, 40}, /* after "lea -0x18(%rbp),%rsp" */
 	{CODE(grows), 0xc, true, -EBADMSG, 0},	{CODE(grows), 4, false, -EBADMSG, 0},
 	{CODE(grows), 0, false, 0, 8},		{CODE(strays), 7, false, 0, 16},
 	{CODE(strays), 8, false, -ENOENT, 0},	{CODE(strays), 10, true, -ENOENT, 0},
-	{CODE(strays), 10, false, -ENOENT, 0}, /* behind the last byte */
+	{CODE(strays), 10, false, -ENOENT, 0}, /* after the last byte */
 	{CODE(strays), 11, true, -ENOENT, 0},
 };
 
@@ -226,13 +226,13 @@ Test(stack_depth, too_long)
 	cr_expect(eq(int, stack_depth_find(&code, 0, false, &depth_bytes), -ENOENT));
 }
 
-/* Beside call frame information, where that counts from the stack pointer. */
+/* Compared with call frame information, where that is based on the stack pointer. */
 
 struct witness {
 	struct cfi_row_sink sink;
 	struct stack_depth_code code;
 	uint64_t start_vaddr;
-	bool begins; /* the function's first row is one of a function that was called */
+	bool begins; /* the function starts in the state of a called function */
 	uint32_t nr_equal, nr_other, nr_unknown;
 };
 
@@ -269,7 +269,7 @@ static void compare_function(const struct image *image, const struct cfi_section
 	(void)cfi_program_run(section, function, &witness->sink);
 }
 
-/* This program itself: of its functions some hundreds, and all that the compiler has done there. */
+/* All functions of this program: hundreds, with everything that the compiler does. */
 Test(stack_depth, beside_call_frame_information)
 {
 	struct cfi_function function = {.common = {.code_alignment = 0}};
@@ -286,7 +286,7 @@ Test(stack_depth, beside_call_frame_information)
 	free((void *)section.bytes);
 	cr_expect(lt(u32, 100, witness.nr_equal));
 	cr_expect(zero(u32, witness.nr_other));
-	/* What only a switch leads to is not known. */
+	/* Code reached only through a switch is unknown. */
 	cr_expect(lt(u32, witness.nr_unknown, witness.nr_equal / 2));
 }
 

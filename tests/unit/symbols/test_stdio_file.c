@@ -11,7 +11,7 @@
 
 #include "tests/support/fake_memory.h"
 
-/* As the header of the C library that this was built with has them, which is glibc's. */
+/* Offsets from the headers of the C library that this was built with, glibc. */
 #define OFFSET(field) offsetof(struct _IO_FILE, field)
 
 enum { LIST_ADDR = 0x1000, FILES_ADDR = 0x10000, FILE_STEP = 0x100 };
@@ -26,20 +26,20 @@ static remote_addr file_addr(unsigned int i)
 	return FILES_ADDR + i * FILE_STEP;
 }
 
-/* Have the field at that offset of a FILE be that from now on. */
+/* Set the field at this offset of a FILE. */
 static void set(struct target *target, unsigned int i, size_t offset, uint64_t value)
 {
 	fake_memory_write_u64(&target->fake, file_addr(i) + offset, value);
 }
 
-/* What is not handed over yet: the buffer's bytes from start to end. */
+/* Set the unwritten part of the buffer. */
 static void set_unwritten(struct target *target, unsigned int i, uint64_t start, uint64_t end)
 {
 	set(target, i, OFFSET(_IO_write_base), BUFFER_ADDR + start);
 	set(target, i, OFFSET(_IO_write_ptr), BUFFER_ADDR + end);
 }
 
-/* A list of nr FILEs of descriptors 10, 11, …, each of which has the same buffer, empty. */
+/* Make a list of nr FILEs with descriptors 10, 11, …, which share one empty buffer. */
 static void open_target(struct target *target, unsigned int nr)
 {
 	fake_memory_init(&target->fake);
@@ -62,7 +62,7 @@ static void close_target(struct target *target)
 	fake_memory_done(&target->fake);
 }
 
-/* How many FILEs are on the list, up to what ends the walk: *ret_err. */
+/* Count the FILEs on the list. *ret_err is the error that ends the walk. */
 static uint32_t count(struct target *target, int *ret_err)
 {
 	struct stdio_file file;
@@ -123,11 +123,11 @@ Test(stdio_file, what_is_none)
 	close_target(&target);
 }
 
-/* Pointers that are in no order are of a FILE that just changes, or of none. */
+/* Pointers in the wrong order belong to a FILE that is just changing, or to none. */
 Test(stdio_file, what_is_not_handed_over)
 {
 	static const struct {
-		uint64_t start, end; /* of the buffer */
+		uint64_t start, end; /* in the buffer */
 		uint32_t nr_bytes;
 	} cases[] = {
 		{0, 0, 0},
@@ -168,7 +168,7 @@ Test(stdio_file, a_huge_buffer_is_read_so_far)
 	close_target(&target);
 }
 
-/* What the process does while the buffer is copied. */
+/* Changes by the process while the buffer is copied. */
 static void flush(struct fake_memory *fake)
 {
 	set_unwritten(fake->context, 0, 0, 3);
@@ -188,7 +188,7 @@ static void change_on_copy(struct fake_memory *fake, size_t range_index,
 			   void (*change)(struct fake_memory *))
 {
 	(void)range_index;
-	if (fake->nr_calls > 2) /* the head, the FILE, and now the buffer */
+	if (fake->nr_calls > 2) /* 1: list head, 2: FILE, 3: buffer */
 		change(fake);
 }
 
@@ -214,7 +214,7 @@ Test(stdio_file, a_copy_that_is_torn_is_told)
 		int err;
 	} cases[] = {
 		{NULL, 0},
-		{write_on_copy, 0}, /* behind what is copied */
+		{write_on_copy, 0}, /* after the copied part */
 		{flush_on_copy, -EAGAIN},
 		{close_on_copy, -EBADMSG},
 	};

@@ -11,7 +11,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/image_file.h"
 
-/* Symbols of this program that are looked for; not static, so that the linker keeps them. */
+/* Symbols to look up. They are not static, so the linker keeps them. */
 int symtab_test_data[3];
 int symtab_test_function(void);
 
@@ -20,7 +20,7 @@ int symtab_test_function(void)
 	return symtab_test_data[1];
 }
 
-/* A local symbol that only .symtab has. */
+/* A local symbol, only in .symtab. */
 static int symtab_test_local[5];
 
 Test(symtab, symbols_of_this_program)
@@ -77,7 +77,7 @@ Test(symtab, dynamic_symbols_without_section_headers)
 	image_close(image);
 }
 
-/* The entry of the dynamic segment with that tag; NULL if there is none. */
+/* The entry with this tag in the dynamic segment, or NULL. */
 static Elf64_Dyn *dynamic_entry(char *bytes, int64_t tag)
 {
 	const Elf64_Ehdr *header = (void *)bytes;

@@ -18,7 +18,7 @@ enum { CODE_BYTES = 12 };
 static const uint8_t trampoline[CODE_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
 					       0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
 
-/* A process with two arenas, the second of which is the newest one. */
+/* A process with two arenas; the second one is the newest. */
 struct target {
 	struct fake_memory fake;
 	struct maps maps;
@@ -35,7 +35,7 @@ static remote_addr arena_addr(unsigned int arena)
 	return CODE_ADDR + arena * ARENA_BYTES;
 }
 
-/* Where a trampoline is. */
+/* Address of a trampoline. */
 static remote_addr addr_of(unsigned int arena, unsigned int index)
 {
 	return arena_addr(arena) + index * STEP_BYTES;
@@ -46,7 +46,7 @@ static void set_word(struct target *target, unsigned int arena, unsigned int wor
 	fake_memory_write_u64(&target->fake, struct_addr(arena) + 8 * word, value);
 }
 
-/* What the struct of an arena says, but for the one before it. */
+/* Set the fields of an arena's struct, except the previous arena. */
 static void set_arena(struct target *target, unsigned int arena, remote_addr start_addr,
 		      uint64_t nr_bytes, uint64_t used_bytes)
 {
@@ -57,7 +57,7 @@ static void set_arena(struct target *target, unsigned int arena, remote_addr sta
 	set_word(target, arena, 4, CODE_BYTES);
 }
 
-/* An arena that is full of copies, of which so many are used. */
+/* Make an arena full of copies, nr_used of them used. */
 static void make_arena(struct target *target, unsigned int arena, unsigned int nr_used)
 {
 	fake_memory_map(&target->fake, arena_addr(arena), ARENA_BYTES);
@@ -79,7 +79,7 @@ static void open_target(struct target *target)
 	fake_memory_map(&target->fake, STRUCTS_ADDR, 2 * STRUCT_STEP);
 	make_arena(target, 0, 4);
 	make_arena(target, 1, 2);
-	/* Another pointer in front of it leads to no arena. */
+	/* An earlier pointer that leads to no arena. */
 	fake_memory_write_u64(&target->fake, RUNTIME_ADDR + 8, STRUCTS_ADDR + 8);
 	fake_memory_write_u64(&target->fake, RUNTIME_ADDR + POINTER_AT, struct_addr(1));
 	fake_memory_write_u64(&target->fake, RUNTIME_ADDR + POINTER_AT + 40, PADDING_BYTES);
@@ -140,7 +140,7 @@ Test(trampoline_arenas, what_has_a_name_keeps_it)
 	close_target(&target);
 }
 
-/* Nothing but an arena is taken for one: the one before it is not found, either. */
+/* What is no arena is refused, and so the previous arena is not found, either. */
 Test(trampoline_arenas, what_is_none)
 {
 	static const struct {
@@ -205,7 +205,7 @@ Test(trampoline_arenas, damaged_ones)
 	cr_expect(eq(u32, nr_found(&target), 1));
 	close_target(&target);
 
-	open_target(&target); /* where the next one would be is not known */
+	open_target(&target); /* the distance between trampolines is unknown */
 	fake_memory_write_u64(&target.fake, RUNTIME_ADDR + POINTER_AT + 40, 0x80);
 	cr_expect(zero(u32, nr_found(&target)));
 	target.fake.error = -ESRCH;

@@ -28,9 +28,9 @@ struct target {
 };
 
 /*
- * Functions, of 0x100 bytes each, at CODE_VADDR and so on: 0 pushes nothing, 1 pushes rbp
- * and says so up to its end, 2 is what a signal handler returns to, 3 is the outermost one,
- * 4 has a frame pointer, 5 does not say where its CFA is, 6 puts its caller's sp below it.
+ * Write functions of 0x100 bytes each from CODE_VADDR on. 0 pushes nothing; 1 pushes rbp, as its
+ * rules say up to its end; 2 is where a signal handler returns to; 3 is outermost; 4 has a frame
+ * pointer; 5 has a CFA that depends on rax; 6 puts its caller's sp below its own.
  */
 static void write_functions(struct cfi_bytes *bytes)
 {
@@ -41,7 +41,7 @@ static void write_functions(struct cfi_bytes *bytes)
 	} functions[] = {
 		{0, {0}},
 		{4, {DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2}},
-		/* The saved pc and sp are 32 and 40 above the sp, rbx 48. */
+		/* The saved pc and sp are 32 and 40 bytes above sp, rbx 48. */
 		{22,
 		 {DW_CFA_def_cfa_expression,
 		  3,
@@ -87,13 +87,13 @@ static void write_functions(struct cfi_bytes *bytes)
 	cfi_bytes_put(bytes, 0, 4);
 }
 
-/* The address so many bytes into a function. */
+/* The address at offset in a function. */
 static remote_addr code_addr(unsigned int function, unsigned int offset)
 {
 	return MODULE_ADDR + CODE_VADDR + 0x100 * function + offset;
 }
 
-/* A stack of these words; the thread is at pc, and its sp is so many words into it. */
+/* Make a stack of these words. The thread is at pc, with sp at word sp_word. */
 static void target_init(struct target *target, const uint64_t *words, size_t nr_words,
 			remote_addr pc, size_t sp_word)
 {
@@ -144,7 +144,7 @@ static int unwind(struct target *target)
 	return err;
 }
 
-/* One step from the innermost frame: registers are the caller's. */
+/* Take one step from the innermost frame, to the caller's registers. */
 static int step(struct target *target, remote_addr *ret_cfa)
 {
 	return unwind_step(target->modules, &target->window, &target->registers, ret_cfa);
@@ -167,7 +167,7 @@ Test(unwind, from_a_leaf_to_the_outermost)
 	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24));
 	cr_expect(eq(u64, target.frames[2].pc, code_addr(3, 0x10)));
 	cr_expect(eq(u64, target.frames[2].sp, STACK_ADDR + 24));
-	/* What the outermost frame's registers were: function 1 has pushed its caller's rbp. */
+	/* The registers of the outermost frame: function 1 had pushed rbp. */
 	cr_expect(eq(u64, target.outermost.values[6], 0xbbbb));
 	cr_expect(eq(u64, target.outermost.values[REGISTER_SP], STACK_ADDR + 24));
 	target.max_frames = 2;
@@ -176,7 +176,10 @@ Test(unwind, from_a_leaf_to_the_outermost)
 	target_done(&target);
 }
 
-/* A call that never returns is the last instruction of its function: the next one is another's. */
+/*
+ * A call that does not return may be a function's last instruction; its return address then
+ * belongs to the next function.
+ */
 Test(unwind, return_addresses_behind_the_end_of_a_function)
 {
 	const uint64_t words[] = {code_addr(2, 0), 0xbbbb, code_addr(3, 0x10), 0};
@@ -185,7 +188,7 @@ Test(unwind, return_addresses_behind_the_end_of_a_function)
 	target_init(&target, words, 4, code_addr(0, 0), 0);
 	cr_assert(zero(int, unwind(&target)));
 	cr_assert(eq(sz, target.nr_frames, 3));
-	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24)); /* by function 1 */
+	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24)); /* the CFA of function 1 */
 	target_done(&target);
 }
 
@@ -200,14 +203,14 @@ Test(unwind, registers_of_the_caller)
 	cr_expect(eq(u64, cfa, STACK_ADDR + 16));
 	cr_expect(eq(u64, target.registers.values[REGISTER_RBP], 0xbbbb));
 	cr_expect(eq(u64, target.registers.values[REGISTER_SP], cfa));
-	cr_expect(eq(u64, target.registers.values[REGISTER_RBX], 0x3000)); /* nobody touched it */
-	cr_expect(not(registers_know(&target.registers, 1)));		   /* rdx: anybody may */
+	cr_expect(eq(u64, target.registers.values[REGISTER_RBX], 0x3000)); /* callee-saved */
+	cr_expect(not(registers_know(&target.registers, 1))); /* rdx: not callee-saved */
 	cr_expect(registers_know(&target.registers, REGISTER_R12));
 	cr_expect(not(target.registers.is_interrupted));
 	target_done(&target);
 }
 
-/* At its return a function has taken rbp from the stack, and does not say so. */
+/* At its return a function has popped rbp, but the rules do not say so. */
 Test(unwind, what_is_below_the_stack_pointer_is_live)
 {
 	const uint64_t words[] = {0xdead, code_addr(3, 1)};
@@ -222,7 +225,7 @@ Test(unwind, what_is_below_the_stack_pointer_is_live)
 	target_done(&target);
 }
 
-/* Where a signal came the pc is exact, all registers are back, and sp may be anywhere. */
+/* At a signal the interrupted pc is exact, all registers are restored, and sp may be anywhere. */
 Test(unwind, through_a_signal_frame)
 {
 	const uint64_t words[] = {code_addr(3, 1), code_addr(2, 1), 0,	   0, 0, 0,
@@ -250,7 +253,7 @@ Test(unwind, out_of_a_call_to_nowhere)
 	cr_expect(eq(u64, target.frames[1].pc, code_addr(3, 1)));
 	target_done(&target);
 
-	/* Not out of a place that is mapped and has no information. */
+	/* A mapped place without information is different: unwinding stops. */
 	target_init(&target, words, 1, code_addr(9, 0), 0);
 	cr_expect(eq(int, unwind(&target), -ENOENT));
 	cr_expect(eq(sz, target.nr_frames, 1));
@@ -258,7 +261,7 @@ Test(unwind, out_of_a_call_to_nowhere)
 	target_done(&target);
 }
 
-/* Of a frame only its end is known: its function has saved its caller's registers there. */
+/* Only the end of the frame is known. The function has saved its caller's registers there. */
 Test(unwind, from_the_end_of_a_frame)
 {
 	const uint64_t words[] = {1, 2, 0xbbbb, code_addr(3, 0x10), 0};
@@ -275,7 +278,7 @@ Test(unwind, from_the_end_of_a_frame)
 	cr_expect(eq(u64, registers->values[6], 0xbbbb));
 	cr_expect(not(registers_know(registers, REGISTER_RBX)));
 
-	/* It ends where it begins; or nothing tells of its function. */
+	/* A frame without bytes; a function without information. */
 	registers_set(registers, REGISTER_SP, STACK_ADDR + 32);
 	cr_expect(eq(int, -EBADMSG,
 		     unwind_leave(target.modules, &target.window, code_addr(1, 0x20),
@@ -286,7 +289,7 @@ Test(unwind, from_the_end_of_a_frame)
 	target_done(&target);
 }
 
-/* Two modules of one file, and the same one after the maps were read anew: it is read once. */
+/* Two modules of one file, also after the maps are read again: the file is read once. */
 Test(unwind, modules_of_one_file)
 {
 	static const uint8_t id[20] = {1}, other_id[20] = {2};
@@ -340,7 +343,10 @@ Test(unwind, modules_of_one_file)
 	target_done(&target);
 }
 
-/* More instructions than are remembered: some are forgotten for others, and none is mistaken. */
+/*
+ * More instructions than the cache can hold: entries are replaced, and none is mistaken for
+ * another.
+ */
 Test(unwind, rules_of_instructions_that_were_met)
 {
 	enum { NR = 0x700, NR_MODULES = 2, NR_TURNS = 3 };
@@ -396,9 +402,9 @@ Test(unwind, holes)
 		size_t nr_frames;
 	} cases[] = {
 		{{0x1234, 0}, MODULE_ADDR + CODE_VADDR, -ENOENT, 2},
-		{{0, 0}, MODULE_ADDR + CODE_VADDR, 0, 1}, /* the return address of the first */
-		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x500, -ENOENT, 1},	 /* rax is not known */
-		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x400, -EBADMSG, 1}, /* rbp is below */
+		{{0, 0}, MODULE_ADDR + CODE_VADDR, 0, 1}, /* outermost: no return address */
+		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x500, -ENOENT, 1},	 /* rax is unknown */
+		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x400, -EBADMSG, 1}, /* rbp is below sp */
 		{{MODULE_ADDR + CODE_VADDR + 0x601, 0},
 		 MODULE_ADDR + CODE_VADDR + 0x600,
 		 -EBADMSG,
@@ -429,7 +435,7 @@ Test(unwind, no_more_frames_than_asked_for)
 	target_done(&target);
 }
 
-/* A signal frame that says that it interrupted itself. */
+/* A signal frame whose context is itself. */
 Test(unwind, signals_without_end)
 {
 	const uint64_t words[] = {0, 0, 0, 0, code_addr(2, 0), STACK_ADDR, 0};
@@ -445,7 +451,7 @@ Test(unwind, signals_without_end)
 	target_done(&target);
 }
 
-/* What is kept of the kernel's words: each has its place in them as its value. */
+/* The kernel's register words that are kept. Each word's value is its index. */
 Test(unwind, registers_of_the_kernel)
 {
 	uint64_t words[REGISTERS_USER_WORDS];

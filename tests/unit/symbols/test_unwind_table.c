@@ -9,7 +9,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/cfi_bytes.h"
 
-/* A table of its own copy of the bytes. */
+/* A table of a private copy of the bytes. */
 static struct unwind_table *make_table(const struct cfi_bytes *bytes)
 {
 	struct cfi_section section = cfi_bytes_section(bytes);
@@ -22,7 +22,10 @@ static struct unwind_table *make_table(const struct cfi_bytes *bytes)
 	return table;
 }
 
-/* "7+16 3=1:-24", the register and the offset of the CFA, and what each register is by. */
+/*
+ * A rule as text, "7+16 3=1:-24": register and offset of the CFA, then number, kind and value of
+ * each save.
+ */
 static const char *text_of_rule(const struct unwind_rule *rule)
 {
 	static char text[256];
@@ -40,7 +43,7 @@ static const char *text_of_rule(const struct unwind_rule *rule)
 	return text;
 }
 
-/* The rules of one function, at 0x1000, of 0x40 bytes. */
+/* A table of one function at 0x1000 with 0x40 bytes. */
 static struct unwind_table *table_of_program(const void *program, size_t nr_bytes)
 {
 	static const uint8_t common_program[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
@@ -104,7 +107,7 @@ Test(unwind_table, rows_of_a_function)
 	unwind_table_destroy(table);
 }
 
-/* Each instruction, run from the state 7+8 16=2:-8. */
+/* Each instruction, from the state 7+8 16=2:-8. */
 Test(unwind_table, instructions)
 {
 	static const struct {
@@ -129,9 +132,9 @@ Test(unwind_table, instructions)
 		{3, {DW_CFA_val_offset_sf, 3, 0x7e}, "7+8 3=3:16 16=2:-8"},
 		{3, {DW_CFA_register, 3, 12}, "7+8 3=4:12 16=2:-8"},
 		{3, {DW_CFA_restore_extended, 3}, "7+8 16=2:-8"},
-		/* Of a register that is not kept: xmm6. */
+		/* xmm6, a register that is not kept. */
 		{3, {DW_CFA_offset_extended, 23, 2}, "7+8 16=2:-8"},
-		/* The offsets of these are where their blocks are: behind what goes before. */
+		/* The value of these is the offset of their block in the section. */
 		{4, {DW_CFA_expression, 3, 1, DW_OP_lit1}, "7+8 3=5:44 16=2:-8"},
 		{4, {DW_CFA_val_expression, 3, 1, DW_OP_lit1}, "7+8 3=6:44 16=2:-8"},
 		{3, {DW_CFA_def_cfa_expression, 1, DW_OP_lit1}, "exp 7+43 16=2:-8"},
@@ -147,7 +150,7 @@ Test(unwind_table, instructions)
 	}
 }
 
-/* A function whose program is damaged has no rules at all. */
+/* A function with a damaged program has no rules at all. */
 Test(unwind_table, damaged_programs)
 {
 	static const struct {
@@ -192,7 +195,10 @@ Test(unwind_table, many_functions_in_any_order)
 	struct unwind_table *table;
 	char rule[48];
 
-	/* 100 functions of 0x18 bytes, 0x20 apart; the 37 steps between them meet all. */
+	/*
+	 * 100 functions of 0x18 bytes, 0x20 apart, written in the order of steps of 37, which
+	 * visit all.
+	 */
 	for (unsigned int i = 0; i < 100; i++) {
 		const unsigned int place = i * 37 % 100;
 		const uint8_t program[] = {DW_CFA_def_cfa, 7, (uint8_t)place};
@@ -222,7 +228,10 @@ Test(unwind_table, many_functions_in_any_order)
 	unwind_table_destroy(table);
 }
 
-/* The offsets of its rows would not fit into 32 bits: the second one would be below the first. */
+/*
+ * The row offsets of a function across 4 GiB do not fit 32 bits; the second row would be before
+ * the first.
+ */
 Test(unwind_table, function_across_4_gib)
 {
 	static const uint8_t common_program[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
