@@ -21,7 +21,7 @@ static char *encode(const char *bytes, size_t length, size_t piece)
 	FILE *stream;
 
 	cr_assert(eq(int, base91_open(out, &stream), 0));
-	setbuf(stream, NULL); /* so that each piece arrives by itself */
+	setbuf(stream, NULL); /* pass each piece on at once */
 	for (size_t i = 0; i < length; i += piece) {
 		size_t step = length - i < piece ? length - i : piece;
 
@@ -33,8 +33,8 @@ static char *encode(const char *bytes, size_t length, size_t piece)
 }
 
 /*
- * Pairs of digits from # on, the lower one first: 8191 is 1 + 91 * 90, "$}". Bits behind the
- * last pair: up to six are one digit.
+ * Thirteen bits are two digits, the lower one first; digits start at '#', so 8191 = 1 + 91 * 90
+ * is "$}". Up to six remaining bits are one digit, up to twelve are two.
  */
 Test(base91, encodes_thirteen_bits_as_two_digits)
 {
@@ -47,11 +47,11 @@ Test(base91, encodes_thirteen_bits_as_two_digits)
 		{"\0", 1, "##"},
 		{"\x01", 1, "$#"},
 		{"\xff", 1, "l%"},		  /* 73 + 91 * 2 */
-		{"\xff\x1f", 2, "$}#"},		  /* and three bits */
-		{"\xff\xff", 2, "$}*"},		  /* 7 */
-		{"\x19\x00", 2, "~##"},		  /* 25 would be < */
+		{"\xff\x1f", 2, "$}#"},		  /* then three bits */
+		{"\xff\xff", 2, "$}*"},		  /* then 7 */
+		{"\x19\x00", 2, "~##"},		  /* 25, skipping '<' */
 		{"\xff\xff\xff", 3, "$}P9"},	  /* 45 + 91 * 22 */
-		{"\xff\xff\xff\xff", 4, "$}$}b"}, /* 63 */
+		{"\xff\xff\xff\xff", 4, "$}$}b"}, /* then 63 */
 		{"\xff\xff\xff\xff\xff", 5, "$}$}$}$"},
 	};
 
@@ -63,7 +63,7 @@ Test(base91, encodes_thirteen_bits_as_two_digits)
 		}
 }
 
-/* No matter what: all of the alphabet, and no < among it. */
+/* Random bytes use the whole alphabet, which lacks '<'. */
 Test(base91, encodes_more_than_its_buffer)
 {
 	enum { LENGTH = 100001 };
@@ -77,7 +77,7 @@ Test(base91, encodes_more_than_its_buffer)
 		bytes[i] = (char)(random >> 24);
 	}
 	text = encode(bytes, LENGTH, 7777);
-	/* 800008 bits: 61539 pairs, and one bit more. */
+	/* 800008 bits: 61539 pairs and one more bit. */
 	cr_assert(eq(sz, strlen(text), 61539 * 2 + 1));
 	for (const char *next = text; *next; next++)
 		seen[*next & 0x7f] = true;

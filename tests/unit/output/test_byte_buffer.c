@@ -135,14 +135,14 @@ Test(byte_buffer, signed_leb_of_dwarf)
 		int64_t number;
 		bool is_bad;
 	} cases[] = {
-		/* The examples of DWARF 5, figure 40. */
+		/* Examples of DWARF 5, figure 40. */
 		{{0x02}, 1, 2, false},
 		{{0x7e}, 1, -2, false},
 		{{0xff, 0x00}, 2, 127, false},
 		{{0x81, 0x7f}, 2, -127, false},
 		{{0x80, 0x01}, 2, 128, false},
 		{{0x80, 0x7f}, 2, -128, false},
-		/* The least there is; more bytes than it takes. */
+		/* The minimum; a longer encoding than necessary. */
 		{{0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x7f},
 		 10,
 		 INT64_MIN,

@@ -7,13 +7,13 @@
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 
-/* Few functions and lines, so that stacks recurse in every way. */
+/* Few functions and lines, so that all kinds of recursion occur. */
 #define NR_SAMPLES   500
 #define NR_FUNCTIONS 4
 #define NR_LINES     2
 #define MAX_DEPTH    7
 
-/* Callers of the oracle: a function on a line, and the one of what is outermost. */
+/* A caller in the oracle is a function on a line. OUTERMOST stands for no caller. */
 #define OUTERMOST (NR_FUNCTIONS * NR_LINES)
 
 struct stack {
@@ -23,7 +23,7 @@ struct stack {
 	uint64_t ns;
 };
 
-/* The same sums as in the graph, by function and line. */
+/* The graph's sums, by function and line. */
 struct oracle {
 	uint64_t self[NR_FUNCTIONS], total[NR_FUNCTIONS];
 	uint64_t seen[OUTERMOST + 1][NR_FUNCTIONS];
@@ -63,7 +63,7 @@ static uint32_t stack_caller(const struct stack *stack, uint32_t i, bool by_line
 	return stack->function[i - 1] * NR_LINES + (by_line ? stack->line[i - 1] : 0);
 }
 
-/* Sample by sample, as its definition says. */
+/* Add one stack by the definition of the sums. */
 static void oracle_add(struct oracle *oracle, const struct stack *stack, bool by_line)
 {
 	bool party_seen[NR_FUNCTIONS] = {false};
@@ -85,7 +85,7 @@ static void oracle_add(struct oracle *oracle, const struct stack *stack, bool by
 	}
 }
 
-/* Which of the oracle's functions a party is. */
+/* The oracle's index of a party's function. */
 static uint32_t party_function(const struct call_graph *graph, uint32_t party)
 {
 	return (uint32_t)(call_graph_function(graph, party)->qualname[0] - 'a');
@@ -154,7 +154,7 @@ Test(call_graph, counts_recursion_once)
 	}
 }
 
-/* A function that was a row on two lines is one party, named by its first line. */
+/* A function with rows on two lines is one party, labelled with its first line. */
 Test(call_graph, labels)
 {
 	const struct profile_options options = {.by_line = true, .by_thread = true};

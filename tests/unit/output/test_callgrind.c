@@ -39,7 +39,7 @@ static char *write_text(const struct profile *profile, uint32_t nr_runs)
 	return text;
 }
 
-/* What comes behind the header. */
+/* The text after the header. */
 static const char *body(const char *text)
 {
 	const char *events = strstr(text, "\nevents: ");
@@ -70,7 +70,7 @@ Test(callgrind, header)
 	profile_destroy(profile);
 }
 
-/* a calls itself, and b, which calls a again: nothing of it is above the 16 ns of all. */
+/* a calls itself, and b, which calls a again. No sum may exceed the total of 16 ns. */
 Test(callgrind, recursion)
 {
 	struct profile *profile = new_profile(PROFILE_WALL);
@@ -98,7 +98,7 @@ Test(callgrind, recursion)
 	profile_destroy(profile);
 }
 
-/* A stack of one function; functions that are alike but for one thing. */
+/* Stacks of one function each, several of them alike except for one field. */
 Test(callgrind, names)
 {
 	static const struct function functions[] = {
@@ -150,7 +150,7 @@ Test(callgrind, names)
 	profile_destroy(profile);
 }
 
-/* Functions by line are several rows, and deep stacks are no trouble. */
+/* With a row per line a function has several rows. Deep stacks are fine. */
 Test(callgrind, deep)
 {
 	struct profile *profile = new_profile(PROFILE_WALL);

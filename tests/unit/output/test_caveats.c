@@ -17,10 +17,10 @@ static const struct run broken = {.info.native = {.is_on = true, .nr_stacks = 20
 static const struct run late = {.stats = {.samples = 97, .lost = {[LOSS_LATE] = 3}}};
 static const struct run hardly_late = {.stats = {.samples = 98, .lost = {[LOSS_LATE] = 2}}};
 static const struct run otherwise_lost = {.stats = {.samples = 97, .lost = {[LOSS_MOVED] = 3}}};
-/* As no sampler tells it: a file may say anything. */
+/* No sampler writes this, but a file may contain it. */
 static const struct run empty = {.info.native = {.is_on = true, .nr_python_holed = 1}};
 
-/* Add samples without frames, the first ones with a flag. */
+/* Add nr samples without frames, the first nr_flagged of them with flag. */
 static void add_samples(struct profile *profile, enum profile_side side, uint32_t flag,
 			uint32_t nr_flagged, uint32_t nr)
 {
@@ -112,7 +112,7 @@ Test(caveats, lines)
 
 #define READ " of stacks were read while their threads ran"
 
-/* One recording, two that are merged, and one that is compared with another. */
+/* One recording, two merged ones, and a comparison. */
 Test(caveats, approximate)
 {
 	const struct {

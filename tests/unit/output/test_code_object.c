@@ -85,7 +85,7 @@ Test(code_object, without_lines_and_unwind_information)
 	image_close(image);
 }
 
-/* Where in a big-endian file the section called name begins, and what it begins with. */
+/* The first word of a section in a big-endian file. */
 static uint32_t first_word(const uint8_t *file, const char *name)
 {
 	const Elf64_Ehdr *header = (const Elf64_Ehdr *)(const void *)file;
@@ -106,7 +106,10 @@ static uint32_t first_word(const uint8_t *file, const char *name)
 	return 1;
 }
 
-/* Each section of debug information begins with its length, without these four bytes. */
+/*
+ * Each section of debug information begins with its length, which does not count its own four
+ * bytes.
+ */
 Test(code_object, of_a_machine_with_the_other_byte_order)
 {
 	static const char *const names[] = {".debug_info", ".debug_aranges", ".debug_line"};

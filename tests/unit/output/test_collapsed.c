@@ -53,7 +53,10 @@ static char *write_text(const struct profile *profile)
 	return text;
 }
 
-/* What is told of runs is one line each, that readers take for no stack: it ends in no number. */
+/*
+ * The runs come first, one line each. Readers do not take them for stacks, because they do not
+ * end in a number.
+ */
 Test(collapsed, runs_are_told_in_front)
 {
 	const struct run runs[] = {{.info = {.command_line = "python3 a\nb;c 7"}},
@@ -140,7 +143,7 @@ Test(collapsed, says_when_the_stream_fails)
 	profile_destroy(profile);
 }
 
-/* Random stacks of nasty names, counted by index; then the text is read back. */
+/* Random stacks with nasty names, compared with the text that was written. */
 #define NR_SAMPLES 2000
 #define MAX_DEPTH  5
 
@@ -160,7 +163,7 @@ static void stack_random(struct stack *stack, struct frame *frames, uint32_t *ra
 	}
 }
 
-/* Read "a;b 5"; false if it is not in that form. */
+/* Parse "a;b 5". Returns false if the line has another form. */
 static bool line_parse(char *line, struct stack *stack, unsigned long *ret_count)
 {
 	char *count = strrchr(line, ' ');
@@ -202,7 +205,7 @@ Test(collapsed, reads_back)
 	regex_t second_count;
 	char *next;
 
-	/* What flamegraph.pl looks for behind the frames of a line. */
+	/* flamegraph.pl's pattern for a second count after the frames. */
 	cr_assert(
 		eq(int, regcomp(&second_count, "[[:space:]][0-9]+(\\.[0-9]*)?$", REG_EXTENDED), 0));
 	for (size_t i = 0; i < NR_SAMPLES; i++) {
@@ -232,7 +235,10 @@ Test(collapsed, reads_back)
 	profile_destroy(profile);
 }
 
-/* Microseconds, rounded; what is less than a half is left out, as is the thread that rests. */
+/*
+ * Counts are microseconds, rounded. Stacks below half a microsecond and idle threads are left
+ * out.
+ */
 Test(collapsed, by_cpu_time)
 {
 	static const struct frame frames[] = {{&nasty[0].function, 1}, {&nasty[1].function, 1}};
@@ -264,7 +270,7 @@ Test(collapsed, by_cpu_time)
 	profile_destroy(profile);
 }
 
-/* The base's number first; what one side does not have is 0 there. */
+/* The base's count comes first; a stack that one side lacks counts 0 there. */
 Test(collapsed, differences)
 {
 	static const struct {

@@ -9,7 +9,7 @@
 
 enum { MAX_TEXT_BYTES = 4096 };
 
-/* What is written of one thread with that outcome. */
+/* Write a dump of one thread with these flags and this error. */
 static void write_one(uint32_t flags, int error,
 		      int (*write)(const struct dump *, const struct run_info *, FILE *),
 		      char ret_text[MAX_TEXT_BYTES])
@@ -66,7 +66,7 @@ Test(dump, tells_how_sure_a_stack_is)
 	}
 }
 
-/* Its frames are as proven as any. */
+/* Only the line may be late; the frames are as proven as others. */
 Test(dump, tells_that_a_line_may_be_late)
 {
 	static const struct {
@@ -100,7 +100,7 @@ static void add_thread(struct dump *dump, pid_t tid)
 	cr_assert(zero(int, dump_sink(dump)->ops->sample(dump_sink(dump), &sample)));
 }
 
-/* Add all threads that the kernel has. */
+/* Add the kernel's threads 1 to nr_threads. */
 static void add_natives(struct dump *dump, pid_t nr_threads)
 {
 	dump_want_native(dump);
@@ -136,7 +136,7 @@ static size_t count_of(const char *text, const char *what)
 
 Test(dump, native_threads_are_those_that_python_does_not_know)
 {
-	/* Python does not know those whose ids end in 7; the others come in no order. */
+	/* Python does not know the ids that end in 7. The others are added in no order. */
 	enum { NR_THREADS = 100, STEP = 37 };
 	struct dump *dump = dump_create();
 	char text[4 * MAX_TEXT_BYTES] = "";
@@ -158,7 +158,7 @@ Test(dump, native_threads_are_those_that_python_does_not_know)
 			       tid % 10 == 7 ? "native" : "python");
 		cr_expect(eq(sz, count_of(text, line), 1), "%s", line);
 	}
-	/* One that is found later, as a sample. */
+	/* A Python thread found later, as a sample. */
 	add_thread(dump, NR_THREADS + 1);
 	add_natives(dump, NR_THREADS + 1);
 	write_text(dump, dump_write_text, text, sizeof(text));
@@ -166,7 +166,7 @@ Test(dump, native_threads_are_those_that_python_does_not_know)
 	dump_destroy(dump);
 }
 
-/* A thread whose id is not known may be any that the kernel has. */
+/* A Python thread with an unknown id may be any thread of the kernel's. */
 Test(dump, no_thread_is_listed_twice)
 {
 	static const struct {
@@ -214,7 +214,7 @@ Test(dump, tells_that_there_are_no_native_threads)
 	}
 }
 
-/* What is written as text of a thread with those functions as frames, each of line 1. */
+/* Write a thread as text whose frames are the named functions, all on line 1. */
 static void write_frames(const char *names, const struct sample_exception *exception,
 			 char ret_text[MAX_TEXT_BYTES])
 {
@@ -245,7 +245,7 @@ Test(dump, recursions_are_written_once)
 {
 	static const struct {
 		const char *frames;
-		const char *text; /* the functions in the order of the text, and the repeats */
+		const char *text; /* functions in the order of the text, and repeats */
 	} cases[] = {
 		{"abc", "abc"},
 		{"aaa", "aaa"},

@@ -17,7 +17,7 @@
 
 struct source_case {
 	const char *name;
-	const char *line; /* of the file, the second one */
+	const char *line; /* the file's second line */
 	struct frame_detail detail;
 	const char *expected;
 };
@@ -68,7 +68,7 @@ static const struct source_case cases[] = {
 	{"nothing", "\n", {.column = 0, .end_line = 2, .end_column = 1}, ""},
 };
 
-/* A file of three lines, of which that is the second. */
+/* Write a file of three lines, with line as the second. */
 static void write_file(const char *path, const char *line)
 {
 	FILE *file = fopen(path, "w");
@@ -78,7 +78,7 @@ static void write_file(const char *path, const char *line)
 	(void)fclose(file);
 }
 
-/* What is appended of a line of the file at path; free() it. */
+/* The text appended for a line of the file at path; free() it. */
 static char *appended(const char *path, int32_t line, const struct frame_detail *detail,
 		      uint64_t until_ns)
 {

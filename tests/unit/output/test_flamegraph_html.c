@@ -52,11 +52,11 @@ static char *write_page(const struct profile *profile)
 static uint32_t base91_digit(char character)
 {
 	if (character == '<')
-		return 0; /* behind the end */
+		return 0; /* past the end */
 	return (uint32_t)((character == '~' ? '<' : character) - '#');
 }
 
-/* The bytes of base 91 up to the element's end. */
+/* Decode base 91 up to the end of the element. Returns the number of bytes. */
 static size_t decode_base91(const char *text, unsigned char *bytes)
 {
 	size_t nr_digits = strcspn(text, "<");
@@ -74,7 +74,7 @@ static size_t decode_base91(const char *text, unsigned char *bytes)
 	return length;
 }
 
-/* The data of a page, which are terminated. */
+/* The unpacked data of a page, NUL-terminated. */
 static char *read_data(const char *page, size_t *ret_length)
 {
 	static const char start[] = "<script type=\"text/plain\" id=\"pysample-data\">";
@@ -93,7 +93,7 @@ static char *read_data(const char *page, size_t *ret_length)
 	return data;
 }
 
-/* The sizes of all columns, which the header names. */
+/* The sum of the column sizes given in the header. */
 static size_t sum_bytes(const char *meta)
 {
 	static const char key[] = "\"bytes\":";
@@ -125,7 +125,10 @@ Test(flamegraph_html, has_the_data_whole)
 	profile_destroy(profile);
 }
 
-/* Outside of the data and the viewer's own blob there are names in the title and the table. */
+/*
+ * Outside the data and the viewer's own code, names occur only in the title and the table,
+ * escaped.
+ */
 Test(flamegraph_html, holds_no_markup_of_the_target)
 {
 	struct profile *profile = make_profile();
@@ -141,7 +144,7 @@ Test(flamegraph_html, holds_no_markup_of_the_target)
 	profile_destroy(profile);
 }
 
-/* Both lines of the recursive function are one, and counted once. */
+/* The two lines of the recursive function are one row, counted once. */
 Test(flamegraph_html, has_a_table_for_those_without_script)
 {
 	struct profile *profile = make_profile();

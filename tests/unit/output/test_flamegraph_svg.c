@@ -50,7 +50,7 @@ static char *write_svg(const struct artefact *artefact)
 	return text;
 }
 
-/* The image of a profile and one run. */
+/* The image of a profile with one run. */
 static char *write_profile(const struct profile *profile)
 {
 	const struct run run = {.info = {.command_line = "python3 <x>"}, .stats = {.samples = 8}};
@@ -96,7 +96,10 @@ Test(flamegraph_svg, says_what_each_frame_is)
 	profile_destroy(profile);
 }
 
-/* 1180 pixels are eight samples; those without a frame come first, then names in their order. */
+/*
+ * Eight samples are 1180 pixels wide. Those without a frame come first, then names in
+ * alphabetical order.
+ */
 Test(flamegraph_svg, lays_frames_out_by_name)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});
@@ -122,7 +125,7 @@ Test(flamegraph_svg, cuts_what_does_not_fit)
 	push_times(profile, stacks[0], 2, 1);
 	push_times(profile, stacks[1], 1, 11);
 	svg = write_profile(profile);
-	/* 1180 / 12 - 6 pixels have room for 13 columns. */
+	/* 1180 / 12 - 6 pixels are 13 characters. */
 	expect_text(svg, ">a_function_..</text>");
 	profile_destroy(profile);
 }
@@ -180,7 +183,7 @@ Test(flamegraph_svg, weighs_cpu_time)
 	profile_destroy(profile);
 }
 
-/* main: leaf 3 of 4 against 1 of 2; what only the base had is told. */
+/* main: leaf has 3 of 4 now and 1 of 2 in the base. Frames that only the base has are listed. */
 Test(flamegraph_svg, compares)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});

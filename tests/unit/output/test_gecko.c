@@ -13,7 +13,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In microseconds, of a time that no double holds in nanoseconds. */
+/* Microseconds, at a time whose nanoseconds do not fit a double exactly. */
 #define AT(us)	((1800000000000000 + (us)) * NS_PER_US)
 #define FOR(us) ((us)*NS_PER_US)
 #define CPU	SAMPLE_CPU_MEASURED
@@ -62,7 +62,7 @@ static const struct timed_sample samples[] = {
 	 CPU | SAMPLE_GC,
 	 3,
 	 {{TIMED_MODULE, 3}, {TIMED_FIB, 12}, {TIMED_GC, 0}}},
-	/* A millisecond is missing. */
+	/* A gap of one millisecond. */
 	{TIMED_MAIN,
 	 AT(5000),
 	 FOR(1000),
@@ -114,7 +114,7 @@ Test(gecko, tables)
 	profile_destroy(profile);
 }
 
-/* The roots have rows, but nothing refers to them. */
+/* Roots are in the tables, but no sample refers to them. */
 Test(gecko, roots_of_threads_are_no_frames)
 {
 	static const struct profile_options options = {
@@ -207,7 +207,7 @@ Test(gecko, what_it_is_of)
 	profile_destroy(profile);
 }
 
-/* Without any measured, there is no column that could be taken for idleness. */
+/* Without CPU times there is no column for them, which would look like idleness. */
 Test(gecko, cpu_time_not_measured)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};

@@ -12,7 +12,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Bytes that compress badly, so that the room for what was compressed fills. */
+/* Bytes that hardly compress, so that the output buffer fills. */
 static char *noise(size_t length)
 {
 	char *bytes = malloc(length + 1);
@@ -61,7 +61,7 @@ static void expect_member(const char *file, size_t file_length, const char *byte
 		.avail_out = (uInt)length + 1,
 	};
 
-	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip, its checksum too */
+	cr_assert(eq(int, inflateInit2(&zlib, 15 + 16), Z_OK)); /* gzip, with its checksum */
 	cr_expect(eq(int, inflate(&zlib, Z_FINISH), Z_STREAM_END));
 	cr_expect(eq(uint, zlib.avail_in, 0));
 	cr_assert(eq(ulong, zlib.total_out, length));
@@ -95,7 +95,10 @@ Test(gzip, fast_gives_it_back_too)
 	expect_member(file, length, bytes, LENGTH);
 }
 
-/* Numbers below 16, and then others: with codes of their own they take less. */
+/*
+ * Two runs of bytes with different alphabets: a flush between them gives each its own Huffman
+ * codes, which is smaller.
+ */
 Test(gzip, begins_a_block_where_it_is_flushed)
 {
 	enum { LENGTH = 5000 };

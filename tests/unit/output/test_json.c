@@ -13,7 +13,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* Where a test's JSON goes. */
+/* The JSON written by a test. */
 struct sheet {
 	struct json json;
 	FILE *out;
@@ -60,7 +60,7 @@ static void write_sample(struct json *json)
 	json_object_end(json);
 }
 
-/* Documents of JSON Lines do not know of one another. */
+/* The documents of JSON Lines are independent. */
 Test(json, lines)
 {
 	struct sheet sheet;
@@ -217,7 +217,7 @@ Test(json, fixed_point)
 	}
 }
 
-/* Every byte and every pair of bytes, read by another's parser. */
+/* Every byte and every pair of bytes, read back by Python's parser. */
 Test(json, python_can_read_it)
 {
 	FILE *out;

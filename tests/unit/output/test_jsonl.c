@@ -39,7 +39,7 @@ static char *write_text(const struct profile *profile, uint32_t nr_runs)
 	return text;
 }
 
-/* What comes behind the runs. */
+/* The text after the runs. */
 static const char *body(const char *text)
 {
 	while (strncmp(text, "{\"type\":\"run\"", 13) == 0)
@@ -132,7 +132,7 @@ Test(jsonl, samples)
 	profile_destroy(profile);
 }
 
-/* The root of a thread is no frame. */
+/* A thread's root is not written as a frame. */
 Test(jsonl, no_roots)
 {
 	const struct profile_thread thread = {.tid = 7};

@@ -88,7 +88,10 @@ Test(label, functions)
 	}
 }
 
-/* Innermost is a native frame; Python's is the one whose line may be late. */
+/*
+ * Add a sample in JIT code whose innermost frame is native. The line that may be late is that of
+ * the innermost Python frame.
+ */
 static uint32_t add_in_jit(struct profile *profile, enum profile_side side, char *stack)
 {
 	static const struct function native = {

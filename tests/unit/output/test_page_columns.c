@@ -21,7 +21,7 @@ static const struct function functions[] = {
 
 enum { RUNNING = SAMPLE_CPU_MEASURED | SAMPLE_HOLDS_GIL | SAMPLE_ON_CPU };
 
-/* Samples of a comparison that came of two recordings, the earlier one last. */
+/* Samples of a comparison, from two merged recordings; the earlier one comes last. */
 static const struct profile_sample samples[] = {
 	/* time_ns, wall_ns, cpu_ns, weight, node, thread, flags */
 	{5000400, 1000500, 700, 0, 1, 1, SAMPLE_CPU_MEASURED},
@@ -38,7 +38,7 @@ static const struct profile_sample base[] = {
 	{1, 2500, 0, 0, 3, PROFILE_NONE, 0},
 };
 
-/* main:11 › leaf:7, main:11 › leaf:9 › <GC> › leaf:9, and two threads. */
+/* Nodes: main:11 › leaf:7, main:11 › leaf:9 › <GC> › leaf:9, and the roots of two threads. */
 enum { ROOT = 5 };
 
 static struct profile *make_profile(enum profile_mode mode, bool by_thread)
@@ -88,7 +88,7 @@ static const struct page_column *find_column(const struct page_index *index, boo
 	return NULL;
 }
 
-/* The numbers of a column, as they are read back. */
+/* Read the numbers of a column back. */
 static uint32_t read_column(const struct page_index *index, const char *name,
 			    int64_t numbers[MAX_NUMBERS])
 {
@@ -136,7 +136,10 @@ static void expect_columns(const struct page_index *index, const struct expected
 	}
 }
 
-/* Strings: main, /srv/app.py, leaf, …os.py, <GC>, "". Time 0 is the first sample's. */
+/*
+ * The strings are main, /srv/app.py, leaf, …os.py, <GC>, "". Time 0 is that of the earliest
+ * sample.
+ */
 Test(page_columns, say_what_is_in_the_profile)
 {
 	static const struct expected expected[] = {
@@ -157,9 +160,9 @@ Test(page_columns, say_what_is_in_the_profile)
 		{"sample.flags",
 		 6,
 		 {0, SAMPLE_ON_CPU, SAMPLE_GC, SAMPLE_CPU_MEASURED | 0x80, RUNNING, 0}},
-		/* Half a microsecond of the fourth and fifth make one in the fourth. */
+		/* The half microseconds of the fourth and fifth sample are one in the fourth. */
 		{"sample.weight", 6, {1000, 300, 0, -999, 0, 1000}},
-		/* Of the fifth, which ran all the time, it is told how much less it is. */
+		/* The fifth sample ran all the time; its number is the difference to the weight. */
 		{"sample.cpu", 3, {0, 1, -1000}},
 		{"base.node", 2, {1, 2}},
 		{"base.weight", 2, {3, 3}},
@@ -176,7 +179,7 @@ Test(page_columns, say_what_is_in_the_profile)
 	profile_destroy(profile);
 }
 
-/* Of zeros alone it is 1, and of differences that of their sizes. */
+/* The unit of a column of zeros is 1. Differences have the greatest unit that divides them all. */
 Test(page_columns, have_the_greatest_unit_that_there_is)
 {
 	static const struct {
@@ -200,7 +203,7 @@ Test(page_columns, have_the_greatest_unit_that_there_is)
 	profile_destroy(profile);
 }
 
-/* The root of a thread is a function behind all others, and has no weight. */
+/* The root of a thread is a function after all others, and has no weight. */
 Test(page_columns, have_a_function_for_the_root_of_a_thread)
 {
 	static const struct expected expected[] = {
@@ -246,7 +249,7 @@ Test(page_columns, begin_with_the_run)
 	profile_destroy(profile);
 }
 
-/* By CPU time the weights are it, and it is not said again. */
+/* In a profile of CPU time the weights are the CPU times, so there is no column for them. */
 Test(page_columns, are_there_as_far_as_they_tell_something)
 {
 	static const struct {

@@ -15,7 +15,7 @@
 static char folder[] = "/tmp/test_page_source.XXXXXX";
 static char paths[3][64];
 
-/* Files of so many lines, each with its number and so many characters more. */
+/* Make a file of nr_lines lines, each with its number and more zeros. */
 static void make_file(size_t number, uint32_t nr_lines, int more)
 {
 	FILE *out;
@@ -46,7 +46,7 @@ static void remove_folder(void)
 
 TestSuite(page_source, .init = make_folder, .fini = remove_folder);
 
-/* A line that was seen executing, innermost so many times. */
+/* A line that is the innermost one in nr_samples samples. */
 struct executed {
 	const char *name;
 	size_t file;

@@ -17,7 +17,7 @@
 
 typedef Perftools__Profiles__Profile Message;
 
-/* The message of a profile, read back; to be freed by protobuf-c. */
+/* Write a profile and read the message back; free it with protobuf-c. */
 static Message *write_message(const struct artefact *artefact)
 {
 	char *file = NULL;
@@ -60,7 +60,10 @@ static const Perftools__Profiles__Function *find_function(const Message *message
 	return NULL;
 }
 
-/* "memcpy:0<<module>:3 2 2000000 thread=MainThread thread_id=4242 pid=4242", a line a sample. */
+/*
+ * Format each sample as a line like "memcpy:0<<module>:3 2 2000000 thread=MainThread
+ * thread_id=4242 pid=4242".
+ */
 static char *tell_samples(const Message *message)
 {
 	char *text = NULL;
@@ -137,7 +140,7 @@ Test(pprof, a_sample_for_each_stack_of_each_thread)
 		const char *expected;
 	} cases[] = {
 		{{.by_line = true, .keep_samples = true}, "wall", LINES},
-		/* The roots of threads are no frames. */
+		/* The roots of threads are not written. */
 		{{.by_line = true, .keep_samples = true, .by_thread = true}, "wall", LINES},
 		{{.mode = PROFILE_CPU, .keep_samples = true},
 		 "cpu",
@@ -166,7 +169,10 @@ Test(pprof, a_sample_for_each_stack_of_each_thread)
 	}
 }
 
-/* pprof takes a system_name for C++; and what it prints may not move the cursor. */
+/*
+ * No system_name, because pprof would demangle it as C++. Names have no control characters,
+ * because pprof prints them raw.
+ */
 Test(pprof, names)
 {
 	static const struct timed_sample row = {

@@ -114,7 +114,7 @@ Test(profile, a_thread_that_is_renamed_keeps_its_root)
 	uint32_t nr;
 
 	(void)strcpy(renamed.name, "another name");
-	profile_sink(profile)->ops->renamed(profile_sink(profile), &renamed); /* not known yet */
+	profile_sink(profile)->ops->renamed(profile_sink(profile), &renamed); /* no sample yet */
 	cr_assert(eq(int, push_sample(profile, &worker, frames, 1, 0, 1), 0));
 	profile_sink(profile)->ops->renamed(profile_sink(profile), &renamed);
 	cr_assert(eq(int, push_sample(profile, &renamed, frames, 1, 1, 1), 0));
@@ -156,7 +156,7 @@ Test(profile, threads_have_roots_and_paths_of_their_own)
 	profile_destroy(profile);
 }
 
-/* A thread has ended and another one has its slot: its stack is looked at as a whole. */
+/* A new thread in the slot of an ended one: its whole stack is read, whatever nr_unchanged says. */
 Test(profile, a_slot_is_taken_over)
 {
 	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};
@@ -181,13 +181,13 @@ Test(profile, a_slot_is_taken_over)
 			cr_expect(eq(str, (char *)threads[0].name, (char *)"worker"));
 			cr_expect(eq(str, (char *)threads[1].name, (char *)"next"));
 		}
-		/* main, fib; fib; and the two roots */
+		/* main, fib; fib; the two roots */
 		cr_expect(eq(u32, nr_nodes(profile), by_thread ? 5 : 3));
 		profile_destroy(profile);
 	}
 }
 
-/* What a sample is counted as. */
+/* Samples counted as the function's own. */
 static uint64_t self_samples_of(const struct profile *profile, const char *qualname)
 {
 	uint32_t nr, nr_functions;
@@ -217,7 +217,7 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 
 		cr_assert(zero(int, push_sample(profile, &worker, frames, 2, 1, 3)));
 	}
-	/* One that is known has its place still. */
+	/* A stack that is known keeps its node. */
 	const struct frame known[] = {{&functions[0], 11}};
 	cr_assert(zero(int, push_sample(profile, &worker, known, 1, 1, 3)));
 	cr_expect(le(u32, nr_nodes(profile), MAX_NODES));
@@ -231,7 +231,7 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 	profile_destroy(profile);
 }
 
-/* Threads without end, one after the other. */
+/* Threads come one after the other, without end. */
 Test(profile, threads_beyond_the_limit_share_a_root)
 {
 	enum { NR_MORE = 1000 };
@@ -263,7 +263,7 @@ Test(profile, threads_beyond_the_limit_share_a_root)
 	}
 }
 
-/* A stack that was deep once leaves nothing behind that matters. */
+/* Freeing the room of a deep stack does not damage the next stacks. */
 Test(profile, stays_right_when_it_gives_back_room)
 {
 	enum { DEPTH = 5000, NR_SHALLOW = 20000 };
@@ -282,7 +282,7 @@ Test(profile, stays_right_when_it_gives_back_room)
 	profile_destroy(profile);
 }
 
-/* After an exec ids begin at 0 again, and mean something else. */
+/* After an exec ids start at 0 again and mean other functions. */
 Test(profile, takes_over_from_another_sampler)
 {
 	static const struct function others[] = {
@@ -335,7 +335,7 @@ Test(profile, idle_samples_have_no_node)
 	profile_destroy(profile);
 }
 
-/* More unchanged frames than there are, or than there were, are frames to look at. */
+/* nr_unchanged may exceed the depth of this stack or of the previous one; the excess is ignored. */
 Test(profile, nr_unchanged_is_bounded)
 {
 	const struct frame frames[] = {
@@ -402,7 +402,7 @@ Test(profile, many_stacks)
 	profile_destroy(profile);
 }
 
-/* A tree deeper than any C stack would bear. */
+/* A tree deeper than recursion on the C stack could handle. */
 Test(profile, very_deep)
 {
 	enum { DEPTH = 1000000 };
@@ -423,8 +423,8 @@ Test(profile, very_deep)
 }
 
 /*
- * Pseudo-random samples, counted a second time in the most naive way: a list of
- * all samples, each a list of (function, line) rows.
+ * Random samples, counted a second time in the plainest way: a list of all samples, each a list
+ * of (function, line) rows.
  */
 #define NR_SAMPLES   1500
 #define MAX_DEPTH    12
@@ -432,7 +432,7 @@ Test(profile, very_deep)
 #define NR_THREADS   3
 
 struct row {
-	uint32_t function; /* NR_FUNCTIONS + thread for a thread's root */
+	uint32_t function; /* or NR_FUNCTIONS + thread: the thread's root */
 	int32_t line;
 };
 
@@ -472,7 +472,7 @@ static struct world *world_create(void)
 	return world;
 }
 
-/* Change a thread's stack from some depth on; returns how many frames are as before. */
+/* Change the inner frames of a thread's stack. Returns the number of unchanged frames. */
 static uint32_t stack_change(struct world *world, uint32_t thread, uint32_t *random)
 {
 	struct frame *stack = world->stacks[thread];
@@ -596,7 +596,7 @@ Test(profile, equals_a_naive_count)
 			uint32_t thread = next_random(&random) % NR_THREADS;
 			uint32_t kept = stack_change(world, thread, &random);
 
-			/* Fewer than there are is no lie. */
+			/* A smaller nr_unchanged is allowed. */
 			if (next_random(&random) % 4 == 0)
 				kept /= 2;
 			world->seen[i].wall_ns = next_random(&random) % 1000;
@@ -614,7 +614,7 @@ Test(profile, equals_a_naive_count)
 	}
 }
 
-/* One sample of what the modes tell apart. */
+/* Push a sample with the properties that the modes distinguish. */
 static int push(struct profile *profile, const struct sample_thread *thread, uint32_t nr_frames,
 		uint32_t nr_unchanged, uint32_t flags, uint64_t cpu_ns)
 {
@@ -634,7 +634,7 @@ static int push(struct profile *profile, const struct sample_thread *thread, uin
 	return sink->ops->sample(sink, &sample);
 }
 
-/* Each sample's weight is in the profile once, or nowhere: no other one's has it, too. */
+/* Each sample's weight is in the profile exactly once, or not at all. */
 Test(profile, modes_choose_samples_and_weights)
 {
 	static const struct {
@@ -678,7 +678,7 @@ Test(profile, modes_choose_samples_and_weights)
 	cr_expect(not(profile_mode_parse("", &(enum profile_mode){0})));
 }
 
-/* What is said to be unchanged is so since a sample that the profile has not looked at. */
+/* nr_unchanged refers to the previous sample, which this mode left out. */
 Test(profile, samples_left_out_do_not_spoil_the_path)
 {
 	static const struct frame before[] = {
@@ -711,7 +711,7 @@ Test(profile, samples_left_out_do_not_spoil_the_path)
 	profile_destroy(profile);
 }
 
-/* A path can be long, and a file has many functions. */
+/* Paths can be long and a file has many functions, so they share one string. */
 Test(profile, functions_of_a_file_share_its_path)
 {
 	const struct profile_options options = {0};
@@ -736,7 +736,7 @@ Test(profile, functions_of_a_file_share_its_path)
 	profile_destroy(profile);
 }
 
-/* The row of a function that is in one frame only. */
+/* The row of a function that has one frame. */
 static uint32_t frame_of(const struct profile *profile, const char *qualname)
 {
 	uint32_t nr_functions, nr_frames;
@@ -778,7 +778,9 @@ Test(profile, frames_of_plumbing_count_as_their_callers)
 
 		cr_assert(profile != NULL);
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 6, 0, 7), 0));
-		/* Less of the same; other functions in the same places; and plumbing alone. */
+		/*
+		 * A prefix of the same stack; the same functions in other places; plumbing alone.
+		 */
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 5, 5, 5), 0));
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep + 1, 4, 0, 3), 0));
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 2, 0, 1), 0));

@@ -41,11 +41,11 @@ static struct recording *open_file(int fd)
 	return recording;
 }
 
-/* What a recording is made of, counted. */
+/* Counts of everything in a recording. */
 struct counts {
 	uint32_t nr_processes, nr_functions, nr_nodes, nr_threads, nr_samples, nr_resets;
 	uint64_t command_bytes;
-	uint32_t max_nodes, deepest; /* index of a sample's node */
+	uint32_t max_nodes, deepest; /* node index of a sample */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t nr_in_jit;
 	uint32_t flags; /* of the last sample */
@@ -144,7 +144,7 @@ static const struct function recurse = {0, 1, "recurse", "deep.py", FUNCTION_PYT
 static const struct function leaf = {1, 9, "leaf", "deep.py", FUNCTION_PYTHON};
 static const struct sample_thread main_thread = {.tid = 100, .name = "MainThread", .is_main = true};
 
-/* Stacks of 50,000 frames, each of its own, are too many for one tree after 41 of them. */
+/* Stacks of 50,000 frames that share nothing: a tree is full after 41 of them. */
 Test(recorder, begins_new_tables)
 {
 	enum { DEPTH = 50000, NR_SAMPLES = 100 };
@@ -187,7 +187,10 @@ static int push(struct recorder *recorder, uint64_t time_ns, int32_t line)
 							.nr_frames = 1});
 }
 
-/* Without an end, what is a second old is there, with the counters of then. */
+/*
+ * A recording that was not finished contains all but the last second, with the counters of that
+ * time.
+ */
 Test(recorder, flushes_every_second)
 {
 	const struct run run = {.info = {.host = "here", .asked_hz = 100}};
@@ -229,7 +232,7 @@ Test(recorder, flushes_every_second)
 	(void)close(fd);
 }
 
-/* A target that has nothing to show is told of as well, by ticks alone. */
+/* A target without samples is recorded, too, by its ticks. */
 Test(recorder, flushes_without_samples)
 {
 	const struct run run = {0};
@@ -249,7 +252,7 @@ Test(recorder, flushes_without_samples)
 	(void)close(fd);
 }
 
-/* The sums are those of the samples as they are read, whose total is exact. */
+/* The sums are those of the samples as read back; their total is exact. */
 Test(recorder, sums_what_it_stores)
 {
 	const struct random_options options = {
@@ -282,7 +285,7 @@ Test(recorder, sums_what_it_stores)
 	(void)close(fd);
 }
 
-/* What only dumps tell is not in it. */
+/* Flags that only dumps use are not stored. */
 Test(recorder, stores_flags_of_samples)
 {
 	const struct run run = {.info = {.engine = "preempt"}};
@@ -302,7 +305,7 @@ Test(recorder, stores_flags_of_samples)
 	(void)close(fd);
 }
 
-/* A file that cannot grow: an error, again and again, and what was flushed is there. */
+/* When the file cannot grow, every write fails, and what was flushed before can be read. */
 Test(recorder, says_that_a_write_failed, .signal = 0)
 {
 	const struct run run = {.info = {.asked_hz = 1000}};
@@ -359,7 +362,7 @@ static uint32_t u32_at(const uint8_t *bytes)
 	       (uint32_t)bytes[3] << 24;
 }
 
-/* As those read it that know zstd's seekable format only. */
+/* Parse the seek table of zstd's seekable format. */
 Test(recorder, ends_with_a_seek_table)
 {
 	const struct run run = {0};
@@ -391,7 +394,7 @@ Test(recorder, ends_with_a_seek_table)
 	(void)close(fd);
 }
 
-/* Threads that do nothing take no room, so that a second of them is one small frame. */
+/* Idle threads take no room, so a second of them fits in one small frame. */
 Test(recorder, begins_a_frame_when_one_has_its_samples)
 {
 	enum { NR_THREADS = 100, NR_TICKS = RECORDING_MAX_SAMPLES / NR_THREADS * 5 / 4 };
@@ -422,7 +425,7 @@ Test(recorder, begins_a_frame_when_one_has_its_samples)
 	(void)close(fd);
 }
 
-/* The one that is too many is refused, and what there was can be finished and read. */
+/* One thread too many is refused, and the recording can still be finished and read. */
 Test(recorder, is_full_of_threads)
 {
 	const struct run run = {0};
@@ -449,7 +452,10 @@ Test(recorder, is_full_of_threads)
 	(void)close(fd);
 }
 
-/* Command lines that are too long together are left out, processes that are too many refused. */
+/*
+ * Command lines beyond the limit of all together are left out. Processes beyond the limit are
+ * refused.
+ */
 Test(recorder, has_room_for_so_many_processes)
 {
 	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / RECORDING_MAX_STRING_BYTES };

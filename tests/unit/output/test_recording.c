@@ -18,9 +18,9 @@
 
 enum { MAX_FUNCTIONS = 4096, MAX_NODES = 1 << 18, MAX_READ_THREADS = 65536 };
 
-/* What is read, against what was written. */
+/* Compares what is read with what was written. */
 struct reading {
-	const struct random_samples *samples; /* NULL: only that indices are good */
+	const struct random_samples *samples; /* NULL: only check indices */
 	struct function functions[MAX_FUNCTIONS];
 	uint32_t nr_functions;
 	struct {
@@ -31,7 +31,7 @@ struct reading {
 	char names[MAX_READ_THREADS][THREAD_NAME_MAX_BYTES];
 	uint64_t epoch_us;
 	uint32_t flags; /* of the last sample */
-	int fail_with;	/* what sample() returns */
+	int fail_with;	/* returned by sample() */
 };
 
 static int read_process(void *context, pid_t pid, const char *command_line)
@@ -52,7 +52,7 @@ static int read_thread(void *context, uint32_t process, const struct profile_thr
 
 	cr_assert(process == thread->process);
 	cr_assert(process == PROFILE_NONE || process < reading->nr_processes);
-	if (reading->samples) /* the last one that was added */
+	if (reading->samples) /* the last process added */
 		cr_assert(eq(u32, process + 1, reading->nr_processes));
 	cr_assert(reading->nr_threads < MAX_READ_THREADS);
 	memcpy(reading->names[reading->nr_threads++], thread->name, THREAD_NAME_MAX_BYTES);
@@ -197,7 +197,7 @@ static int new_file(void)
 	return fd;
 }
 
-/* Play samples into a recording, finished or not. */
+/* Record samples; the recording may be left unfinished. */
 static int record(struct random_samples *samples, const struct random_options *options, bool finish)
 {
 	struct recorder *recorder;
@@ -308,7 +308,10 @@ static int file_of(const uint8_t *at, size_t nr)
 	return fd;
 }
 
-/* Whatever a file is, what is read of it is the beginning of what was written. Its samples. */
+/*
+ * Whatever the file, the samples read from it are the first ones that were written. Returns their
+ * number.
+ */
 static uint32_t read_prefix(int fd, const struct random_samples *samples, bool *ret_torn)
 {
 	struct recording *recording;
@@ -382,7 +385,7 @@ Test(recording, ends_where_a_byte_is_another_one)
 	(void)close(fd);
 }
 
-/* A file of one frame with that content. */
+/* A file with one frame of this content. */
 static int file_of_content(const uint8_t *content, size_t nr)
 {
 	size_t max = ZSTD_compressBound(nr);
@@ -397,7 +400,7 @@ static int file_of_content(const uint8_t *content, size_t nr)
 	return fd;
 }
 
-/* The content of all frames of a file, one after the other. */
+/* The contents of all frames of a file. */
 static struct bytes contents_of(int fd)
 {
 	struct bytes file = read_file(fd);
@@ -418,7 +421,10 @@ static struct bytes contents_of(int fd)
 	return bytes;
 }
 
-/* Every byte of what is compressed, too: the checksum is right then, and nothing else may be. */
+/*
+ * Damage each byte of the uncompressed contents, so that the checksum is right and everything
+ * else may be wrong.
+ */
 Test(recording, never_hands_on_a_bad_index)
 {
 	struct random_samples samples;
@@ -477,7 +483,7 @@ Test(recording, refuses_what_it_does_not_know)
 	(void)close(fd);
 }
 
-/* Records of a later version, before the one that ends it. */
+/* A record of a later version, before the last one. */
 Test(recording, passes_over_what_it_does_not_know)
 {
 	struct random_samples samples;
@@ -501,7 +507,7 @@ Test(recording, passes_over_what_it_does_not_know)
 	(void)close(fd);
 }
 
-/* What is behind the end is said to be there. */
+/* Bytes after the end are reported. */
 Test(recording, tells_of_bytes_behind_it)
 {
 	struct random_samples samples;
@@ -518,7 +524,10 @@ Test(recording, tells_of_bytes_behind_it)
 	(void)close(fd);
 }
 
-/* One that does not say how stacks were read is older than their proof; a core needs none. */
+/*
+ * A recording without an engine is older than the proofs, so its samples are approximate. Those
+ * of a core are not.
+ */
 Test(recording, without_an_engine_is_approximate)
 {
 	static const struct {

@@ -10,7 +10,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* What was handed on. */
+/* What the decoder passed on. */
 struct counts {
 	uint32_t nr_processes, nr_threads, nr_nodes, nr_samples;
 	uint32_t node, flags; /* of the last sample */
@@ -82,7 +82,7 @@ static void take_header(struct recording_decoder *decoder)
 	cr_assert(eq(int, recording_decoder_take(decoder, header, sizeof(header)), 0));
 }
 
-/* One that has taken the header. */
+/* A decoder that has read the header. */
 static struct recording_decoder *new_decoder(struct counts *counts)
 {
 	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
@@ -101,7 +101,7 @@ static void free_decoder(struct recording_decoder *decoder)
 	free(decoder);
 }
 
-/* Take a frame of what is in content, and clear that. */
+/* Decode content as one frame, and clear it. */
 static int take(struct recording_decoder *decoder, struct byte_buffer *content)
 {
 	int err = recording_decoder_take(decoder, content->bytes, content->nr);
@@ -111,7 +111,7 @@ static int take(struct recording_decoder *decoder, struct byte_buffer *content)
 	return err;
 }
 
-/* Append a record, whose payload is cleared. */
+/* Append a record, and clear its payload. */
 static void put_record(struct byte_buffer *content, enum record_tag tag,
 		       struct byte_buffer *payload)
 {
@@ -145,7 +145,7 @@ static void put_process(struct byte_buffer *content, uint32_t bytes)
 	byte_buffer_done(&payload);
 }
 
-/* A function, and a node of it. */
+/* A function and a node with it. */
 static void put_node(struct byte_buffer *content)
 {
 	static const uint8_t function[] = {0, 1, 'f', 0, 0, 0}, node[] = {1, 1, 1, 1, 0, 0, 0};
@@ -159,8 +159,8 @@ static void put_node(struct byte_buffer *content)
 }
 
 /*
- * Ticks at time 0, of the thread in slot, or of those of the tick before if that is none; the
- * first sample has a node if that is not 0.
+ * Append ticks at time 0, with the thread in slot, or with the previous tick's threads if slot is
+ * PROFILE_NONE. If node is not 0 the first sample has it.
  */
 static void put_samples(struct byte_buffer *content, uint64_t nr_ticks, uint64_t nr_samples,
 			uint32_t slot, uint32_t node)
@@ -189,7 +189,7 @@ static void put_samples(struct byte_buffer *content, uint64_t nr_ticks, uint64_t
 	byte_buffer_done(&payload);
 }
 
-/* A tick of the thread in slot 0, whose sample has these flags. */
+/* A tick of the thread in slot 0 with these flags. */
 static void put_flags(struct byte_buffer *content, uint64_t flags)
 {
 	static const uint8_t thread[] = {0, 1, 0};
@@ -206,7 +206,7 @@ static void put_flags(struct byte_buffer *content, uint64_t flags)
 					   : i == SAMPLES_FLAGS	    ? column.nr
 								    : 0);
 	byte_buffer_append(&payload, thread, sizeof(thread));
-	byte_buffer_uint(&payload, 0); /* no sample is passed over */
+	byte_buffer_uint(&payload, 0); /* gap of 0 samples */
 	byte_buffer_append(&payload, column.bytes, column.nr);
 	put_record(content, RECORD_SAMPLES, &payload);
 	byte_buffer_done(&payload);
@@ -244,12 +244,12 @@ Test(recording_decoder, flags_are_those_of_samples)
 	}
 }
 
-/* A record takes the same few bytes whatever it stands for. */
+/* A record has a few bytes however many samples it stands for, so samples per frame are limited. */
 Test(recording_decoder, so_many_samples_are_a_frame)
 {
 	enum { MAX = RECORDING_MAX_SAMPLES };
 	static const struct {
-		uint64_t nr[3]; /* of the records */
+		uint64_t nr[3]; /* in each record */
 		uint32_t nr_handed_on;
 		int err;
 	} cases[] = {
@@ -291,7 +291,7 @@ Test(recording_decoder, the_next_frame_has_as_many_again)
 	free_decoder(decoder);
 }
 
-/* Ticks are as many as there are samples for. */
+/* The number of ticks must agree with the number of samples. */
 Test(recording_decoder, ticks_have_samples)
 {
 	static const uint64_t nr_ticks[] = {0, 1, 3, UINT64_MAX};
@@ -351,7 +351,7 @@ Test(recording_decoder, so_long_are_all_command_lines)
 	free_decoder(decoder);
 }
 
-/* A RESET is two bytes, and there can be millions of them: none goes through all slots. */
+/* A RESET is two bytes and may occur millions of times, so it must not visit all slots. */
 Test(recording_decoder, a_reset_forgets_the_nodes_of_all_slots)
 {
 	struct byte_buffer content = {0}, nothing = {0};

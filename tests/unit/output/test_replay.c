@@ -26,9 +26,9 @@ static const struct function functions[] = {
 	{4, 0, SAMPLE_GC_NAME, "", FUNCTION_COLLECTOR},
 };
 
-/* One sample; a stack is written as the functions' numbers. */
+/* One sample. Its stack is written as digits, the indices of the functions. */
 struct one {
-	unsigned ms; /* since the first */
+	unsigned ms; /* after the first sample */
 	unsigned thread;
 	const char *stack;
 	uint32_t flags;
@@ -83,7 +83,7 @@ static void push(struct recorder *recorder, const struct one *one)
 		cr_assert(eq(int, sink->ops->tick(sink, one->ms * UINT64_C(1000000)), 0));
 }
 
-/* A recording of those samples by process pid, whose main thread is renamed at the end. */
+/* Record these samples as process pid, whose main thread is renamed at the end. */
 static struct recording *record(const struct one *ones, size_t nr, pid_t pid)
 {
 	const struct run run = {.info = {.pid = pid, .engine = "preempt", .mode = PROFILE_WALL}};
@@ -91,7 +91,7 @@ static struct recording *record(const struct one *ones, size_t nr, pid_t pid)
 	struct recorder *recorder;
 	struct recording *recording;
 	struct message message = {0};
-	int fd = memory_file(); /* as long as the test runs */
+	int fd = memory_file(); /* open until the test ends */
 
 	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
 	cr_assert(eq(int, recorder_add_process(recorder, pid, "app"), 0));
@@ -113,7 +113,7 @@ static struct profile *new_profile(struct profile_options options)
 	return profile;
 }
 
-/* Play into the one side and close. */
+/* Replay the recording into one side, and close it. */
 static void play(struct recording *recording, const struct replay_filter *filter,
 		 struct profile *profile, enum profile_side side)
 {
@@ -134,7 +134,7 @@ static char *collapsed(const struct profile *profile)
 	return text;
 }
 
-/* The collapsed stacks of a profile of a recording of plain. */
+/* Record plain, replay it, and return the collapsed stacks. */
 static char *played(const struct replay_filter *filter, struct profile_options options)
 {
 	struct profile *profile = new_profile(options);
@@ -264,7 +264,7 @@ Test(replay, filters)
 	}
 }
 
-/* What has no place brings nothing with it: neither rows nor functions. */
+/* A stack that does not fit adds neither rows nor functions. */
 Test(replay, a_full_profile_takes_no_function)
 {
 	static const struct one full[] = {
@@ -284,7 +284,7 @@ Test(replay, a_full_profile_takes_no_function)
 	profile_destroy(profile);
 }
 
-/* With a row per line the label that matches is that of the line. */
+/* With a row per line, patterns match the label with that line. */
 Test(replay, patterns_see_lines)
 {
 	struct replay_filter filter = {0};
@@ -299,7 +299,7 @@ Test(replay, patterns_see_lines)
 	regfree(&include);
 }
 
-/* What does not pass leaves nothing behind, and what passes counts in the accounts. */
+/* Samples that the filter rejects leave no trace; the others are in the accounts. */
 Test(replay, leaves_out_all_of_it)
 {
 	static const char *const worker[] = {"worker"};
@@ -380,7 +380,7 @@ Test(replay, recordings_of_one_process_are_one)
 	}
 }
 
-/* The node of a stack, its functions' names one after the other. */
+/* The weight of the node of a stack, given as its functions' names. */
 static struct profile_weight weight_of(const struct profile *profile, enum profile_side side,
 				       const char *stack)
 {
@@ -424,7 +424,7 @@ Test(replay, two_sides)
 	profile_destroy(profile);
 }
 
-/* Threads of the base, of another process, are those of the same name. */
+/* The base's threads, of another process, are matched by name. */
 Test(replay, two_sides_by_thread)
 {
 	struct profile *profile = new_profile((struct profile_options){.by_thread = true});
@@ -461,7 +461,7 @@ Test(replay, recursion_counts_once)
 	profile_destroy(profile);
 }
 
-/* A second sampler's ids mean other functions; equal ones are one again. */
+/* Ids of a second sampler mean other functions. Functions that are equal become one. */
 Test(replay, another_sampler)
 {
 	static const struct function others[] = {{0, 30, "leaf", "lib.py", FUNCTION_PYTHON},
@@ -498,7 +498,7 @@ Test(replay, another_sampler)
 	profile_destroy(profile);
 }
 
-/* A stack that shares so many outer frames with the one before, deeper or not so deep. */
+/* Make a stack that shares *ret_kept outer frames with the previous one. */
 static uint32_t next_stack(struct frame *frames, uint32_t nr, unsigned *seed, uint32_t *ret_kept)
 {
 	const uint32_t kept = nr ? (uint32_t)rand_r(seed) % (nr + 1) : 0;
@@ -510,7 +510,7 @@ static uint32_t next_stack(struct frame *frames, uint32_t nr, unsigned *seed, ui
 	return nr;
 }
 
-/* Whether samples go straight into a profile or through a recording is all the same. */
+/* Samples give the same profile directly and through a recording. */
 Test(replay, as_without_a_recording)
 {
 	static const struct profile_options cases[] = {

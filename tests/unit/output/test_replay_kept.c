@@ -13,15 +13,15 @@
 #include "procmem/clock.h"
 
 /*
- * Of threads so many nodes are known: 2^20 and twice as many as the profile has at most. One
- * stack of so many frames, in enough threads, is as many and some more.
+ * The limit on known nodes of threads is 2^20 plus twice the profile's maximum. ENOUGH_THREADS
+ * stacks of DEPTH frames exceed it.
  */
 enum { MAX_NODES = 1024, KEPT = (1 << 20) + 2 * MAX_NODES, DEPTH = 4096 };
 enum { ENOUGH_THREADS = KEPT / DEPTH + 1 };
 
 static const struct function deep = {0, 1, "deep", "app.py", FUNCTION_PYTHON};
 
-/* A stack of so many frames; the outermost is at line. */
+/* Push a stack of nr_frames, all on this line. */
 static void push(struct recorder *recorder, uint32_t thread, uint32_t nr_frames, int32_t line)
 {
 	struct sample_sink *sink = recorder_sink(recorder);
@@ -37,14 +37,14 @@ static void push(struct recorder *recorder, uint32_t thread, uint32_t nr_frames,
 }
 
 /*
- * A recording in which all threads have a stack of one frame before all but the first have deep
- * ones; then the first has its stack again, and one at another line, which is another node of
- * the recording, but of a profile by function the same.
+ * A recording in which each thread first has a stack of one frame, then all but the first thread
+ * have deep ones. At the end the first thread has its stack again, and then one on another line:
+ * a new node in the recording, but the same one in a profile by function.
  */
 static struct recording *record(uint32_t nr_threads)
 {
 	const struct run run = {.info = {.pid = 7, .mode = PROFILE_WALL}};
-	int fd = memfd_create("recording", MFD_CLOEXEC); /* as long as the test runs */
+	int fd = memfd_create("recording", MFD_CLOEXEC); /* open until the test ends */
 	struct recorder *recorder;
 	struct recording *recording;
 
@@ -62,7 +62,7 @@ static struct recording *record(uint32_t nr_threads)
 	return recording;
 }
 
-/* Once that many are known, what is not is one of the other stacks; what is stays where it is. */
+/* Beyond the limit, new nodes are counted as other stacks; known ones keep their place. */
 Test(replay_kept, no_more_nodes_of_threads_than_twice_a_profile)
 {
 	static const struct {

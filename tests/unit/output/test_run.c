@@ -53,7 +53,7 @@ static const struct run some = {
 		  .p99_lateness_ns = 19},
 };
 
-/* Pairs as text, and into another run. */
+/* Collects the pairs as text and in another run. */
 struct teller {
 	struct run_told told;
 	char text[8192];
@@ -182,7 +182,7 @@ Test(run, passes_over_nonsense)
 	run_told_done(&told);
 }
 
-/* Recordings of version 0.1.0 have counters that are no more, and two reasons that still are. */
+/* Recordings of 0.1.0 have counters that no longer exist, and two reasons of loss that do. */
 Test(run, takes_what_older_versions_told)
 {
 	static const char *const gone[] = {"lost.grew", "lost.chunk", "lost.link",   "lost.slow",

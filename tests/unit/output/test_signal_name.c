@@ -27,7 +27,7 @@ Test(signal_name, names_of_signals)
 	cr_expect(eq(str, name, (char *)"SIGRTMIN+3"));
 }
 
-/* The same code means another thing with each signal, and some mean the same with all. */
+/* Some codes have a meaning for each signal, others the same for all. */
 Test(signal_name, names_of_codes)
 {
 	cr_expect(eq(str, (char *)signal_code_name(SIGSEGV, SEGV_MAPERR), (char *)"SEGV_MAPERR"));

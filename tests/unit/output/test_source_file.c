@@ -45,7 +45,7 @@ static void make_file(const char *name, const char *bytes, size_t length, mode_t
 	cr_assert(eq(int, chmod(name, mode), 0));
 }
 
-/* What reading folder/name says; a name that begins with a slash stays. */
+/* Read FOLDER/name; returns the result. */
 static int read_named(const char *name, uint64_t until_ns, struct source_file *file)
 {
 	cleanup_free char *path = NULL;
@@ -146,12 +146,12 @@ Test(source_file, takes_no_file_that_changed_since)
 	cr_expect(eq(int, read_named("a.py", changed_ns, &file), 0));
 	source_file_done(&file);
 
-	/* A copy that keeps the time of what it is a copy of. */
+	/* A copy that kept the original's modification time. */
 	cr_assert(eq(int, utimensat(AT_FDCWD, "a.py", long_ago, 0), 0));
 	cr_expect(eq(int, read_named("a.py", 1000 * second, &file), -EAGAIN));
 }
 
-/* As root, what not everybody may read is not read. */
+/* For root, only files that everybody may read are read. */
 Test(source_file, shows_root_what_everybody_may_see)
 {
 	int expected = geteuid() == 0 ? -ENOENT : 0;
@@ -173,7 +173,7 @@ Test(source_file, shows_root_what_everybody_may_see)
 	cr_expect(eq(int, try_named("way/a.py"), 0));
 }
 
-/* In a folder that is taken for the root links lead nowhere else, and copying changes nothing. */
+/* Links stay inside a sysroot, and a copy's change time does not matter there. */
 Test(source_file, is_found_below_a_sysroot)
 {
 	struct source_file file = {0};

@@ -12,7 +12,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-/* In microseconds, of a time that no double holds in nanoseconds. */
+/* Microseconds, at a time whose nanoseconds do not fit a double exactly. */
 #define T0	(1800000000000000 * NS_PER_US)
 #define AT(us)	(T0 + (us)*NS_PER_US)
 #define FOR(us) ((us)*NS_PER_US)
@@ -29,7 +29,7 @@ static char *write_text(const struct artefact *artefact)
 	return text;
 }
 
-/* Write samples, and expect the text from its profiles on. */
+/* Write samples, and compare the text from "profiles" on. */
 static void expect_profiles(const struct profile_options *options,
 			    const struct timed_sample *samples, size_t nr, const char *expected)
 {
@@ -54,7 +54,7 @@ static const struct timed_sample busy[] = {
 	 0,
 	 3,
 	 {{TIMED_MODULE, 3}, {TIMED_FIB, 12}, {TIMED_FIB, 12}}},
-	/* Nothing is known of two milliseconds, and then there is no Python frame. */
+	/* A gap of two milliseconds, then no Python frame. */
 	{TIMED_MAIN, AT(6001), FOR(1000), 0, 0, 0, {{0}}},
 	{TIMED_MAIN, AT(6002), FOR(1), 0, 0, 2, {{TIMED_MODULE, 3}, {TIMED_FIB, 12}}},
 };
@@ -74,7 +74,7 @@ Test(speedscope, equal_stacks_are_one_and_gaps_have_their_time)
 	expect_profiles(&options, busy, NR(busy), BUSY_PROFILES);
 }
 
-/* Frames have other numbers, as the roots have some, but are in no stack. */
+/* The roots shift the frame numbers, but are in no stack. */
 Test(speedscope, roots_of_threads_are_no_frames)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_thread = true};
@@ -86,7 +86,7 @@ Test(speedscope, roots_of_threads_are_no_frames)
 			"\"endValue\":2500}]}\n");
 }
 
-/* Rows are lines: another line is another stack. */
+/* With a row per line, another line is another stack. */
 Test(speedscope, by_line)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
@@ -96,7 +96,7 @@ Test(speedscope, by_line)
 			"\"startValue\":0,\"endValue\":2000}]}\n");
 }
 
-/* The axis is CPU time: no time is missing from it. */
+/* The axis is CPU time, so there are no gaps. */
 Test(speedscope, cpu_time_has_no_gaps)
 {
 	static const struct profile_options options = {
@@ -115,7 +115,7 @@ Test(speedscope, cpu_time_has_no_gaps)
 			"\"startValue\":0,\"endValue\":927}]}\n");
 }
 
-/* Where two recordings overlap, weights stay what they are, and the axis comes right again. */
+/* Where recordings overlap, weights are kept, and the axis is right again after the overlap. */
 Test(speedscope, overlapping_times)
 {
 	static const struct profile_options options = {.keep_samples = true};
@@ -176,7 +176,7 @@ Test(speedscope, frames_and_what_it_is_of)
 	profile_destroy(profile);
 }
 
-/* A long command line is cut, but no character of it. */
+/* A long command line is cut between characters. */
 Test(speedscope, long_command_line)
 {
 	static const struct {

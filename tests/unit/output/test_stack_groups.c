@@ -30,7 +30,7 @@ Test(stack_groups, largest_first_and_no_more_names_than_asked_for)
 	cleanup_free char *text = NULL;
 
 	for (size_t i = 0; i < sizeof(cores) / sizeof(*cores); i++) {
-		char stack[8]; /* of the caller, who may have it change */
+		char stack[8]; /* reused, so it must be copied */
 
 		(void)snprintf(stack, sizeof(stack), "%s", cores[i][0]);
 		cr_assert(zero(int, stack_groups_add(&groups, stack, cores[i][1])));

@@ -36,7 +36,7 @@ static const struct run_info info = {
 	.asked_hz = 1000,
 };
 
-/* main calls everything else: 1 s in parse, 0.75 s in evil, 0.2 s in the wide one, 0.05 s idle */
+/* main calls everything: 1 s in parse, 0.75 s in evil, 0.2 s in wide; 0.05 s are idle. */
 static struct profile *new_profile(bool by_thread)
 {
 	const struct profile_options options = {.by_thread = by_thread};
@@ -112,14 +112,14 @@ Test(summary, rows_that_do_not_fit)
 	cleanup_free char *text = write_text(profile, &options);
 	const char *more = strstr(text, "evil.py:3\n");
 
-	cr_assert(more == NULL); /* it is escaped */
+	cr_assert(more == NULL); /* the rest is escaped */
 	more = strstr(text, "vil.py:3\n");
 	cr_assert(more != NULL);
 	cr_expect(eq(str, (char *)more, (char *)"vil.py:3\n     …  and 3 more\n"));
 	profile_destroy(profile);
 }
 
-/* A thread's root has the thread's idle time as its own and needs no row for it. */
+/* A thread's own time in its root is its idle time, which then has no row. */
 Test(summary, threads)
 {
 	const struct artefact_options options = {.max_rows = 10};
@@ -189,7 +189,7 @@ Test(summary, colour_only_when_asked)
 	profile_destroy(profile);
 }
 
-/* Of several runs, each is told in as many lines as one alone, or in one if they are many. */
+/* Each of several runs has as many lines as a single one, or one line if there are many runs. */
 Test(summary, several_runs)
 {
 	static const struct {
@@ -240,7 +240,7 @@ Test(summary, several_runs)
 	profile_destroy(profile);
 }
 
-/* There were samples, but none that the mode shows. */
+/* There are samples, but none in this mode. */
 Test(summary, no_samples_of_the_mode)
 {
 	const struct profile_options by_cpu = {.mode = PROFILE_CPU};
@@ -302,7 +302,7 @@ Test(summary, says_when_the_stream_fails)
 	profile_destroy(profile);
 }
 
-/* Threads of cores have no time: they are counted. */
+/* Threads of cores have no time, so they are counted. */
 Test(summary, counts_where_no_time_passes)
 {
 	static const struct artefact_options options = {.max_rows = 9};

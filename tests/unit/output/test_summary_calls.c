@@ -8,7 +8,7 @@
 
 #define NS_PER_MS 1000000ull
 
-/* 2 s; b calls itself, and c, which calls b. */
+/* 2 s in all. b calls itself, and c, which calls b. */
 static struct profile *new_profile(bool by_line)
 {
 	const struct profile_options options = {.by_line = by_line};
@@ -35,7 +35,7 @@ static char *write_calls(const struct profile *profile, struct artefact_options 
 	return summary_text(&artefact);
 }
 
-/* Lines make no difference: these are functions. */
+/* Callers are functions, with or without a row per line. */
 Test(summary_calls, callers)
 {
 	for (int by_line = 0; by_line < 2; by_line++) {
@@ -74,7 +74,7 @@ Test(summary_calls, callees)
 	}
 }
 
-/* Each function that matches has a table of its own, the hottest first. */
+/* Each matching function has its own table, hottest first. */
 Test(summary_calls, several_functions)
 {
 	struct profile *profile = new_profile(false);
@@ -98,7 +98,7 @@ Test(summary_calls, many_functions)
 	cr_assert(profile != NULL);
 	for (char name[] = "xa"; name[1] < 'a' + 13; name[1]++)
 		add_stack(profile, PROFILE_SELF, name,
-			  (uint64_t)name[1]); /* the last is the hottest */
+			  (uint64_t)name[1]); /* the last one is hottest */
 	text = write_calls(profile, (struct artefact_options){.callers = "x", .max_rows = 2});
 	cr_expect(strstr(text, "callers of xd (app.py:240)\n") != NULL, "%s", text);
 	cr_expect(strstr(text, "callers of xc (app.py:240)\n") == NULL, "%s", text);

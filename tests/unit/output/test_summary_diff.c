@@ -13,7 +13,7 @@ static void add(struct profile *profile, enum profile_side side, const char *sta
 	add_stack(profile, side, stack, ms * NS_PER_MS);
 }
 
-/* 1 s now, 2 s before. */
+/* 1 s now, 2 s in the base. */
 static struct profile *new_profile(void)
 {
 	const struct profile_options options = {0};
@@ -115,7 +115,7 @@ Test(summary_diff, rows_that_do_not_fit)
 	profile_destroy(profile);
 }
 
-/* One side without any sample. */
+/* A base without samples. */
 Test(summary_diff, nothing_before)
 {
 	const struct profile_options options = {0};

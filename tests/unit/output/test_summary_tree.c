@@ -36,7 +36,7 @@ static void add(struct profile *profile, const char *stack, unsigned ms)
 	add_stack(profile, PROFILE_SELF, stack, ms * NS_PER_MS);
 }
 
-/* 2 s: the largest first, and what has less than half a percent in one line. */
+/* 2 s in all. The largest branch comes first; those below half a percent share one line. */
 static struct profile *new_tree(void)
 {
 	struct profile *profile = new_profile();
@@ -72,7 +72,7 @@ Test(summary_tree, shape)
 	profile_destroy(profile);
 }
 
-/* The largest rows are a tree, whose connectors know what is not shown. */
+/* Only the largest rows are shown, and the connectors account for the missing ones. */
 Test(summary_tree, rows_that_do_not_fit)
 {
 	struct profile *profile = new_tree();
@@ -88,7 +88,9 @@ Test(summary_tree, rows_that_do_not_fit)
 	profile_destroy(profile);
 }
 
-/* Of ten calls in a row, with a thousandth elsewhere, the middle is one line, and no level. */
+/*
+ * Ten calls in a row, with a thousandth elsewhere: the middle ones become one line, at one level.
+ */
 Test(summary_tree, chains_are_folded)
 {
 	struct profile *profile = new_profile();
@@ -114,7 +116,7 @@ Test(summary_tree, chains_are_folded)
 	profile_destroy(profile);
 }
 
-/* A chain costs as many rows as it has lines. */
+/* A folded chain costs as many rows as it has lines. */
 Test(summary_tree, folded_chains_take_little_room)
 {
 	struct profile *profile = new_profile();
@@ -132,7 +134,7 @@ Test(summary_tree, keeps_to_the_width)
 {
 	struct profile *profile = new_profile();
 
-	/* Ten levels, each with something beside it. */
+	/* Ten levels, each with own time. */
 	for (unsigned depth = 1; depth <= 10; depth++) {
 		char stack[64] = "a_function_with_a_name_that_is_long";
 
@@ -149,7 +151,10 @@ Test(summary_tree, keeps_to_the_width)
 	profile_destroy(profile);
 }
 
-/* What the target decides is no recursion of ours: half a million calls, all worth a row. */
+/*
+ * The target decides the depth, so the writer must not recurse: half a million calls, each worth
+ * a row.
+ */
 Test(summary_tree, deep)
 {
 	struct profile *profile = new_profile();

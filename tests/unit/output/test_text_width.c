@@ -4,11 +4,11 @@
 
 #include "output/text/text_width.h"
 
-/* One column, two columns, none: a, 中, a combining accent. */
+/* Characters of one column (a), two (中) and none (a combining accent). */
 static const struct {
 	const char *string;
 	size_t max_width;
-	size_t width; /* of the whole */
+	size_t width; /* of string */
 	const char *head, *tail;
 } cases[] = {
 	{"", 1, 0, "", ""},

@@ -11,7 +11,7 @@ static const struct profile_options keep = {.keep_samples = true};
 
 Test(thread_samples, main_thread_first_and_each_by_time)
 {
-	/* As when a later recording is merged with an earlier one. */
+	/* As when a later recording is merged before an earlier one. */
 	static const struct timed_sample rows[] = {
 		{TIMED_WORKER, 7000, 500, 0, 0, 0, {{0}}},
 		{TIMED_MAIN, 7000, 1000, 0, 0, 1, {{TIMED_FIB, 0}}},
@@ -49,7 +49,7 @@ Test(thread_samples, main_thread_first_and_each_by_time)
 	profile_destroy(profile);
 }
 
-/* CPU time decides if there is any, else time in Python; a thread that idles is not busy. */
+/* Ordered by CPU time if there is any, else by time in Python. Idle threads are not busy. */
 Test(thread_samples, the_busiest)
 {
 	static const struct {
@@ -88,7 +88,7 @@ Test(thread_samples, the_busiest)
 	}
 }
 
-/* Those whose thread has no row come last, and a thread without samples does not come. */
+/* Samples whose thread has no row come last; threads without samples are left out. */
 Test(thread_samples, without_a_row)
 {
 	static const struct profile_sample lost = {
@@ -147,7 +147,7 @@ Test(thread_samples, names)
 	}
 }
 
-/* With a root for each thread what has no Python frame has a node, and is idle all the same. */
+/* With a root per thread, samples without Python frames have a node, and are idle all the same. */
 Test(thread_samples, roots_are_no_python_frames)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_thread = true};

@@ -27,7 +27,7 @@ Test(tree_walk, nothing)
 	profile_destroy(profile);
 }
 
-/* Enters are in upper case; frames have their functions' names. */
+/* Steps are letters of the function: upper case to enter, lower case to leave. */
 Test(tree_walk, enters_and_leaves)
 {
 	struct profile *profile = new_profile();
@@ -66,7 +66,7 @@ Test(tree_walk, sums_of_both_sides)
 	cr_expect(eq(u64, walk.sums[0].ns, 3));
 	cr_expect(eq(u64, walk.sums[0].samples, 2));
 	cr_expect(eq(u64, walk.sums[1].ns, 1));
-	cr_expect(eq(u64, walk.sums[2].ns, 3)); /* all */
+	cr_expect(eq(u64, walk.sums[2].ns, 3)); /* everything */
 	tree_walk_done(&walk);
 	cr_assert(eq(int, tree_walk_init(&walk, profile, PROFILE_BASE), 0));
 	cr_expect(eq(u64, walk.sums[0].ns, 16));

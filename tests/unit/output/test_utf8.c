@@ -45,7 +45,7 @@ Test(utf8, every_code_point)
 	}
 }
 
-/* As many sequences are accepted as there are code points: so no other is. */
+/* The number of accepted sequences equals the number of code points, so no others are accepted. */
 Test(utf8, nothing_else_up_to_three_bytes)
 {
 	size_t nr[4] = {0};
