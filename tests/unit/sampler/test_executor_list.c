@@ -8,13 +8,13 @@
 #include "sampler/cpython/layout/object_offsets.h"
 #include "tests/support/fake_python.h"
 
-/* Executors that a list is made of, and code objects that they are made for. */
+/* The executors on the list, and the code objects. */
 enum { NR_EXECUTORS = 4, NR_CODES = 3, ARRAY_ITEMS = 3, AFTER_TYPE = 16 };
 
-/* The machine code of the first, and from there to that of the next. */
+/* The first executor's machine code, and the distance from one to the next. */
 enum { JIT_ADDR = 0x700000, JIT_STRIDE = 0x10000, JIT_BYTES = 0x2000 };
 
-/* So much later that it is read again, however long the last reading took. */
+/* Time between looks, so long that the list is read again however long the last reading took. */
 #define LATER_NS 3600000000000
 
 struct listed {
@@ -42,7 +42,7 @@ static remote_addr jit_addr(unsigned int executor)
 	return JIT_ADDR + executor * (remote_addr)JIT_STRIDE;
 }
 
-/* Link a number of executors, from the first of them on. */
+/* Link nr executors into a list, beginning with first. */
 static void link_executors(struct listed *listed, unsigned int first, unsigned int nr)
 {
 	for (unsigned int i = first; i < first + nr; i++) {
@@ -78,7 +78,7 @@ static void make_executors(struct listed *listed, const char *type_name)
 	link_executors(listed, 0, NR_EXECUTORS);
 }
 
-/* Give a code object an array whose last item alone is an executor. */
+/* Give a code object an array of which only the last item is an executor. */
 static void put_array(struct listed *listed, unsigned int code, unsigned int executor)
 {
 	const uint32_t field = listed->py.build.offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
@@ -92,7 +92,7 @@ static void put_array(struct listed *listed, unsigned int code, unsigned int exe
 	listed->array_addrs[code] = addr;
 }
 
-/* Code objects that are known, of which the second was made an executor for: the third one. */
+/* Code objects that are in the cache. The second one has an array with the third executor. */
 static void listed_init(struct listed *listed, const char *type_name)
 {
 	*listed = (struct listed){.now_ns = 1000000000000};
@@ -124,13 +124,13 @@ static bool has(struct listed *listed, remote_addr addr)
 	return executor_list_has(&listed->list, &listed->codes, addr, listed->now_ns);
 }
 
-/* Of which executors the code is known, as a sum of powers of two. */
+/* The executors whose code is known, as a bit mask. */
 static unsigned int known(struct listed *listed)
 {
 	unsigned int sum = 0;
 
 	listed->now_ns += LATER_NS;
-	(void)has(listed, 1); /* reads it anew */
+	(void)has(listed, 1); /* reads the list again */
 	for (unsigned int i = 0; i < NR_EXECUTORS; i++)
 		if (has(listed, jit_addr(i)))
 			sum |= 1u << i;
@@ -164,7 +164,7 @@ Test(executor_list, other_interpreters)
 	listed_done(&listed);
 }
 
-/* Memory that was an executor's has another type's object now. */
+/* An object of another type in an executor's memory. */
 Test(executor_list, other_objects)
 {
 	struct listed listed;
@@ -182,7 +182,7 @@ Test(executor_list, other_objects)
 	listed_done(&listed);
 }
 
-/* One that is just being put on the list, or taken off. */
+/* An executor that is just being linked or unlinked. */
 Test(executor_list, torn)
 {
 	struct listed listed;
@@ -197,7 +197,7 @@ Test(executor_list, torn)
 	listed_done(&listed);
 }
 
-/* A circle ends where there is no more room. */
+/* A circular list ends at the limit. */
 Test(executor_list, circle)
 {
 	struct listed listed;
@@ -210,7 +210,7 @@ Test(executor_list, circle)
 	listed_done(&listed);
 }
 
-/* What is no code of the JIT's: the executor is the end of what is known. */
+/* An executor whose code cannot be JIT code is left out. */
 Test(executor_list, code_that_cannot_be)
 {
 	static const struct {
@@ -233,7 +233,7 @@ Test(executor_list, code_that_cannot_be)
 		put_field(&listed, 0, EXECUTOR_JIT_SIZE_AFTER_TYPE, cases[i].nr_bytes);
 		cr_expect(eq(uint, known(&listed), cases[i].known), "case %zu", i);
 	}
-	/* One that the JIT has not compiled is on the list like the others. */
+	/* An executor without compiled code is on the list like the others. */
 	put_field(&listed, 1, EXECUTOR_JIT_CODE_AFTER_TYPE, 0);
 	cr_expect(eq(uint, known(&listed), 13));
 	listed_done(&listed);
@@ -255,7 +255,7 @@ Test(executor_list, arrays)
 	listed_done(&listed);
 }
 
-/* It is read at once, then later and later while that is in vain. */
+/* The list is read at once. After each read in vain the wait doubles. */
 Test(executor_list, when_it_is_read)
 {
 	struct listed listed;

@@ -11,8 +11,8 @@
 #include "tests/support/fake_stack.h"
 
 /*
- * A stack of 100 calls of 20 words each in the main thread, whose state lies inside of
- * _PyRuntime. Below is a chain of one function, above the same of another one.
+ * The main thread, whose state is inside _PyRuntime, has a stack of 100 calls of 20 words each.
+ * The outer frames run one function, the inner ones another.
  */
 enum {
 	WORDS = 20,
@@ -33,11 +33,11 @@ struct deep {
 	struct sampler *sampler;
 	remote_addr codes[3]; /* of a, b and c */
 	remote_addr frames[MAX_DEPTH];
-	char functions[MAX_DEPTH]; /* of which function the frame is */
+	char functions[MAX_DEPTH]; /* function of each frame */
 	uint32_t nr_frames;
 	uint64_t now_ns;
 	uint64_t nr_samples;
-	bool moves; /* while it is looked at: the sample may be of anything */
+	bool moves; /* the stack changes during the look, so any sample is right */
 };
 
 static remote_addr word_addr(const struct deep *deep)
@@ -81,7 +81,7 @@ static uint64_t previous(struct deep *deep, remote_addr frame_addr)
 	return read_word(deep, frame_addr + deep->py.build.offsets.frame.previous);
 }
 
-/* The target leaves a frame: an anchor there moves on. */
+/* The target leaves a frame. An anchor on it moves to the caller. */
 static void leave(struct deep *deep, remote_addr frame_addr)
 {
 	if (anchor(deep) != frame_addr)
@@ -90,7 +90,7 @@ static void leave(struct deep *deep, remote_addr frame_addr)
 	fake_memory_write_u64(&deep->py.fake, seq_addr(deep), read_word(deep, seq_addr(deep)) + 1);
 }
 
-/* Return from the innermost frame, as CPython 3.15 does; also from an entry frame below it. */
+/* Return from the innermost frame, as CPython 3.15 does. An entry frame below it is left, too. */
 static void pop(struct deep *deep)
 {
 	const remote_addr addr = deep->frames[--deep->nr_frames];
@@ -103,7 +103,7 @@ static void pop(struct deep *deep)
 	fake_stack_finish(&deep->stack);
 }
 
-/* Return until so many frames are left and call another function up to a depth. */
+/* Return until nr_left frames are left, then call function until there are depth frames. */
 static void change(struct deep *deep, uint32_t nr_left, char function, uint32_t depth)
 {
 	while (deep->nr_frames > nr_left)
@@ -112,7 +112,7 @@ static void change(struct deep *deep, uint32_t nr_left, char function, uint32_t 
 		call(deep, function);
 }
 
-/* Each sample has to be just the stack there is. */
+/* Each sample must be exactly the current stack. */
 static int check_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct deep *deep = (struct deep *)sink;
@@ -173,7 +173,7 @@ static void ticks(struct deep *deep, int nr)
 		tick(deep);
 }
 
-/* Tick until there is an anchor; frames below it are kept from the next tick on. */
+/* Tick until there is an anchor. From the next tick on, frames below it are kept. */
 static void hold(struct deep *deep)
 {
 	for (int i = 0; i < MANY_TICKS && !deep->sampler->cache.is_held; i++)
@@ -182,7 +182,7 @@ static void hold(struct deep *deep)
 	cr_assert(eq(u64, deep->py.fake.nr_writes, 1));
 }
 
-/* Whether the next tick keeps frames. */
+/* Take a tick, and report whether it kept frames. */
 static bool tick_keeps(struct deep *deep)
 {
 	const uint64_t nr_kept = deep->sampler->stats.cached;
@@ -204,11 +204,11 @@ Test(frame_cache, what_lies_below_the_anchor_is_not_read)
 	nr_bytes = deep.py.fake.nr_bytes - nr_bytes;
 	hold(&deep);
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]), "the innermost but the last");
-	ticks(&deep, MANY_TICKS); /* what is not asked for is not read ahead any more */
+	ticks(&deep, MANY_TICKS); /* blocks that are not needed are no longer read ahead */
 	deep.py.fake.nr_bytes = 0;
 	cr_expect(tick_keeps(&deep));
 	cr_expect(lt(u64, deep.py.fake.nr_bytes + 8192, nr_bytes));
-	/* What lies above comes and goes. */
+	/* Inner frames come and go. */
 	for (uint32_t i = 0; i < 6; i++) {
 		change(&deep, DEPTH, i % 2 ? 'c' : 'b', DEPTH + 1 + i % 3);
 		cr_expect(tick_keeps(&deep));
@@ -219,7 +219,7 @@ Test(frame_cache, what_lies_below_the_anchor_is_not_read)
 	end(&deep);
 }
 
-/* Of a stack that has grown, more is kept where that pays. */
+/* If the stack grows, the anchor moves if that pays. */
 Test(frame_cache, the_anchor_follows_a_stack_that_grows)
 {
 	struct deep deep;
@@ -238,7 +238,7 @@ Test(frame_cache, the_anchor_follows_a_stack_that_grows)
 	end(&deep);
 }
 
-/* The list of threads may have changed while it was read, and name the state twice. */
+/* The list of threads may have changed while it was read, so that two threads have this state. */
 Test(frame_cache, another_thread_with_the_same_state_is_walked_whole)
 {
 	const struct frame_list none = {0};
@@ -251,13 +251,13 @@ Test(frame_cache, another_thread_with_the_same_state_is_walked_whole)
 	hold(&deep);
 	other = *deep.sampler->snapshot.threads[0];
 	other.slot++;
-	/* The anchor is seen to be popped. */
+	/* The counter says that the anchor was popped. */
 	memset(other.state + deep.py.build.offsets.thread.last_profiled_frame_seq, 1, 1);
 	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
 	cr_expect(zero(u64, kept.anchor_addr));
 	frame_cache_learn(&deep.sampler->cache, &other, &none, true, &kept);
 	cr_expect(tick_keeps(&deep));
-	/* It is that other thread's by now. */
+	/* The state now belongs to the other thread. */
 	frame_cache_add_thread(&deep.sampler->cache, &other);
 	cr_expect(not(tick_keeps(&deep)));
 	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
@@ -307,7 +307,9 @@ Test(frame_cache, all_is_walked_at_once_if_more_was_popped)
 	}
 }
 
-/* The word names an entry frame for a while, which no list has, and moves on from there. */
+/*
+ * An anchor that passes an entry frame is given up: the frame list does not contain entry frames.
+ */
 Test(frame_cache, an_anchor_that_came_by_an_entry_frame_is_given_up)
 {
 	for (uint32_t nr_left = DEPTH - 8; nr_left < DEPTH; nr_left++) {
@@ -331,7 +333,7 @@ Test(frame_cache, an_anchor_that_came_by_an_entry_frame_is_given_up)
 	}
 }
 
-/* A frame that is the only one behind an entry frame hangs on nobody in the list. */
+/* The only frame after an entry frame has a caller that is not in the list. */
 Test(frame_cache, a_frame_behind_an_entry_frame_is_no_anchor)
 {
 	struct deep deep;
@@ -347,7 +349,7 @@ Test(frame_cache, a_frame_behind_an_entry_frame_is_no_anchor)
 	end(&deep);
 }
 
-/* One like the anchored frame at its address, called by others. */
+/* Put a frame like the anchored one at its address, with other callers. */
 static void call_by_others(struct deep *deep)
 {
 	change(deep, 2, 'b', DEPTH - 1);
@@ -361,7 +363,7 @@ static void change_before_write(struct fake_memory *fake)
 	call_by_others(fake->context);
 }
 
-/* The target ran within the look that wrote the anchor: it may be another frame's by then. */
+/* The target ran during the look that wrote the anchor, so the anchor may be on another frame. */
 Test(frame_cache, a_look_that_did_not_hold_proves_nothing)
 {
 	struct deep deep;
@@ -384,7 +386,7 @@ Test(frame_cache, a_look_that_did_not_hold_proves_nothing)
 	end(&deep);
 }
 
-/* What a look that did not hold told of the words is not what the next one is compared with. */
+/* Words read by a look that did not hold are not compared with. */
 Test(frame_cache, words_are_learnt_anew_after_a_doubt)
 {
 	struct deep deep;
@@ -399,7 +401,7 @@ Test(frame_cache, words_are_learnt_anew_after_a_doubt)
 		cr_expect(not(tick_keeps(&deep)));
 		cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
 	}
-	/* Such a look may see one of the words before it changes, and the other one behind that. */
+	/* Such a look may read one word before a change and the other one after it. */
 	fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 77);
 	tick(&deep);
 	frame_cache_doubt(&deep.sampler->cache);
@@ -419,7 +421,10 @@ static void pop_before_write(struct fake_memory *fake)
 	change(deep, DEPTH / 2, 'b', DEPTH / 2 + 1);
 }
 
-/* The anchor is no frame at all; later one is there, which nobody was told of. */
+/*
+ * The anchor is written to an address without a frame. A frame that is put there later does not
+ * count as anchored.
+ */
 Test(frame_cache, an_anchor_that_is_no_frame_proves_nothing)
 {
 	struct deep deep;
@@ -454,7 +459,7 @@ Test(frame_cache, frames_that_change_all_the_time_get_no_anchor)
 	end(&deep);
 }
 
-/* Where anchors are popped soon, they are written ever less often. */
+/* If anchors are popped soon, they are written less and less often. */
 Test(frame_cache, an_anchor_that_is_popped_soon_is_not_written_soon_again)
 {
 	enum { LOOKS = 4000 };
@@ -476,7 +481,7 @@ Test(frame_cache, another_profiler_ends_it)
 {
 	static const struct {
 		char name[32];
-		uint32_t frame; /* what it writes: this one, if not too many, or 0 */
+		uint32_t frame; /* the frame that it writes, or 0 if there is none */
 	} cases[] = {{"a frame above", DEPTH}, {"a frame below", 3}, {"nothing", UINT32_MAX}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
@@ -489,7 +494,7 @@ Test(frame_cache, another_profiler_ends_it)
 		addr = cases[i].frame < deep.nr_frames ? deep.frames[cases[i].frame] : 0;
 		set_anchor(&deep, addr);
 		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 0);
-		/* What lies below the anchor may be anything by now. */
+		/* The frames below the anchor may have changed. */
 		change(&deep, 4, 'b', DEPTH + 1);
 		set_anchor(&deep, addr);
 		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 0);
@@ -503,7 +508,10 @@ Test(frame_cache, another_profiler_ends_it)
 	}
 }
 
-/* The anchored frame was popped, and any one anchored by another profiler, which may be there. */
+/*
+ * The anchored frame was popped, and another profiler wrote an anchor to any frame, even the same
+ * one.
+ */
 Test(frame_cache, an_anchor_that_was_popped_and_written_proves_nothing)
 {
 	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
@@ -521,7 +529,7 @@ Test(frame_cache, an_anchor_that_was_popped_and_written_proves_nothing)
 	}
 }
 
-/* The same where the word could have come to only one of them by itself. */
+/* The same, but only one of the frames could be anchored without a write. */
 Test(frame_cache, an_anchor_that_was_written_behind_a_pop_proves_nothing)
 {
 	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
@@ -605,7 +613,7 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 	}
 }
 
-/* Code objects that are replaced meanwhile are others': those of live frames stay. */
+/* Replacing code objects of other frames does not matter: those of live frames stay. */
 Test(frame_cache, a_code_entry_that_was_cleared_has_all_walked)
 {
 	struct deep deep;
@@ -613,16 +621,16 @@ Test(frame_cache, a_code_entry_that_was_cleared_has_all_walked)
 	begin(&deep, true, DEPTH);
 	start(&deep);
 	hold(&deep);
-	deep.sampler->codes.nr_cleared++; /* one of no frame here */
+	deep.sampler->codes.nr_cleared++; /* an entry of no frame here */
 	cr_expect(tick_keeps(&deep));
-	deep.sampler->codes.tables_full = true; /* all of them are forgotten */
+	deep.sampler->codes.tables_full = true; /* all entries are dropped */
 	cr_expect(not(tick_keeps(&deep)));
 	ticks(&deep, MANY_TICKS);
 	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
 
-/* A stack that does not end where it must says nothing of the frames below the anchor. */
+/* After a stack without its proper end, frames below the anchor are not known any more. */
 Test(frame_cache, a_stack_that_is_lost_has_all_walked)
 {
 	struct deep deep;
@@ -642,7 +650,7 @@ Test(frame_cache, a_stack_that_is_lost_has_all_walked)
 	end(&deep);
 }
 
-/* Nor does one that is lost above the anchor. */
+/* Neither are they after a loss above the anchor. */
 Test(frame_cache, a_stack_that_is_lost_above_the_anchor_has_all_walked)
 {
 	struct deep deep;
@@ -664,7 +672,7 @@ Test(frame_cache, a_stack_that_is_lost_above_the_anchor_has_all_walked)
 	end(&deep);
 }
 
-/* The thread goes on with other frames (as greenlets do) while the anchored one lives. */
+/* The thread continues on other frames, as with greenlets, while the anchored frame lives. */
 Test(frame_cache, a_stack_without_the_anchor_is_walked_whole)
 {
 	struct deep deep;
@@ -694,7 +702,10 @@ Test(frame_cache, a_stack_without_the_anchor_is_walked_whole)
 	end(&deep);
 }
 
-/* The target had found its frame to be the anchor before that was taken away. */
+/*
+ * The target read the anchor as its own frame before the anchor was cleared, and moves it after
+ * that.
+ */
 static void move_behind_write(struct fake_memory *fake, size_t range_index)
 {
 	struct deep *deep = fake->context;

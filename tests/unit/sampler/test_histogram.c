@@ -12,7 +12,7 @@ Test(histogram, an_empty_one_has_no_quantiles)
 	cr_expect(zero(u64, histogram_quantile(&empty, 990)));
 }
 
-/* A class is at most an eighth wide: what is said of one value is never too small. */
+/* A class is at most an eighth wide, and a quantile is never too small. */
 Test(histogram, one_value_of_any_size)
 {
 	for (unsigned int shift = 0; shift < 64; shift++) {
@@ -22,7 +22,7 @@ Test(histogram, one_value_of_any_size)
 			uint64_t median;
 
 			histogram_add(&histogram, value);
-			/* A larger value, so that the bound of the class is what is said. */
+			/* A larger value, so that the quantile is the bound of its class. */
 			histogram_add(&histogram, UINT64_MAX);
 			median = histogram_quantile(&histogram, 499);
 			cr_expect(eq(u64, histogram.max, UINT64_MAX));

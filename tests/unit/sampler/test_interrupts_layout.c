@@ -28,7 +28,7 @@ Test(interrupts_layout, every_version_fits)
 		cr_expect(eq(u32, layout.code.first % sizeof(uint64_t), 0), "3.%u", minor);
 		cr_expect(ge(u32, layout.code.first + layout.code.size,
 			     offsets->code.linetable + (uint32_t)sizeof(uint64_t)));
-		/* The program reads whole words. */
+		/* The BPF program reads whole words. */
 		const uint32_t words[] = {layout.code.type, layout.code.filename,
 					  layout.code.qualname, layout.code.linetable};
 		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
@@ -92,11 +92,11 @@ Test(interrupts_layout, records)
 	cr_expect(eq(ptr, (void *)interrupt_frame_bytes(first), (void *)(first + 1)));
 }
 
-/* Identities. */
+/* Identities of code objects. */
 
 enum { NAME, PATH, NR_TEXTS };
 
-/* A str as it is from its length on: ASCII. How many bytes that are. */
+/* Write the words of an ASCII str from its length field on. Returns their size in bytes. */
 static uint64_t fill_words(__u64 words[IDENTITY_TEXT_WORDS], const char *text)
 {
 	const size_t length = strlen(text);
@@ -121,7 +121,7 @@ static __u64 identity_of(const char *name, const char *path)
 	return hash;
 }
 
-/* Names and paths that differ in one character each, and in the same one: no two have one identity. */
+/* Names and paths that differ in one character have different identities. */
 Test(interrupts_layout, identities_of_much_the_same)
 {
 	enum { NR_NAMES = 40 };
@@ -149,7 +149,10 @@ Test(interrupts_layout, identity_is_of_what_stays)
 	const uint64_t own_bytes = fill_words(words, "function");
 	const __u64 hash = identity_mix_text(1, words, own_bytes, 24);
 
-	/* A hash and the UTF-8 form may be computed at any time, and what lies behind is another's. */
+	/*
+	 * The hash and the UTF-8 form may be computed at any time, and the words after the str do
+	 * not belong to it.
+	 */
 	words[1]++;
 	words[2]++;
 	words[4]++;
@@ -159,7 +162,7 @@ Test(interrupts_layout, identity_is_of_what_stays)
 	words[3]--;
 	words[0]++;
 	cr_expect(ne(u64, identity_mix_text(1, words, own_bytes, 24), hash));
-	/* One that is longer than what is looked at, or says nothing that is known. */
+	/* A str longer than the part that is read, and one in an unknown form. */
 	cr_expect(ne(u64, identity_mix_text(1, words, 10000, 24),
 		     identity_mix_text(1, words, own_bytes, 24)));
 	cr_expect(

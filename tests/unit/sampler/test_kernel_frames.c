@@ -14,17 +14,17 @@
 #include "sampler/sampler_state.h"
 #include "tests/support/fake_python.h"
 
-/* A process that waits all the time, and what tells its frames. */
+/* A process that waits all the time, and the reader of its kernel frames. */
 struct waiting {
 	struct fake_python py;
-	struct sampler sampler; /* nothing but its functions */
+	struct sampler sampler; /* only its code cache is used */
 	struct process process;
 	struct task_place place;
 	struct kernel_frames kernel;
 	struct message why;
 };
 
-/* 0; -EPERM: it may not be told here where that waits. */
+/* Returns 0, or -EPERM if reading where the process waits is not allowed here. */
 static int waiting_init(struct waiting *waiting)
 {
 	pid_t pid;
@@ -84,7 +84,7 @@ Test(kernel_frames, of_a_process_that_waits)
 	waiting_done(&waiting);
 }
 
-/* Who does not ask for the kernel's frames has none. */
+/* Kernel frames that were not asked for are not read. */
 Test(kernel_frames, not_opened)
 {
 	static struct waiting waiting;

@@ -15,11 +15,11 @@
 
 enum { MAP_BYTES = 64 << 10, PAGE_BYTES = 4096 };
 
-/* A target of 16 pages, whose words tell their addresses, and of two words to be sealed. */
+/* A target of 16 pages, in which each word is its own address, and two words to be sealed. */
 struct world {
 	struct fake_memory fake;
 	struct look_memory look;
-	remote_addr changed_addr; /* rises by one before each range that is read; 0: none */
+	remote_addr changed_addr; /* incremented before each range of a read; 0: none */
 };
 
 static void begin(struct world *world)
@@ -47,7 +47,7 @@ static uint64_t read_word(struct world *world, remote_addr addr)
 	return word;
 }
 
-/* A look that asks for these words. Returns how often the memory was read for it. */
+/* Make a look that reads these words. Returns the number of read calls. */
 static uint64_t look_at(struct world *world, const remote_addr *addrs, size_t nr)
 {
 	const uint64_t nr_calls = world->fake.nr_calls;
@@ -69,7 +69,7 @@ Test(look_memory, what_the_last_looks_read_is_read_ahead_in_one_call)
 	cr_expect(lt(u64, 1, look_at(&world, addrs, 4)), "nothing is known yet");
 	for (int i = 0; i < 100; i++)
 		cr_expect(eq(u64, look_at(&world, addrs, 4), 1));
-	/* One that is asked for in some looks only is read ahead in the others, too. */
+	/* A word that only some looks ask for is read ahead in all of them. */
 	for (int i = 0; i < 100; i++)
 		cr_expect(eq(u64, look_at(&world, addrs, i % 10 ? 3 : 4), 1));
 	end(&world);
@@ -104,7 +104,7 @@ Test(look_memory, a_narrow_look_reads_what_it_asks_for_and_leaves_no_trace)
 	begin(&world);
 	(void)look_at(&world, addrs, 3);
 	for (int i = 0; i < 100; i++) {
-		/* What was read in the look before is no answer in this one. */
+		/* Data from the previous look does not answer reads of this one. */
 		fake_memory_write_u64(&world.fake, addrs[1], (uint64_t)i);
 		nr_bytes = world.fake.nr_bytes;
 		cr_assert(zero(int, look_memory_begin_narrow(&world.look)));
@@ -112,7 +112,7 @@ Test(look_memory, a_narrow_look_reads_what_it_asks_for_and_leaves_no_trace)
 		cr_expect(eq(u64, read_word(&world, addrs[1]), (uint64_t)i));
 		cr_assert(zero(int, look_memory_end(&world.look)));
 		cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, LOOK_BLOCK_BYTES));
-		/* It may meet more than there is room for. */
+		/* A look may ask for more than fits. */
 		cr_assert(zero(int, look_memory_begin_narrow(&world.look)));
 		for (remote_addr addr = BASE + MAP_BYTES; addr > BASE + 0x4000; addr -= 128)
 			cr_expect(eq(u64, read_word(&world, addr - 128), addr - 128));
@@ -125,7 +125,10 @@ Test(look_memory, a_narrow_look_reads_what_it_asks_for_and_leaves_no_trace)
 	end(&world);
 }
 
-/* The callers of a frame lie below it: a stack of pages takes few calls, and each byte one. */
+/*
+ * A frame's callers are below it, so blocks below a missing one are read with it: a large stack
+ * takes few calls, and each byte is read once.
+ */
 Test(look_memory, reads_on_below_what_is_missing)
 {
 	struct world world;
@@ -134,7 +137,7 @@ Test(look_memory, reads_on_below_what_is_missing)
 	cr_assert(zero(int, look_memory_begin(&world.look)));
 	for (remote_addr addr = BASE + MAP_BYTES; addr > BASE; addr -= 128)
 		cr_expect(eq(u64, read_word(&world, addr - 128), addr - 128));
-	/* The pages of the 16 that are read at once: 1, 1, 2, 4, 8. */
+	/* Pages read at once: 1, 1, 2, 4, 8 of 16. */
 	cr_expect(le(u64, world.fake.nr_calls, 7));
 	cr_expect(eq(u64, world.fake.nr_bytes, MAP_BYTES));
 	cr_assert(zero(int, look_memory_end(&world.look)));
@@ -166,7 +169,7 @@ Test(look_memory, each_byte_is_read_once_a_look)
 		first = read_word(&world, BASE + 0x1010);
 		(void)read_word(&world, BASE + 0x9000 + (remote_addr)look * PAGE_BYTES);
 		cr_expect(eq(u64, read_word(&world, BASE + 0x1010), first));
-		/* Also as a part of more, over the borders of blocks. */
+		/* The word is the same within a larger read across blocks. */
 		cr_assert(zero(int, remote_memory_read(&world.look.memory, BASE + 0x0f10, bytes,
 						       sizeof(bytes))));
 		cr_expect(eq(u64, field_u64(bytes, 0x100), first));
@@ -195,7 +198,7 @@ Test(look_memory, between_looks_reads_go_straight_to_the_memory)
 	end(&world);
 }
 
-/* The word at SEAL_A says how many ranges were read before it. */
+/* Set both seals to the number of ranges read before. */
 static void count_ranges(struct fake_memory *fake, size_t range_index)
 {
 	(void)range_index;
@@ -217,7 +220,7 @@ Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
 	cr_assert(zero(int, look_memory_seal(&world.look, SEAL_A, 8, &outer)));
 	cr_assert(zero(int, look_memory_seal(&world.look, SEAL_B, 24, &inner)));
 
-	/* Nothing is read behind them. */
+	/* Without a read after them they are read twice in one call. */
 	nr_before = world.fake.nr_ranges;
 	nr_calls = world.fake.nr_calls;
 	cr_assert(zero(int, look_memory_begin(&world.look)));
@@ -234,7 +237,7 @@ Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
 	cr_expect(eq(u64, field_u64(seals[1]->last, 0), nr_before + 5));
 	cr_expect(eq(u64, field_u64(seals[0]->last, 0), nr_before + 6));
 
-	/* Something is: they are read once more. */
+	/* After another read they are read once more. */
 	nr_before = world.fake.nr_ranges;
 	cr_assert(zero(int, look_memory_begin(&world.look)));
 	(void)read_word(&world, BASE + 0xb000);
@@ -245,7 +248,7 @@ Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
 	cr_expect(eq(u64, field_u64(seals[1]->last, 0), nr_before + 8));
 	cr_expect(eq(u64, field_u64(seals[0]->last, 0), nr_before + 9));
 
-	/* They are forgotten. */
+	/* Without seals. */
 	look_memory_clear_seals(&world.look);
 	nr_before = world.fake.nr_ranges;
 	(void)look_at(&world, addrs, 3);
@@ -253,7 +256,7 @@ Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
 	end(&world);
 }
 
-/* Of every kind of read that comes behind the seals. */
+/* Every kind of read after the seals makes them be read again. */
 Test(look_memory, seals_are_read_again_behind_whatever_comes_late)
 {
 	uint8_t large[PAGE_BYTES];
@@ -303,7 +306,7 @@ Test(look_memory, seals_that_cannot_be_read_say_so)
 	cr_assert(zero(int, look_memory_begin(&world.look)));
 	cr_expect(not(look_memory_seal_at(&world.look, gone)->is_read));
 	cr_expect(look_memory_seal_at(&world.look, index)->is_read);
-	/* It goes while the look lasts. */
+	/* The seal disappears during the look. */
 	fake_memory_unmap(&world.fake, SEAL_A);
 	(void)read_word(&world, BASE);
 	cr_assert(zero(int, look_memory_end(&world.look)));
@@ -317,7 +320,7 @@ static void unmap_seal(struct fake_memory *fake, size_t range_index)
 		fake_memory_unmap(fake, SEAL_A);
 }
 
-/* It goes between the two times at the beginning. */
+/* The seal disappears between its two reads at the beginning. */
 Test(look_memory, seal_that_can_be_read_once_only)
 {
 	struct world world;
@@ -333,14 +336,14 @@ Test(look_memory, seal_that_can_be_read_once_only)
 	end(&world);
 }
 
-/* A target maps pages; what is near the end of one can be read all the same. */
+/* The target maps whole pages. Data near an unmapped page can be read, too. */
 Test(look_memory, block_that_cannot_be_read_falls_back)
 {
 	struct world world;
 	uint64_t word;
 
 	begin(&world);
-	/* Smaller than a block, as no mapping is. */
+	/* Smaller than a block, unlike real mappings. */
 	(void)fake_memory_map(&world.fake, GAP_ADDR + 8, 16);
 	fake_memory_write_u64(&world.fake, GAP_ADDR + 16, 5);
 	for (int look = 0; look < 3; look++) {
@@ -353,7 +356,7 @@ Test(look_memory, block_that_cannot_be_read_falls_back)
 		cr_assert(zero(int, look_memory_end(&world.look)));
 	}
 
-	/* One that was read ahead goes, and so does one in the midst of a run. */
+	/* A block that was read ahead disappears, then one inside a run. */
 	for (int look = 0; look < 3; look++) {
 		cr_assert(zero(int, look_memory_begin(&world.look)));
 		for (remote_addr addr = SEAL_A; addr < SEAL_A + PAGE_BYTES;
@@ -377,7 +380,7 @@ Test(look_memory, block_that_cannot_be_read_falls_back)
 	end(&world);
 }
 
-/* Longer reads are handed on, and several pieces at once: nothing of them is kept. */
+/* Long reads and reads of several ranges are passed on, and nothing of them is kept. */
 Test(look_memory, large_reads_pass_through)
 {
 	static uint8_t large[3 * PAGE_BYTES];
@@ -399,13 +402,13 @@ Test(look_memory, large_reads_pass_through)
 		cr_expect(eq(u64, words[1], BASE + 0x8000));
 		cr_assert(zero(int, look_memory_end(&world.look)));
 		cr_expect(eq(u64, world.fake.nr_bytes - nr_bytes, sizeof(large) + 16));
-		/* Beginning, two reads; and the end, for seals of which there are none. */
+		/* The beginning, two reads, and the end for the seals, of which there are none. */
 		cr_expect(le(u64, world.fake.nr_calls - nr_calls, 4));
 	}
 	end(&world);
 }
 
-/* More than is kept can be read, too: all of it, and right. */
+/* Reads beyond what can be kept give the right data, too. */
 Test(look_memory, more_than_there_is_room_for)
 {
 	enum { LARGE_BYTES = 6 << 20 };
@@ -455,7 +458,7 @@ Test(look_memory, errors_of_the_memory_end_a_look)
 	}
 }
 
-/* What may be written to, and whose memory it is, is for the memory behind to say. */
+/* Write permission and the check of the process come from the inner memory. */
 Test(look_memory, writes_and_checks_are_handed_on)
 {
 	struct world world;

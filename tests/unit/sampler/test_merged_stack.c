@@ -11,11 +11,12 @@
 #define MAX 16
 
 /*
- * Python frames, outermost first: "E" begins an activation, "." goes on in it, "H" is a hole that
- * begins one; entry_addrs are those of each, 0: not told. Native ones, innermost first, are "n",
- * "L" for a loop, "X" for an executor, "T" and "W" for trampolines of the Python functions and of
- * another one, "t" for one without a name; the i-th has [0x100 * i, 0x100 * (i + 1)) of the stack.
- * merged: of both, outermost first, "p0 n3 ?"; "t3" is a native one that stands for the next.
+ * python: the Python frames, outermost first. "E" begins an activation, "." continues it, "H" is
+ * a hole that begins one. entry_addrs are those of each activation; 0: unknown. natives: the
+ * native frames, innermost first. "n" is a function, "L" the loop, "X" an executor, "T" and "W"
+ * are trampolines of these Python functions and of another one, "t" is a trampoline without a
+ * name. Frame i takes [0x100 * i, 0x100 * (i + 1)) of the stack. merged: both, outermost first,
+ * "p0 n3 ?"; "t3" is a native frame that stands for the next Python frame.
  */
 struct stack_case {
 	const char *name;
@@ -26,7 +27,7 @@ struct stack_case {
 	const char *merged;
 };
 
-/* The place of a native frame, 0 of another. */
+/* The pc of a native frame; 0 for other frames. */
 static uint64_t pc_of(const struct merged_stack *merged, uint32_t i)
 {
 	return merged->details[i].addr;
@@ -40,7 +41,10 @@ static bool has(const struct merged_stack *merged, uint64_t pc_addr)
 	return false;
 }
 
-/* What is merged with all trampolines; "t" are those that are left out where they are not kept. */
+/*
+ * Describe the result of merging with all trampolines kept. "t" marks those that are missing in
+ * the result without them.
+ */
 static const char *describe(const struct merged_stack *all, const struct merged_stack *merged)
 {
 	static char text[256];
@@ -200,7 +204,7 @@ Test(merged_stack, runs_an_executor)
 		expect_merged(&does_not[i], false);
 }
 
-/* Those of the kernel come last, and are no code of an executor's. */
+/* Kernel frames are innermost and never belong to an executor. */
 Test(merged_stack, kernel)
 {
 	static const struct function functions[] = {{.qualname = "read"}, {.qualname = "entry"}};

@@ -15,28 +15,26 @@
 #define MODULE_ADDR 0x7f0000000000
 #define STACK_ADDR  0x7ffe00000000
 
-/* Code of no file, of which nothing tells how it is unwound. */
+/* Code in no file, without unwind information. */
 enum { BARE_ADDR = 0x60000, BARE_BYTES = 0x10000 };
 
-/* The loop's entry frame is so far from its end. */
+/* Bytes from the loop's entry frame to the end of its C frame. */
 enum { DISTANCE = 0xa0, NR_WORDS = 256, MAX_STACK = 16 };
 
 /* The functions of the module. */
 enum function_index { LEAF, LOOP, CALLER, OUTERMOST };
 
-/*
- * A leaf that was called by bare code; behind it a loop, and C functions up to the outermost one.
- */
+/* A leaf called by bare code. Outside of it are a loop and C functions up to the outermost one. */
 struct bridged {
 	struct fake_python py;
-	struct sampler sampler; /* nothing but its build */
+	struct sampler sampler; /* only its build is used */
 	struct mapping mappings[2];
 	struct maps maps;
 	struct native_stacks natives;
 	uint64_t words[NR_WORDS];
 	struct stack_window window;
 	struct registers registers;
-	struct loop_entry entries[3]; /* of frames of Python, outermost first */
+	struct loop_entry entries[3]; /* entries of the Python frames, outermost first */
 };
 
 static remote_addr code_addr(enum function_index function)
@@ -44,7 +42,7 @@ static remote_addr code_addr(enum function_index function)
 	return fake_module_code_addr(MODULE_ADDR, function);
 }
 
-/* The loop saves rbp 24 bytes below its end, and who calls it has a frame by rbp. */
+/* The loop saves rbp 24 bytes below the end of its frame. Its caller has a frame pointer in rbp. */
 static void map_functions(struct fake_memory *fake)
 {
 	static const uint8_t start[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
@@ -71,7 +69,10 @@ static void put(struct bridged *bridged, remote_addr addr, uint64_t value)
 	memcpy((uint8_t *)bridged->words + (addr - STACK_ADDR), &value, sizeof(value));
 }
 
-/* A loop with its entry frame there, and saved_words below its end what its caller had in rbp. */
+/*
+ * Put a loop with its entry frame at entry_addr. The caller's rbp is saved saved_words below the
+ * end of its frame. Returns that end.
+ */
 static remote_addr put_loop(struct bridged *bridged, remote_addr entry_addr,
 			    unsigned int saved_words, remote_addr caller_frame_pointer)
 {
@@ -82,7 +83,7 @@ static remote_addr put_loop(struct bridged *bridged, remote_addr entry_addr,
 	return cfa;
 }
 
-/* The end of a frame that has rbp in the middle: its caller is at pc. */
+/* Put the return address pc at the end of a frame with this frame pointer. */
 static void put_caller(struct bridged *bridged, remote_addr frame_pointer, remote_addr pc)
 {
 	put(bridged, frame_pointer + 8, pc);
@@ -107,7 +108,7 @@ static void bridged_init(struct bridged *bridged)
 			      .executable = true,
 			      .inode = 1,
 			      .path = "/m"}},
-		/* The last frame is in the same loop as the one before. */
+		/* The last Python frame is in the same loop as the one before. */
 		.entries = {{.is_entry = true}, {.is_entry = true, .c_addr = entry_addr}, {0}},
 	};
 	fake_python_init(&bridged->py, 14);
@@ -151,7 +152,10 @@ static void cross(struct bridged *bridged)
 	native_stacks_cross(&bridged->natives, bridged->entries, 3, &bridged->window);
 }
 
-/* Unwind, go on, and tell the frames by letters, innermost first; "!" is a hole at the end. */
+/*
+ * Unwind, cross the hole, and describe the frames by letters, innermost first. "!" marks a hole
+ * at the end.
+ */
 static const char *crossed(struct bridged *bridged)
 {
 	static char text[MAX_STACK + 2];
@@ -178,7 +182,7 @@ static const char *crossed(struct bridged *bridged)
 #define expect_crossed(bridged, wanted) \
 	cr_expect(eq(str, (char *)crossed(bridged), (char *)(wanted)))
 
-/* It is known where the bare code was called, and where the loop ends; between is a gap. */
+/* The call of the bare code and the end of the loop are known; between them is a gap. */
 Test(native_stacks, goes_on_to_the_outermost_frame)
 {
 	struct bridged bridged;
@@ -198,7 +202,7 @@ Test(native_stacks, goes_on_to_the_outermost_frame)
 	bridged_done(&bridged);
 }
 
-/* The bare code is that of an executor. */
+/* Make the bare code an executor's. */
 static void put_executor(struct bridged *bridged)
 {
 	struct executor_range *range = malloc(sizeof(*range));
@@ -209,7 +213,7 @@ static void put_executor(struct bridged *bridged)
 		(struct executor_list){.ranges = range, .nr_ranges = 1, .max_ranges = 1};
 }
 
-/* The loop itself has called that: nothing is missing between. */
+/* The loop itself called the executor, so there is no gap. */
 Test(native_stacks, no_gap_behind_an_executor)
 {
 	struct bridged bridged;
@@ -224,7 +228,8 @@ Test(native_stacks, no_gap_behind_an_executor)
 }
 
 /*
- * Once an instruction of the loop is known, its rule tells where it has saved what its caller had.
+ * Once an instruction of the loop is known, its unwind rule gives the place of the caller's
+ * registers.
  */
 Test(native_stacks, what_the_loop_has_saved)
 {
@@ -257,7 +262,7 @@ Test(native_stacks, two_holes)
 	bridged_done(&bridged);
 }
 
-/* Entries that lie in no C frame of the copy, and such as lead to none, are passed over. */
+/* Entries outside the C frames of the copy, or in the wrong place, are skipped. */
 Test(native_stacks, entries_that_lead_nowhere)
 {
 	struct bridged bridged;
@@ -273,7 +278,7 @@ Test(native_stacks, entries_that_lead_nowhere)
 	bridged_done(&bridged);
 }
 
-/* The distance is wrong; no loop is there; nothing is missing; there is no more room. */
+/* A wrong distance; no loop; nothing missing; too few frames allowed. */
 Test(native_stacks, what_is_not_crossed)
 {
 	struct bridged bridged;
@@ -299,7 +304,7 @@ Test(native_stacks, what_is_not_crossed)
 	bridged_done(&bridged);
 }
 
-/* What is learnt of a stack where nothing is known yet. */
+/* The distance learned from this stack alone. */
 static uint32_t learnt(struct bridged *bridged)
 {
 	bridged->natives.loop = (struct native_loop){.distance_bytes = 0};
@@ -316,18 +321,18 @@ Test(native_stacks, searches_for_the_distance)
 	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
 	cr_expect(bridged.natives.is_whole);
 
-	/* What a loop has called once has left a return address there. */
+	/* A stale return address from an earlier call by the loop. */
 	put(&bridged, entry_addr + 0x58, code_addr(CALLER));
 	put(&bridged, entry_addr + 0x50, 0x1234);
 	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
 
-	/* Behind it is what looks like the end of a thread. */
+	/* After it, words that look like the end of a thread's stack. */
 	put(&bridged, entry_addr + 0x50, entry_addr + 0x60);
 	put(&bridged, entry_addr + 0x68, 0);
 	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
 	bridged_done(&bridged);
 
-	/* A return address from which the stack does not go on to where the thread began. */
+	/* A return address from which the stack does not continue to the thread's start. */
 	bridged_init(&bridged);
 	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
 	cr_expect(zero(u32, learnt(&bridged)));
@@ -337,14 +342,14 @@ Test(native_stacks, searches_for_the_distance)
 	bridged_done(&bridged);
 }
 
-/* A loop that was unwound tells all. */
+/* An unwound loop gives both distance and instruction. */
 Test(native_stacks, learns_from_a_whole_stack)
 {
 	struct bridged bridged;
 
 	bridged_init(&bridged);
 	put(&bridged, STACK_ADDR, code_addr(LOOP));
-	/* The loop's frame has 0x200 bytes from its caller's on: see map_functions(). */
+	/* The loop's frame is 0x200 bytes; see map_functions(). */
 	put(&bridged, STACK_ADDR + 8 + 0x200 - 8, code_addr(CALLER));
 	put(&bridged, STACK_ADDR + 8 + 0x200 - 24, caller_frame_addr);
 	bridged.entries[1].c_addr = STACK_ADDR + 0x100;

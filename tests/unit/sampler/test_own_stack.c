@@ -12,7 +12,7 @@
 #include "procmem/live.h"
 #include "tests/support/fake_memory.h"
 
-/* Two stacks that a page keeps apart, one mapping with two more, and that of the first thread. */
+/* Two stacks separated by a guard page, one mapping with two more, and the main thread's. */
 static const char maps_text[] =
 	"7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n"
 	"7f0000800000-7f0000801000 ---p 00000000 00:00 0 \n"
@@ -26,7 +26,7 @@ static const char maps_text[] =
 #define UPPER	    UINT64_C(0x7f0001000740)
 #define INNER	    UINT64_C(0x7f0002800000)
 #define OUTER	    UINT64_C(0x7f0002fff740)
-#define CONTROL	    UINT64_C(0x7f00040ff740) /* of a thread that has no state */
+#define CONTROL	    UINT64_C(0x7f00040ff740) /* of a thread without a thread state */
 #define MAIN	    UINT64_C(0x7f0005000740)
 #define OTHER(id)   ((struct stack_thread){.thread_id = (id), .is_other = true})
 #define MAIN_THREAD ((struct stack_thread){.thread_id = MAIN, .is_main = true})
@@ -68,7 +68,7 @@ Test(own_stack, whose_stack_it_is)
 	(void)fake_memory_map(&fake, 0x7f0004000000, 0x100000);
 	fake_memory_write_u64(&fake, CONTROL, CONTROL);
 	fake_memory_write_u64(&fake, CONTROL + 16, CONTROL);
-	/* Only one of the words. */
+	/* Only one of the two words. */
 	fake_memory_write_u64(&fake, CONTROL - 64, CONTROL - 64);
 	fake_memory_write_u64(&fake, CONTROL - 128 + 16, CONTROL - 128);
 	cr_assert(zero(int, maps_parse(maps_text, strlen(maps_text), &maps)));
@@ -109,13 +109,13 @@ Test(own_stack, what_the_pthread_t_alone_tells)
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_OWN));
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 10000), STACK_OWN));
 	cr_expect(zero(u64, stack.wanted_addr));
-	/* Further down all has to be readable, and no other control block in between. */
+	/* Further down, all memory in between must be readable and have no other control block. */
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_OWN));
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x2fff0), STACK_OWN));
 	cr_expect(zero(u64, stack.wanted_addr));
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x30000), STACK_UNKNOWN));
 	cr_expect(eq(u64, stack.wanted_addr, UPPER - 0x30000));
-	/* Nor is anything told by memory where no control block can be known. */
+	/* If the thread has no control block, memory proves nothing. */
 	fake_memory_write_u64(&fake, UPPER + 16, 0);
 	stack = own_stack_of(UPPER);
 	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_UNKNOWN));
@@ -148,7 +148,7 @@ Test(own_stack, of_the_first_thread)
 	fake_memory_done(&fake);
 }
 
-/* Real threads, by the pthread_t that CPython keeps; of some no state tells. */
+/* Real threads with the pthread_t that CPython keeps. Some have no thread state. */
 struct other {
 	pthread_t thread;
 	int pipe[2];
@@ -187,7 +187,7 @@ Test(own_stack, of_real_threads, .timeout = 60)
 	char local;
 	void *room = mmap(NULL, SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
-	/* The last one has a stack that the program has made. */
+	/* The last thread has a stack allocated by the program. */
 	cr_assert(ne(ptr, room, MAP_FAILED));
 	cr_assert(zero(int, pthread_attr_init(&attr)));
 	cr_assert(zero(int, pthread_attr_setstack(&attr, room, SIZE)));

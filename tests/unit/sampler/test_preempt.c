@@ -11,7 +11,7 @@
 
 enum { SHORT_NS = 200000 };
 
-/* More looks than a CPU is held for on which nobody is found, or than a seat needs to move. */
+/* More looks than a CPU without runners is held for, and more than the seat needs to move. */
 enum { MANY_LOOKS = 100 };
 
 static cpu_set_t affinity_of(pid_t tid)
@@ -45,7 +45,7 @@ static bool is_part(const held_cpus *part, const held_cpus *whole)
 	return is_same(&both, part);
 }
 
-/* The lowest CPU of a set from that number on. CPU_SETSIZE: there is none. */
+/* The lowest CPU of the set from cpu on; CPU_SETSIZE if there is none. */
 static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
 {
 	while (cpu < CPU_SETSIZE && !CPU_ISSET(cpu, cpus))
@@ -122,13 +122,13 @@ Test(preempt, holds_the_cpu_it_is_on)
 		preempt_hold(preempt, &begun);
 		cr_expect(is_same(&begun, &there));
 		(void)preempt_release(preempt, &held);
-		/* Whoever takes the CPU meanwhile is told of. */
+		/* A CPU that another thread takes meanwhile is not reported as held. */
 		cr_expect(is_part(&held, &begun));
 	}
 	preempt_destroy(preempt);
 }
 
-/* Who sleeps does not hold its CPU, and that is told. */
+/* A sleeping thread does not hold its CPU, and this is reported. */
 Test(preempt, sleeping_is_leaving, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
@@ -171,7 +171,7 @@ Test(preempt, clock_sleeps_on_the_seat, .timeout = 60)
 	cr_expect(is_same(&is, &usual));
 }
 
-/* A thread of ours other than this one that may use that CPU alone. 0: there is none. */
+/* The id of another thread of ours with this CPU alone in its affinity mask; 0 if there is none. */
 static pid_t find_guard(uint32_t cpu)
 {
 	const cpu_set_t there = only(cpu);
@@ -190,7 +190,10 @@ static pid_t find_guard(uint32_t cpu)
 	return found;
 }
 
-/* A tick: sleep, look, and say where the target was found. What was held throughout. */
+/*
+ * Take a tick: sleep, look, and follow the target to the CPUs in found. Returns the CPUs held at
+ * the beginning.
+ */
 static held_cpus look(struct preempt *preempt, const uint32_t *found, size_t nr_found)
 {
 	const struct ticker_clock clock = preempt_clock(preempt);
@@ -205,7 +208,7 @@ static held_cpus look(struct preempt *preempt, const uint32_t *found, size_t nr_
 	return begun;
 }
 
-/* Two of our CPUs, or none are there to be tested with. */
+/* Find two CPUs, or skip the test. */
 static void find_cpus(uint32_t cpus[2])
 {
 	const cpu_set_t usual = affinity_of(0);
@@ -216,7 +219,10 @@ static void find_cpus(uint32_t cpus[2])
 		cr_skip("it takes two CPUs");
 }
 
-/* Whether it comes in time is the machine's; that there is one, and where, is not. */
+/*
+ * Whether the guard is in time depends on the machine. That there is a guard, and where, does
+ * not.
+ */
 Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
@@ -243,7 +249,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 	preempt_destroy(preempt);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &usual));
-	/* It was joined; the kernel may take a moment to forget it. */
+	/* The guard was joined, but the kernel may take a moment to remove it. */
 	while (find_guard(cpus[0]) || find_guard(cpus[1]))
 		(void)usleep(1000);
 }
@@ -262,7 +268,7 @@ Test(preempt, cpus_where_nobody_is_found_are_not_held, .timeout = 60)
 	(void)preempt_follow(preempt, cpus[1]);
 	for (int i = 0; i < MANY_LOOKS; i++)
 		(void)look(preempt, &cpus[1], 1);
-	/* The seat has moved to where the target is, and nobody is left where it was. */
+	/* The seat has moved to the target's CPU, and no guard is on the old one. */
 	preempt_go(preempt);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));
@@ -273,7 +279,7 @@ Test(preempt, cpus_where_nobody_is_found_are_not_held, .timeout = 60)
 	preempt_destroy(preempt);
 }
 
-/* Whether its guards were wanted never, once, or more often. */
+/* Guards that were used never, once or more often. */
 Test(preempt, given_back_after_any_number_of_looks, .timeout = 60)
 {
 	uint32_t cpus[2];
@@ -295,8 +301,8 @@ Test(preempt, given_back_after_any_number_of_looks, .timeout = 60)
 }
 
 /*
- * The next look comes when it was announced, or later, or never; guards are in time
- * for it again and again, as far as the machine lets them.
+ * The next look comes when it was announced, or later. The guards are in time for it repeatedly,
+ * as far as the machine allows.
  */
 Test(preempt, looks_are_announced, .timeout = 60)
 {
@@ -329,7 +335,7 @@ Test(preempt, looks_are_announced, .timeout = 60)
 	}
 }
 
-/* A second look of one tick does not wait for the guards, which wait for the next tick. */
+/* A second look in a tick does not wait for the guards, which wait for the next tick. */
 Test(preempt, second_look_of_a_tick, .timeout = 60)
 {
 	uint64_t next_ns = clock_now_ns() + SHORT_NS;

@@ -10,17 +10,17 @@
 
 enum { CHUNK_BYTES = 16384, WORDS = 20 };
 
-/* A fake interpreter with one thread, whose stack is read while it may change. */
+/* A fake interpreter with one thread, whose stack may change while it is read. */
 struct stage {
 	struct fake_python py;
 	struct fake_stack stack;
-	remote_addr f, g; /* code objects, WORDS a frame */
+	remote_addr f, g; /* code objects with frames of WORDS */
 	remote_addr long_one;
 	struct code_cache codes;
 	struct racing racing;
 	struct frame_list list;
 	struct thread_list threads;
-	enum sample_loss loss; /* of the last walk */
+	enum sample_loss loss; /* reason of the last walk */
 	uint64_t tick;
 };
 
@@ -65,7 +65,7 @@ static int walk(struct stage *stage)
 			   &stage->list, &stage->loss);
 }
 
-/* The list has the first nr of the frames that the stack was built of, and no other. */
+/* Expect exactly the first nr frames of the stack as it was built. */
 static void expect_frames(struct stage *stage, size_t nr, const char *name)
 {
 	cr_expect(zero(int, walk(stage)), "%s, 3.%u", name, stage->py.minor);
@@ -111,7 +111,7 @@ Test(racing, builds)
 	}
 }
 
-/* The stacks, each as it was built. */
+/* Stacks as they were built. */
 
 static void build_empty(struct stage *stage)
 {
@@ -125,7 +125,7 @@ static void build_plain(struct stage *stage)
 	call(stage, stage->g);
 }
 
-/* The frame that called into C counts as executing before 3.14. */
+/* Before 3.14 the frame that called into C counts as executing. */
 static void build_callback(struct stage *stage)
 {
 	call(stage, stage->f);
@@ -167,7 +167,10 @@ static void expect_stack(uint32_t minor, size_t i)
 	stacks[i].build(&stage);
 	fake_stack_finish(&stage.stack);
 	expect_frames(&stage, stage.stack.nr_expected, stacks[i].name);
-	/* Code that is known is not read again: the state, it and its chunk, two for each more. */
+	/*
+	 * Known code is not read again. Reads: the state; it and the chunk; two for each further
+	 * chunk.
+	 */
 	nr_calls = stage.py.fake.nr_calls;
 	stage.tick--;
 	expect_frames(&stage, stage.stack.nr_expected, stacks[i].name);
@@ -183,7 +186,7 @@ Test(racing, sees_frames_of_the_data_stack)
 			expect_stack(fake_python_minors[v], i);
 }
 
-/* What generators do is their caller's. */
+/* A generator's time counts for its caller. */
 Test(racing, leaves_generators_out)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -203,7 +206,7 @@ Test(racing, leaves_generators_out)
 	}
 }
 
-/* The thread state was read before the frames were popped. */
+/* The frames are popped after the thread state was read. */
 Test(racing, leaves_out_what_was_popped)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -225,7 +228,7 @@ Test(racing, leaves_out_what_was_popped)
 	}
 }
 
-/* Whatever lies above a frame that has not begun was left there by an earlier call. */
+/* Frames above one that has not begun are left over from an earlier call. */
 Test(racing, leaves_out_what_lies_above_a_new_frame)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -247,7 +250,7 @@ Test(racing, leaves_out_what_lies_above_a_new_frame)
 	}
 }
 
-/* What happens to the thread while it is read: between the two readings of its state. */
+/* Changes to the thread between the two reads of its state. */
 
 static void push(struct stage *stage)
 {
@@ -273,7 +276,7 @@ static void put_garbage(struct stage *stage)
 		 stage->py.none_addr);
 }
 
-/* Another frame in the place of one: it stands in other code, which needs more room. */
+/* Replace the last frame by one of other code, which needs more room. */
 static void put_longer(struct stage *stage)
 {
 	const struct fake_frame frame = {
@@ -304,7 +307,7 @@ static const struct {
 	const char *name;
 	void (*change)(struct stage *stage);
 	int err;
-	size_t nr_frames; /* unless err */
+	size_t nr_frames; /* if err is 0 */
 } changes[] = {
 	{"a call", push, 0, 3},
 	{"more than is copied", push_much, -EBADMSG, 0},
@@ -318,7 +321,7 @@ static const struct {
 
 enum { NR_CHANGES = sizeof(changes) / sizeof(changes[0]) };
 
-/* What is changed before the second reading of all. */
+/* A change made before the second read of everything. */
 struct change {
 	struct stage *stage;
 	void (*change)(struct stage *stage);

@@ -6,7 +6,7 @@
 
 enum { READ_NS = 1000, NR_MAPPED = 3 };
 
-/* Of maps that were read at READ_NS, when NR_MAPPED mappings had been told. */
+/* Maps were read at READ_NS, after NR_MAPPED mappings had been reported. */
 struct due_case {
 	const char *name;
 	uint64_t took_ns;

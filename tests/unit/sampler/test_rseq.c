@@ -13,12 +13,12 @@
 #include "symbols/elf/live_images.h"
 #include "tests/support/fake_memory.h"
 
-/* Our own files, and where the C library says that its areas are. */
+/* This process's files, and where its C library says that the rseq areas are. */
 struct own {
 	struct process process;
 	struct maps maps;
 	struct live_images images;
-	const ptrdiff_t *offset; /* NULL: it says nothing */
+	const ptrdiff_t *offset; /* NULL: unknown */
 	const unsigned int *size;
 };
 
@@ -39,7 +39,7 @@ static void end(struct own *own)
 	process_close(&own->process);
 }
 
-/* The word is the CPU of the thread whose area it is. */
+/* The word is the CPU of the area's own thread. */
 Test(rseq, our_own_area)
 {
 	struct live_memory live;
@@ -76,7 +76,7 @@ Test(rseq, our_own_area)
 	end(&own);
 }
 
-/* What the two variables may hold, of a target that has the same C library. */
+/* Values of the two variables in a target with the same C library. */
 Test(rseq, variables_are_checked)
 {
 	static const struct {

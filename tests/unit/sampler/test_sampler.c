@@ -15,7 +15,7 @@
 
 enum { CHUNK_BYTES = 4096, MAX_SAMPLES = 8 };
 
-/* Keeps what a sampler hands on, without the frames. */
+/* Keeps the samples without their frames. */
 struct test_sink {
 	struct sample_sink sink;
 	struct sample samples[MAX_SAMPLES];
@@ -35,7 +35,7 @@ static int test_sink_sample(struct sample_sink *sink, const struct sample *sampl
 	return 0;
 }
 
-/* The stack of one thread: f, which is called from C and executes. Its frame is returned. */
+/* Make a thread whose stack is f, called from C and executing. Returns its frame. */
 static remote_addr begin_stack(struct fake_stack *stack, struct fake_python *py, uint64_t tid)
 {
 	const struct fake_code code = {.name = "f", .nr_units = 64};
@@ -82,10 +82,10 @@ Test(sampler, dump_hands_on_every_thread)
 	}
 }
 
-/* A list that is damaged until it was read a number of times. */
+/* A word that is damaged until a number of reads have been made. */
 struct motion {
-	remote_addr addr; /* the word that is damaged */
-	uint64_t whole;	  /* what it is afterwards */
+	remote_addr addr; /* the damaged word */
+	uint64_t whole;	  /* its value afterwards */
 	uint64_t nr_calls;
 };
 
@@ -102,7 +102,7 @@ Test(sampler, dump_reads_a_list_in_motion_again)
 {
 	static const struct {
 		char name[32];
-		uint64_t head; /* of the list of interpreters, for a while */
+		uint64_t head; /* first value of the interpreter list's head */
 		uint64_t nr_calls;
 		int err;
 	} cases[] = {
@@ -149,7 +149,7 @@ Test(sampler, dump_of_what_is_gone_is_not_tried_again)
 	}
 }
 
-/* Of a live target whose threads nobody can prove to have stood still. */
+/* A live target whose threads cannot be proven to stand still. */
 Test(sampler, dump_marks_what_it_cannot_prove)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
@@ -177,8 +177,8 @@ Test(sampler, dump_marks_what_it_cannot_prove)
 }
 
 /*
- * Two threads of a target that runs, of which the first has the GIL. Its word of restartable
- * sequences tells its CPU; number 3 is held.
+ * A running target with two threads. The first has the GIL; its rseq word gives its CPU. CPU 3 is
+ * held.
  */
 enum { HELD_CPU = 3, OTHER_CPU = 5, RSEQ_OFFSET = 4096, TID_STEP = 64 };
 
@@ -233,7 +233,7 @@ static void end_live(struct live *live)
 	fake_python_done(&live->py);
 }
 
-/* Take a tick, and the number of its samples. */
+/* Take a tick. Returns its number of samples. */
 static size_t tick_live(struct live *live, uint64_t now_ns)
 {
 	live->sink.nr_samples = 0;
@@ -241,7 +241,9 @@ static size_t tick_live(struct live *live, uint64_t now_ns)
 	return live->sink.nr_samples;
 }
 
-/* The thread that may have run is lost, and its next sample stands for that time too. */
+/*
+ * The thread that may have run is lost, and the weight of its next sample includes the lost time.
+ */
 Test(sampler, thread_that_moved_is_lost_and_not_one_that_waited)
 {
 	const struct sampler_stats *stats;
@@ -271,7 +273,7 @@ Test(sampler, thread_that_moved_is_lost_and_not_one_that_waited)
 	end_live(&live);
 }
 
-/* Where the GIL tells nothing any of them may have run. */
+/* If the GIL is not trusted, any thread may have run. */
 Test(sampler, all_are_lost_if_the_gil_is_not_trusted)
 {
 	struct live live;
@@ -285,7 +287,7 @@ Test(sampler, all_are_lost_if_the_gil_is_not_trusted)
 	end_live(&live);
 }
 
-/* The stack of a look that did not hold was walked, and is not what is handed on again. */
+/* A stack walked in a look that did not hold is not repeated later. */
 Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 {
 	struct live live;
@@ -302,7 +304,7 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 	const uint32_t slot = live.sink.threads[waiting].slot;
 	const int32_t line = live.sampler->threads[slot].frames[0].line;
 
-	/* It runs in a look that did not hold, and is back in the next one. */
+	/* The thread runs in a look that does not hold, and is back in the next look. */
 	fake_memory_write_u64(&live.py.fake, instr_addr, instr + 6);
 	live.sampler->snapshot.instant.gil_distrusted = true;
 	set_cpu(&live, OTHER_CPU);
@@ -338,7 +340,7 @@ Test(sampler, gil_that_lies_is_not_trusted)
 	end_live(&live);
 }
 
-/* The state's innermost loop lies on another thread's stack, so that one runs it. */
+/* The innermost loop of the state is on another thread's stack, so that thread runs the state. */
 Test(sampler, state_that_another_thread_runs_is_lost)
 {
 	struct live live;
@@ -346,7 +348,7 @@ Test(sampler, state_that_another_thread_runs_is_lost)
 	begin_live(&live);
 	cr_expect(eq(sz, tick_live(&live, 100), 2));
 	cr_expect(not(sampler_runs_elsewhere(live.sampler)));
-	/* Another loop, called from that of the thread, above all that is its own. */
+	/* Another loop, called inside the thread's own one, on another stack. */
 	live.py.stack_addr = FAKE_THREAD_ID + 0x100000;
 	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
 		struct own_stack *stack = &live.sampler->snapshot.threads[i]->stack;
@@ -364,7 +366,7 @@ Test(sampler, state_that_another_thread_runs_is_lost)
 		cr_expect(eq(u64, sampler_stats(live.sampler)->lost[LOSS_MOVED], tick - 1));
 	}
 	cr_expect(sampler_runs_elsewhere(live.sampler));
-	/* It is the only one that looks are made at: a thread that waits is where it is all the same. */
+	/* Looks at this thread alone: a waiting thread is proven all the same. */
 	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
 		struct snapshot_thread *thread = live.sampler->snapshot.threads[i];
 		const bool is_foreign = thread->ref.thread_id == FAKE_THREAD_ID + TID_STEP;
@@ -375,7 +377,7 @@ Test(sampler, state_that_another_thread_runs_is_lost)
 	end_live(&live);
 }
 
-/* A frame that hangs on nothing is between two stores. */
+/* A frame without a caller is between two stores. */
 Test(sampler, stack_that_does_not_end_where_it_must_is_unfinished)
 {
 	struct live live;
@@ -390,7 +392,7 @@ Test(sampler, stack_that_does_not_end_where_it_must_is_unfinished)
 	end_live(&live);
 }
 
-/* A steady target costs one read a tick, however many threads wait. */
+/* A steady target costs one read per tick, however many threads wait. */
 Test(sampler, steady_state_is_one_read)
 {
 	struct live live;
@@ -406,7 +408,7 @@ Test(sampler, steady_state_is_one_read)
 	end_live(&live);
 }
 
-/* One thread whose stack is damaged does not keep the others from being told. */
+/* A damaged stack of one thread does not hide the others. */
 Test(sampler, dump_tells_what_cannot_be_followed)
 {
 	static const struct {
@@ -443,9 +445,9 @@ Test(sampler, dump_tells_what_cannot_be_followed)
 }
 
 /*
- * The target says that no code object came, so f's is believed without a look; but
- * another frame's has a version that cannot be, so the counter says nothing, and what
- * is read of f's second frame is no code object any more.
+ * The target's counter says that no code object was made, so f's is believed without reading it.
+ * Then another frame's version is above the counter, which shows that the counter is wrong; and
+ * what is read for f's second frame is no code object any more.
  */
 Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
 {
@@ -483,7 +485,7 @@ Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
 	fake_python_done(&py);
 }
 
-/* Tables take all that they may: a stack with one more is not a stack that is too deep. */
+/* With full tables a stack that needs one more is lost as `code`, not as too deep. */
 Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
@@ -507,7 +509,7 @@ Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
 	fake_python_done(&py);
 }
 
-/* Names take all that they may: the stack is right but for the names of new functions. */
+/* With full names a stack is right except for the names of new functions. */
 Test(sampler, stack_with_a_name_there_is_no_room_for_is_taken)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
@@ -530,21 +532,21 @@ Test(sampler, stack_with_a_name_there_is_no_room_for_is_taken)
 	fake_python_done(&py);
 }
 
-/* A consumer for sampler_run() that does something at each sample. */
+/* A sink for sampler_run() that acts on samples. */
 struct acting_sink {
 	struct sample_sink sink;
 	struct fake_python *py;
 	volatile sig_atomic_t stop;
 	unsigned int nr_samples;
 	unsigned int nr_ticks;
-	struct sampler *sampler;  /* borrowed; of the run */
-	uint64_t nr_syscalls;	  /* that it had counted by the second of them */
-	remote_addr whole_head;	  /* of the thread list */
-	uint64_t nr_failed_ticks; /* behind the run */
-	uint64_t nr_calls;	  /* reads that there were before it was read and found damaged */
+	struct sampler *sampler;  /* borrowed from the run */
+	uint64_t nr_syscalls;	  /* system calls counted at the second sample */
+	remote_addr whole_head;	  /* the right head of the thread list */
+	uint64_t nr_failed_ticks; /* after the run */
+	uint64_t nr_calls;	  /* reads before the damaged list was read */
 };
 
-/* Sample as fast as can be. head_addr is of the thread list. */
+/* Sample at 10 kHz. head_addr is the right head of the thread list. */
 static int run(struct fake_python *py, remote_addr head_addr, uint64_t duration_ns,
 	       struct acting_sink *sink, const struct sample_sink_ops *ops,
 	       enum sampler_end *ret_end)
@@ -563,7 +565,7 @@ static int run(struct fake_python *py, remote_addr head_addr, uint64_t duration_
 	return err;
 }
 
-/* The list is whole again for the second attempt to read it. */
+/* Mend the list for the second attempt to read it. */
 static void mend_list(struct fake_memory *fake, size_t range_index)
 {
 	enum { CALLS_OF_ONE_ATTEMPT = 3 };
@@ -574,7 +576,7 @@ static void mend_list(struct fake_memory *fake, size_t range_index)
 		fake_python_set_threads(sink->py, sink->whole_head);
 }
 
-/* The first tick sees the list change, the second is the last good one for a while. */
+/* After the first tick the list is damaged. The second tick is the last good one for a while. */
 static int sample_slowly_then_stop(struct sample_sink *sink, const struct sample *sample)
 {
 	enum { LONGER_THAN_A_TARGET_MAY_BE_AWAY_US = 600000 };
@@ -660,7 +662,7 @@ static int end_process_between_ticks(struct sample_sink *sink, uint64_t now_ns)
 	return 0;
 }
 
-/* The second tick would come after the duration. */
+/* The second tick would be after the duration. */
 Test(sampler, the_end_of_a_process_does_not_wait_for_the_next_tick)
 {
 	static const struct sample_sink_ops ops = {.sample = take_sample,
@@ -719,7 +721,7 @@ Test(sampler, tick_is_cut_off_when_the_run_is_over)
 		struct sample_sink_ops ops;
 		uint64_t duration_ns;
 		enum sampler_end end;
-		unsigned int max_samples; /* of NR_THREADS in one tick */
+		unsigned int max_samples; /* in one tick of NR_THREADS samples */
 	} cases[] = {
 		{"stopped", {.sample = sample_then_stop}, 0, END_STOPPED, 1},
 		{"duration", {.sample = sample_slowly}, 40000000, END_DURATION, 16},
@@ -795,7 +797,7 @@ Test(sampler, counters_of_several_add_up)
 	cr_expect(zero(int, memcmp(&sum, &expected, sizeof(sum))));
 }
 
-/* Threading with one thread, which has this name. */
+/* Make a threading module with one thread of this name. */
 static void name_thread(struct fake_python *py, uint64_t ident, const char *name)
 {
 	const struct fake_item item = {NULL, ident,
@@ -804,7 +806,7 @@ static void name_thread(struct fake_python *py, uint64_t ident, const char *name
 	(void)fake_threading(py, &item, 1);
 }
 
-/* Two thread states with one ident: the newer is of a thread that has not begun. */
+/* Two thread states with one ident. The newer one's thread has not begun. */
 Test(sampler, a_thread_that_has_not_begun_has_no_name)
 {
 	enum { IDENT = 4096 };
@@ -832,7 +834,7 @@ Test(sampler, a_thread_that_has_not_begun_has_no_name)
 	}
 }
 
-/* Threads that come and go: each has an id of its own, but the slots are used again. */
+/* Threads come and go. Each has its own id, but slots are reused. */
 Test(sampler, threads_without_end_take_few_slots)
 {
 	enum { NR_TURNS = 40 };
@@ -851,7 +853,7 @@ Test(sampler, threads_without_end_take_few_slots)
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
 		for (int turn = 0; turn < NR_TURNS; turn++) {
-			/* The same thread state and stack, but another thread. */
+			/* The same thread state and stack with another thread. */
 			fake_memory_write_u64(&py.fake,
 					      stack.thread_addr + py.build.offsets.thread.thread_id,
 					      4096 + (uint64_t)turn);
@@ -861,7 +863,9 @@ Test(sampler, threads_without_end_take_few_slots)
 			cr_assert(eq(sz, sink.nr_samples, 1), "3.%u", py.minor);
 			cr_expect(turn == 0 || sink.threads[0].id > last_id, "3.%u", py.minor);
 			cr_assert(lt(u32, sink.threads[0].slot, 2));
-			/* What is kept of one thread's waiting is not another's. */
+			/*
+			 * A thread's waiting sample is not passed to the next thread in its slot.
+			 */
 			kept = &sampler->threads[sink.threads[0].slot].kept;
 			cr_expect(zero(u64, kept->nr_runs), "3.%u", py.minor);
 			kept->nr_runs = 1;
@@ -874,7 +878,7 @@ Test(sampler, threads_without_end_take_few_slots)
 	}
 }
 
-/* A thread that runs another function at each tick, of code that is never the same again. */
+/* A thread that runs new code at each tick. */
 Test(sampler, code_without_end_takes_little_room)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -901,7 +905,7 @@ Test(sampler, code_without_end_takes_little_room)
 			sink.nr_samples = 0;
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, tick)));
 		}
-		/* Before 3.13 each is asked for twice: it stays for one turn more. */
+		/* Before 3.13 each code object is asked for twice, so it stays one turn longer. */
 		cr_expect(le(sz, sampler->codes.codes.nr_used, 2 * CODES_OF_A_TURN + 2), "3.%u",
 			  py.minor);
 		cr_expect(lt(u64, CODES_OF_A_TURN, sampler_stats(sampler)->samples), "3.%u",
@@ -911,7 +915,7 @@ Test(sampler, code_without_end_takes_little_room)
 	}
 }
 
-/* Keeps the names of the last sample and holds the next one's nr_unchanged against them. */
+/* Keeps the names of the last sample, and checks the next sample's nr_unchanged against them. */
 struct stack_sink {
 	struct sample_sink sink;
 	char text[64]; /* "f <GC> g " */
@@ -940,11 +944,11 @@ static int stack_sink_sample(struct sample_sink *sink, const struct sample *samp
 	return 0;
 }
 
-/* The collector's frame comes and goes, at all places, and frames around it. */
+/* The collector's frame comes and goes, in any place. */
 Test(sampler, collector_has_a_frame)
 {
 	static const struct {
-		unsigned int collector; /* frame that began it, from 1; 0: none */
+		unsigned int collector; /* 1-based frame that started it; 0: none */
 		char text[32];
 	} cases[] = {
 		{0, "f g "}, {2, "f g <GC> "}, {2, "f g <GC> "}, {1, "f <GC> g "}, {1, "f <GC> g "},

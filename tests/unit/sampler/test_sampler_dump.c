@@ -11,7 +11,7 @@
 #define FRAME_ADDR UINT64_C(0x20000)
 #define ENTRY_ADDR UINT64_C(0x30000)
 
-/* Where the loops were is not read again if it was read while the thread waited (3.11). */
+/* Loop entries that were read while the thread waited are not read again (3.11). */
 Test(sampler_dump, entries_that_were_read)
 {
 	const struct loop_entry entry = {.is_entry = true, .c_addr = ENTRY_ADDR};

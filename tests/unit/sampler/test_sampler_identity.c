@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* When a sampler reads names of threads, and how much of them. */
+/* When a sampler reads the names of threads, and how many reads that takes. */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
@@ -11,7 +11,7 @@
 
 enum { MS = 1000000, IDENT = 4096, NR_MANY = 40 };
 
-/* A sink that counts what threads are renamed to. */
+/* A sink that counts renamed threads. */
 struct renaming_sink {
 	struct sample_sink sink;
 	char name[THREAD_NAME_MAX_BYTES];
@@ -38,7 +38,7 @@ static const struct sample_sink_ops renaming_ops = {
 	.renamed = renaming_renamed,
 };
 
-/* So many threads of the interpreter, of idents from first on, the oldest first. */
+/* Add nr threads to the interpreter, with idents from first on, oldest first. */
 static void begin_threads(struct fake_python *py, uint64_t first, size_t nr)
 {
 	for (uint64_t ident = first; ident < first + nr; ident++) {
@@ -48,7 +48,7 @@ static void begin_threads(struct fake_python *py, uint64_t first, size_t nr)
 	}
 }
 
-/* Threading with those threads, called PREFIX and their number. */
+/* Make a threading module with these threads, named PREFIX and a number. */
 static void name_threads(struct fake_python *py, uint64_t first, size_t nr, const char *prefix)
 {
 	struct fake_item items[NR_MANY];
@@ -125,7 +125,7 @@ Test(sampler_identity, of_many_threads_come_over_some_ticks)
 				     min_size((ms - 999) * NAMES_OF_TICK, NR_MANY)),
 				  "3.%u after %zu ms", py.minor, (size_t)ms);
 		}
-		/* And those that are read once more as well. */
+		/* The second reading of names is limited, too. */
 		name_threads(&py, IDENT, NR_MANY, "b");
 		for (ms = 1150; ms < 1155; ms++) {
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
@@ -163,7 +163,7 @@ Test(sampler_identity, that_no_tick_came_to_are_read_at_the_end)
 	}
 }
 
-/* Threads whose idents a dict has over and over, for objects that have attributes without end. */
+/* A dict with the same ident thousands of times, for objects with thousands of attributes. */
 static void make_hostile(struct fake_python *py)
 {
 	enum { NR_KEYS = 3000, NR_ATTRIBUTES = 5000 };
@@ -219,7 +219,7 @@ Test(sampler_identity, of_a_hostile_target_are_bounded)
 	}
 }
 
-/* Go on with another interpreter of that target, which is listed behind those there are. */
+/* Add an interpreter at the end of the list, and make it the current one. */
 static void add_interpreter(struct fake_python *py)
 {
 	enum { INTERP_BYTES = 32768 };

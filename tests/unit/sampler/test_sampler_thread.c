@@ -21,7 +21,7 @@ static int take(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-/* What an interrupt has told of a thread's CPU time no tick tells again. */
+/* CPU time that an interrupt has reported is not counted again by a tick. */
 Test(sampler_thread, what_was_told_is_not_told_again)
 {
 	static const struct sample_sink_ops ops = {.sample = take};

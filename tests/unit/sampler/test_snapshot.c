@@ -51,7 +51,7 @@ static void check_slots(const struct snapshot *snapshot)
 	}
 }
 
-/* A whole look. */
+/* A complete look. */
 static enum instant_verdict look(struct snapshot *snapshot, struct snapshot_thread *only)
 {
 	enum instant_verdict verdict;
@@ -87,7 +87,7 @@ Test(snapshot, threads_come_and_go)
 		cr_expect(not(snapshot.stale));
 		uint32_t slot = find(&snapshot, 1)->slot;
 
-		/* A new head is seen at the next tick, and known from the one behind it on. */
+		/* A new head is noticed at the next tick, and read for the tick after it. */
 		remote_addr third = fake_python_thread(&py, 3);
 		tick(&snapshot);
 		cr_expect(snapshot.stale);
@@ -96,7 +96,7 @@ Test(snapshot, threads_come_and_go)
 		check_slots(&snapshot);
 		cr_expect(eq(uint, find(&snapshot, 1)->slot, slot));
 
-		/* The one in the middle ends: the link of the one before it moves. */
+		/* The thread in the middle ends: the previous one's link changes. */
 		fake_memory_write_u64(&py.fake, third + py.build.offsets.thread.next, first);
 		tick(&snapshot);
 		cr_expect(snapshot.stale);
@@ -106,7 +106,7 @@ Test(snapshot, threads_come_and_go)
 		check_slots(&snapshot);
 		cr_expect(eq(uint, find(&snapshot, 1)->slot, slot));
 
-		/* Its slot is used again. */
+		/* Its slot is reused. */
 		(void)fake_python_thread(&py, 4);
 		tick(&snapshot);
 		tick(&snapshot);
@@ -116,7 +116,7 @@ Test(snapshot, threads_come_and_go)
 	}
 }
 
-/* A list of the odd threads that there were and as many new ones, which are at its head. */
+/* Half of the threads end, and as many new ones begin at the head. */
 Test(snapshot, many_threads_that_come_and_go_keep_their_slots)
 {
 	enum { NR_THREADS = 200 };
@@ -233,7 +233,7 @@ Test(snapshot, lists_in_a_circle_end)
 	end(&py, &snapshot);
 }
 
-/* Say who has the GIL, or had it last, and how often it went to another thread. */
+/* Set the GIL's last holder, whether it is locked, and its number of switches. */
 static void set_gil(struct fake_python *py, remote_addr thread_addr, bool locked,
 		    uint64_t nr_switches)
 {
@@ -251,7 +251,7 @@ static void set_gil(struct fake_python *py, remote_addr thread_addr, bool locked
 		locked);
 }
 
-/* Of a free-threaded build: how many have switched its GIL on. */
+/* Set how many have enabled the GIL of a free-threaded build. */
 static void enable_gil(struct fake_python *py, uint32_t enabled)
 {
 	fake_memory_write_u32(&py->fake,
@@ -260,7 +260,7 @@ static void enable_gil(struct fake_python *py, uint32_t enabled)
 			      enabled);
 }
 
-/* A free-threaded build has no GIL that is not on for good, whatever stands in its place. */
+/* A free-threaded build has a GIL only if it is on for good, whatever the GIL's memory says. */
 Test(snapshot, gil_holder_is_told)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -316,8 +316,8 @@ Test(snapshot, errors_of_the_memory_are_passed_on)
 }
 
 /*
- * Looks at a target that runs. Each of its threads has a word that tells its CPU, as with glibc's
- * restartable sequences; the CPU that is held is number 3.
+ * Looks at a running target. Each thread has a word with its CPU, like glibc's rseq area. CPU 3
+ * is held.
  */
 enum { NR_LIVE_THREADS = 3, HELD_CPU = 3, OTHER_CPU = 5, RSEQ_OFFSET = 4096, TID_STEP = 64 };
 
@@ -348,7 +348,7 @@ static struct snapshot_thread *thread_of(const struct live *live, int i)
 	return threads[at];
 }
 
-/* All threads are on the held CPU, and the first of them has the GIL, if there is one. */
+/* All threads are on the held CPU. The first one has the GIL, if there is one. */
 static void begin_live(struct live *live, uint32_t minor)
 {
 	static const struct witness_means means = {
@@ -371,7 +371,7 @@ static void end_live(struct live *live)
 	end(&live->py, &live->snapshot);
 }
 
-/* A look whose stacks were handed on. */
+/* Take a tick, and pass its stacks on if it held. */
 static enum instant_verdict tick_and_tell(struct live *live)
 {
 	enum instant_verdict verdict = tick(&live->snapshot);
@@ -383,7 +383,7 @@ static enum instant_verdict tick_and_tell(struct live *live)
 	return verdict;
 }
 
-/* A look in whose midst something happens, behind all that is read ahead. */
+/* Make a look in the middle of which something happens, after everything that is read ahead. */
 static enum instant_verdict tick_while(struct live *live, void (*happens)(struct live *live))
 {
 	enum instant_verdict verdict;
@@ -391,7 +391,7 @@ static enum instant_verdict tick_while(struct live *live, void (*happens)(struct
 
 	cr_assert(zero(int, snapshot_begin(&live->snapshot, NULL)));
 	happens(live);
-	/* Something that was not read ahead, so that the seals are read once more. */
+	/* A read that was not read ahead, so that the seals are read once more. */
 	cr_assert(zero(int, remote_memory_read_u64(live->snapshot.memory, live->py.code_type_addr,
 						   &word)));
 	cr_assert(zero(int, snapshot_end(&live->snapshot, &verdict)));
@@ -405,7 +405,7 @@ static void expect_held(const struct live *live, bool held)
 			  live->py.minor, i);
 }
 
-/* A core file, a tape. */
+/* A core file or a tape. */
 Test(snapshot, memory_that_stands_still_holds)
 {
 	struct live live;
@@ -418,7 +418,10 @@ Test(snapshot, memory_that_stands_still_holds)
 	end_live(&live);
 }
 
-/* With a GIL the witness of its last holder speaks for all, and without one each for itself. */
+/*
+ * With a GIL the witness of its last holder covers all threads; without one each thread needs its
+ * own.
+ */
 Test(snapshot, witnesses_tell_whether_a_look_held)
 {
 	static const uint32_t not_held[] = {OTHER_CPU, UINT32_MAX, CPU_SETSIZE + 1};
@@ -463,7 +466,7 @@ static void take_gil(struct live *live)
 	set_gil(&live->py, live->addrs[1], true, 2);
 }
 
-/* It went to another thread and came back. */
+/* The GIL went to another thread and came back. */
 static void pass_gil_and_back(struct live *live)
 {
 	set_gil(&live->py, live->addrs[0], true, 3);
@@ -479,7 +482,7 @@ static void do_nothing(struct live *live)
 	(void)live;
 }
 
-/* What happens between the first and the last reading of the seals. */
+/* Changes between the first and last read of the seals. */
 Test(snapshot, what_happens_during_a_look)
 {
 	static const struct {
@@ -521,14 +524,14 @@ static void switch_off(struct live *live)
 	enable_gil(&live->py, 0);
 }
 
-/* A GIL that is on for good covers all threads as any other; one that is on for a time does not. */
+/* A GIL that is on for good covers all threads; one that is on for a time does not. */
 Test(snapshot, gil_of_a_free_threaded_build)
 {
 	static const struct {
 		char name[32];
 		uint32_t enabled;
 		void (*happens)(struct live *live);
-		bool held, held_elsewhere; /* also if the second thread is on another CPU */
+		bool held, held_elsewhere; /* the latter with thread 1 on another CPU */
 	} cases[] = {
 		{"off", 0, do_nothing, true, false},
 		{"off, another takes it", 0, take_gil, true, false},
@@ -565,8 +568,8 @@ Test(snapshot, gil_of_a_free_threaded_build)
 }
 
 /*
- * Between two times for which the GIL was on threads may have run that never took it: neither word
- * of it tells.
+ * Between two times in which the GIL was on, threads may have run without it, and neither of its
+ * words shows that.
  */
 Test(snapshot, gil_for_a_time_tells_nothing_between_looks)
 {
@@ -597,7 +600,7 @@ static void begin_thread(struct live *live)
 	(void)fake_python_thread(&live->py, 10 * TID_STEP);
 }
 
-/* The GIL's last holder is no thread of the list: it has ended, or is not known yet. */
+/* The last holder is not in the list: it has ended, or it is new. */
 Test(snapshot, last_holder_that_is_not_listed)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -622,7 +625,7 @@ Test(snapshot, last_holder_that_is_not_listed)
 	}
 }
 
-/* How many threads the last look has read, beside one that was only checked. */
+/* Number of threads read in the last look, apart from the one that was only checked. */
 static size_t nr_read(const struct live *live)
 {
 	size_t nr = 0;
@@ -651,13 +654,16 @@ Test(snapshot, threads_without_the_gil_are_where_they_were)
 		cr_expect(eq(sz, nr_read(&live), 1));
 		cr_expect(not(thread_of(&live, 0)->unchanged));
 
-		/* It went to the second thread: the third one did not have it. */
+		/* The GIL went to the second thread, so the third did not have it. */
 		set_gil(&live.py, live.addrs[1], true, 2);
 		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
 		cr_expect(eq(sz, nr_read(&live), 2));
 		cr_expect(thread_of(&live, 2)->unchanged || thread_of(&live, 2)->checked);
 
-		/* A look that did not hold tells nothing: the count of the one before stands. */
+		/*
+		 * A look that did not hold says nothing: the switch count before it is the one to
+		 * compare with.
+		 */
 		set_cpu(&live, 1, OTHER_CPU);
 		set_gil(&live.py, live.addrs[1], true, 4);
 		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED));
@@ -674,7 +680,7 @@ Test(snapshot, threads_without_the_gil_are_where_they_were)
 	}
 }
 
-/* Each thread that is where it was is looked at now and then all the same. */
+/* Threads that did not run are still checked from time to time. */
 Test(snapshot, unchanged_threads_are_checked_in_turn)
 {
 	struct live live;
@@ -700,7 +706,7 @@ Test(snapshot, unchanged_threads_are_checked_in_turn)
 	end_live(&live);
 }
 
-/* A look at one thread reads it and whoever may run, and may hold for it alone. */
+/* A look at one thread reads it and all runners, and may hold for that thread alone. */
 Test(snapshot, look_at_one_thread)
 {
 	struct live live;
@@ -727,7 +733,7 @@ Test(snapshot, look_at_one_thread)
 	end_live(&live);
 }
 
-/* Nobody asks after a thread that looks need not prove; what waits is proven without it. */
+/* A thread that looks need not prove is not watched. Waiting threads are proven without it. */
 Test(snapshot, thread_that_is_excused)
 {
 	struct live live;
@@ -745,7 +751,7 @@ Test(snapshot, thread_that_is_excused)
 	end_live(&live);
 }
 
-/* A look that came late: the last holder of the GIL slept, or without a GIL one thread of three. */
+/* In a late look the GIL's last holder slept; without a GIL one of three threads did. */
 Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 {
 	static const uint32_t minors[] = {14, FAKE_FREE_THREADED + 14};
@@ -768,7 +774,7 @@ Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 		if (has_gil)
 			set_gil(&live.py, live.addrs[1], true, 2);
 		for (int look = 0; look < 4; look++) {
-			/* The third one finds it where the second one had, and the others are in time. */
+			/* The third look finds the thread where the second did; the others are in time. */
 			const bool slept = look == 1;
 
 			live.snapshot.instant.is_late = look == 1 || look == 2;
@@ -783,7 +789,7 @@ Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 	}
 }
 
-/* A state that another thread runs than the one that it names is proven by nobody. */
+/* A state that another thread runs than the one it names has no proof. */
 Test(snapshot, state_that_another_thread_runs)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -815,7 +821,7 @@ Test(snapshot, state_that_another_thread_runs)
 	}
 }
 
-/* Evidence that another thread runs a state counts for some time. */
+/* Evidence that another thread runs a state counts for 1024 looks. */
 Test(snapshot, state_that_moves_though_its_thread_stands_still)
 {
 	enum instant_verdict verdict;
@@ -833,7 +839,7 @@ Test(snapshot, state_that_moves_though_its_thread_stands_still)
 	cr_expect(eq(u64, nr_looks, 1024));
 	cr_expect(eq(u64, live.snapshot.instant.nr_foreign, nr_looks));
 
-	/* If the thread did not stand still, that it has moved says nothing. */
+	/* If the thread itself may have run, the move is no evidence. */
 	set_cpu(&live, 0, OTHER_CPU);
 	cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 	thread_of(&live, 0)->proof.has_moved = true;
@@ -844,7 +850,7 @@ Test(snapshot, state_that_moves_though_its_thread_stands_still)
 	end_live(&live);
 }
 
-/* Words of witnesses that cannot be read prove nothing. */
+/* Witness words that cannot be read prove nothing. */
 Test(snapshot, witness_that_cannot_be_read)
 {
 	struct live live;

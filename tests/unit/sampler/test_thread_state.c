@@ -8,16 +8,16 @@
 
 enum { ITEM_BYTES = 64 };
 
-/* An interpreter with one thread, of which a snapshot was taken. */
+/* An interpreter with one thread, and a snapshot of it. */
 struct world {
 	struct fake_python py;
 	struct sampled_thread sampled;
-	struct sampler sampler; /* of which only what the notes need is there */
+	struct sampler sampler; /* only what the notes need is set */
 	remote_addr thread_addr;
 	remote_addr exception_addr, none_addr;
 };
 
-/* An object whose type has that name. */
+/* An object whose type has this name. */
 static remote_addr make_object(struct fake_python *py, const char *type_name)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -52,7 +52,7 @@ static void end(struct world *world)
 	fake_python_done(&world->py);
 }
 
-/* What a look notes of the thread, whose stack is list. */
+/* What a look notes of the thread. list is its stack. */
 static const struct walked_thread *look(struct world *world, const struct frame_list *list)
 {
 	struct snapshot *snapshot = &world->sampler.snapshot;
@@ -82,7 +82,7 @@ static uint32_t collector(struct world *world, const struct frame_list *list)
 	return look(world, list)->collector;
 }
 
-/* Write a word at an offset, if the version has it. */
+/* Write a word at an offset that the version has. */
 static void put(struct world *world, remote_addr addr, uint32_t offset, uint64_t value)
 {
 	if (offset != OFFSET_ABSENT)
@@ -110,7 +110,7 @@ Test(thread_state, exception_is_raised_or_handled)
 	}
 }
 
-/* Up to 3.12 what was handled leaves a None behind; which object that is is read once. */
+/* Up to 3.12 a handled exception leaves None. Which object None is, is read once. */
 Test(thread_state, none_is_no_exception)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
@@ -143,7 +143,7 @@ Test(thread_state, none_is_no_exception)
 	}
 }
 
-/* What cannot be read is taken for an exception: None can always be read. */
+/* An unreadable object counts as an exception, because None can always be read. */
 Test(thread_state, object_that_is_nowhere)
 {
 	struct world world;
@@ -154,7 +154,10 @@ Test(thread_state, object_that_is_nowhere)
 	end(&world);
 }
 
-/* Lists of items: what each holds from the innermost on, and where the last one leads. */
+/*
+ * Make a list of exception items with these values, innermost first. list_end says where the last
+ * item points.
+ */
 enum list_end { TO_THREAD, TO_ITSELF, TO_NOTHING, TO_NOWHERE };
 
 static void make_list(struct world *world, const remote_addr *values, size_t nr_values,
@@ -232,7 +235,7 @@ static void set_gil(struct world *world, int32_t locked)
 	fake_memory_write_u32(&world->py.fake, addr + at, (uint32_t)locked);
 }
 
-/* Say that garbage is collected, by the frame at frame_addr where the version tells that. */
+/* Set the collecting flag, and frame_addr as its frame in versions that record it. */
 static void set_collecting(struct world *world, remote_addr frame_addr)
 {
 	const struct py_offsets *offsets = &world->py.build.offsets;
@@ -272,7 +275,7 @@ Test(thread_state, where_the_collector_runs)
 		cr_expect(eq(uint, collector(&world, &list), by_frame ? 2 : NOT_COLLECTING), "3.%u",
 			  minor);
 		set_gil(&world, 1);
-		set_collecting(&world, by_frame ? 0x5000 : 0); /* another thread's */
+		set_collecting(&world, by_frame ? 0x5000 : 0); /* another thread's frame */
 		cr_expect(eq(uint, collector(&world, &list), NOT_COLLECTING), "3.%u", minor);
 		end(&world);
 	}

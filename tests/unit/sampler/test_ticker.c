@@ -10,11 +10,11 @@
 
 #include "sampler/sample.h"
 
-/* A clock that goes on only when it is looked at or slept by. */
+/* A clock that advances only when it is read or slept on. */
 struct fake_clock {
 	uint64_t now_ns;
-	uint64_t look_ns; /* what one look takes */
-	uint64_t wake_ns; /* so late a sleep ends */
+	uint64_t look_ns; /* duration of one read */
+	uint64_t wake_ns; /* delay at the end of a sleep */
 	uint64_t slept_ns;
 	struct ticker_clock clock;
 	struct sampler_stats stats;
@@ -48,7 +48,7 @@ static void fake_start(struct fake_clock *fake, struct ticker *ticker, double ra
 	ticker_start(ticker, rate_hz, 42, &fake->clock, &fake->stats);
 }
 
-/* Wait until a tick is due, and let it take so long. Returns its time. */
+/* Wait for a tick, and let it take work_ns. Returns its time. */
 static uint64_t fake_tick(struct fake_clock *fake, struct ticker *ticker, uint64_t work_ns)
 {
 	bool due = false;
@@ -80,7 +80,7 @@ Test(ticker, rate_is_an_interval)
 	}
 }
 
-/* The first tick is at once; the others lie one in each of its intervals. */
+/* The first tick is at once; each later one is anywhere in its own interval. */
 Test(ticker, one_tick_an_interval)
 {
 	enum { INTERVAL_NS = 100000, NR_TICKS = 20000 };
@@ -98,11 +98,14 @@ Test(ticker, one_tick_an_interval)
 	}
 	cr_expect(zero(u64, fake.stats.late_ticks));
 	cr_expect(le(u64, histogram_quantile(&fake.stats.lateness, 1000), 3100));
-	/* The middle of the interval: 289 ns is its standard error, and 3 µs what a tick takes */
+	/*
+	 * The mean is the middle of the interval. Its standard error is 289 ns; a tick takes
+	 * 3 µs.
+	 */
 	cr_expect(lt(u64, sum_ns / NR_TICKS - INTERVAL_NS / 2 + 2000, 4000));
 }
 
-/* Another seed, other places. */
+/* Another seed gives other places. */
 Test(ticker, seeds_differ)
 {
 	struct fake_clock fake = {0};
@@ -116,8 +119,8 @@ Test(ticker, seeds_differ)
 }
 
 /*
- * A program that spends 30 % of each of its periods in one function, from a place on. Periods
- * that are the tick's, a part of it or some of it: each function has its share.
+ * A program that spends 30 % of each period in one function. The period is the tick's, a fraction
+ * or a multiple of it. The function has its share of samples in all cases.
  */
 Test(ticker, periodic_programs_have_their_shares)
 {
@@ -137,14 +140,14 @@ Test(ticker, periodic_programs_have_their_shares)
 
 			nr_seen += place >= FROM && place < FROM + SHARE;
 		}
-		/* 0.23 % is a standard error */
+		/* The standard error is 0.23 %. */
 		double percent = 100.0 * nr_seen / NR_TICKS;
 		cr_expect(percent > SHARE - 1.2 && percent < SHARE + 1.2, "period %zu: %.2f %%", p,
 			  percent);
 	}
 }
 
-/* Intervals stay on the grid of the first one; those that passed are counted once. */
+/* Intervals stay on the first one's grid. Missed intervals are counted once. */
 Test(ticker, missed_intervals_are_skipped_and_counted)
 {
 	enum { INTERVAL_NS = 1000000 };
@@ -157,7 +160,7 @@ Test(ticker, missed_intervals_are_skipped_and_counted)
 	now_ns = fake_tick(&fake, &ticker, 0);
 	cr_expect(eq(u64, now_ns, START_NS + 7 * INTERVAL_NS + INTERVAL_NS / 2));
 	cr_expect(zero(u64, fake.stats.other_syscalls));
-	/* Of the seventh there is still something left. */
+	/* The seventh interval is not over yet. */
 	cr_expect(eq(u64, fake.stats.late_ticks, 6));
 	cr_expect(eq(u64, fake.stats.lateness.max, now_ns - START_NS));
 	cr_expect(eq(u64, ticker.late_ns, now_ns - START_NS));
@@ -166,7 +169,7 @@ Test(ticker, missed_intervals_are_skipped_and_counted)
 	cr_expect(lt(u64, ticker.deadline_ns, ticker.begin_ns + INTERVAL_NS));
 }
 
-/* Each wait for a tick that is to come is one sleep, however late sleeps end and ticks follow. */
+/* Each wait for a tick is one sleep, however late sleeps end and however close ticks are. */
 Test(ticker, only_sleeps)
 {
 	static const struct {
@@ -183,12 +186,12 @@ Test(ticker, only_sleeps)
 		(void)fake_tick(&fake, &ticker, 2000);
 		for (int tick = 0; tick < NR_TICKS; tick++)
 			(void)fake_tick(&fake, &ticker, 2000);
-		/* There is none where the tick's time has come while the one before took its own. */
+		/* A tick whose time comes during the previous one needs no sleep. */
 		cr_expect(le(u64, fake.stats.other_syscalls, NR_TICKS), "case %zu", i);
 		cr_expect(ge(u64, fake.stats.other_syscalls, NR_TICKS - NR_TICKS / 8), "case %zu",
 			  i);
 		cr_expect(lt(u64, ticker.late_ns, cases[i].wake_ns + 2100), "case %zu", i);
-		/* Each interval was due once, or is counted as late. */
+		/* Each interval had its tick, or is counted as late. */
 		cr_expect(eq(u64, NR_TICKS + 1 + fake.stats.late_ticks,
 			     (ticker.begin_ns - START_NS) / ticker.interval_ns),
 			  "case %zu", i);
@@ -213,7 +216,7 @@ Test(ticker, ticks_can_be_put_off)
 	cr_expect(eq(u64, ticker_put_off(&ticker, deadline_ns + 40 * MS), 3));
 	cr_expect(eq(u64, ticker.deadline_ns, deadline_ns + 40 * MS));
 	fake_tick(&fake, &ticker, 0);
-	/* So many were put off that would have come behind the end. */
+	/* The number of ticks put off that were due after the end. */
 	cr_expect(eq(u64, ticker_finish(&ticker, START_NS + 10 * MS), 5));
 	cr_expect(zero(u64, ticker_finish(&ticker, START_NS + 60 * MS)));
 	cr_expect(zero(u64, fake.stats.late_ticks));
@@ -221,7 +224,7 @@ Test(ticker, ticks_can_be_put_off)
 	cr_expect(eq(u64, fake.stats.late_ticks, 1));
 }
 
-/* Whatever happens, a run of ten intervals has ten ticks, taken or late. */
+/* A run of ten intervals has ten ticks in all cases, taken or late. */
 Test(ticker, the_end_counts_what_was_not_taken)
 {
 	enum { INTERVAL_NS = 1000000, NR_INTERVALS = 10 };
@@ -272,7 +275,7 @@ static void on_alarm(int signal_number)
 	(void)signal_number;
 }
 
-/* A signal ends the wait early: no tick, and the deadline is still to come. */
+/* A signal ends the wait early: no tick, and the deadline stays. */
 Test(ticker, signal_wakes_it_without_a_tick)
 {
 	const struct sigaction action = {.sa_handler = on_alarm};

@@ -7,8 +7,8 @@
 #include "support/fake_python.h"
 
 /*
- * Merge a Python frame whose loop a trampoline has called that is at addr, and has that name, or
- * NULL. How many frames that makes: one if it is the function's.
+ * Merge a Python frame with a native stack in which the trampoline at addr, with this name or
+ * NULL, called the loop. Returns the number of frames: one if the trampoline is the function's.
  */
 static uint32_t merge(struct stack_merger *merger, remote_addr addr,
 		      const struct function *trampoline, const struct function *python)
@@ -67,7 +67,7 @@ Test(trampoline, calls)
 	}
 }
 
-/* What a trampoline is called that has not called the loop yet. */
+/* Expect the name of a trampoline that has not called the loop yet. */
 static void expect_name(struct stack_merger *merger, remote_addr addr, const char *expected)
 {
 	const struct native_frame frame = {.cfa_addr = 0x100, .trampoline_addr = addr};

@@ -43,7 +43,7 @@ static void stage_done(struct stage *stage)
 	process_close(&stage->process);
 }
 
-/* Keep a sample of so many frames. */
+/* Keep a sample of nr_frames frames. */
 static int keep(struct stage *stage, uint32_t nr_frames)
 {
 	const struct sample sample = {
@@ -89,13 +89,13 @@ Test(waiting_sample, what_a_thread_did_is_what_it_does_while_it_has_not_run, .ti
 	cr_expect(not(again.frames == stage.frames));
 	cr_expect(zero(int, memcmp(again.frames, stage.frames, sizeof(stage.frames))));
 	cr_expect(zero(int, memcmp(again.details, stage.details, sizeof(stage.details))));
-	/* It runs, and waits in the same call with the same arguments. */
+	/* The thread runs, then waits in the same call with the same arguments. */
 	(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
 	cr_expect(not(has(&stage, NOW_NS + 2)));
 	stage_done(&stage);
 }
 
-/* The file of a thread of which something is kept stays open: it tells as much. */
+/* While a sample is kept, the thread's file stays open and gives the same count. */
 Test(waiting_sample, runs_are_counted_as_they_are_without_it, .timeout = 60)
 {
 	struct stage stage;
@@ -111,7 +111,7 @@ Test(waiting_sample, runs_are_counted_as_they_are_without_it, .timeout = 60)
 		cr_expect(stage.kept.has_runs);
 		(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
 	}
-	/* Of another thread in its place nothing is kept, and its own file is read. */
+	/* A new thread in the slot has no kept sample, and its own file is read. */
 	waiting_sample_done(&stage.kept);
 	cr_expect(gt(u64, waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid),
 		     0));
@@ -137,7 +137,7 @@ Test(waiting_sample, another_thread_in_the_slot_has_none, .timeout = 60)
 	stage_init(&stage);
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	cr_expect(has(&stage, NOW_NS));
-	/* What it had is given back. */
+	/* The memory of the kept sample is freed. */
 	waiting_sample_done(&stage.kept);
 	cr_expect(not(has(&stage, NOW_NS)));
 	cr_expect(stage.kept.frames == NULL);
@@ -153,7 +153,7 @@ Test(waiting_sample, some_are_not_kept, .timeout = 60)
 	struct stage stage;
 
 	stage_init(&stage);
-	/* One that is too deep takes the one before with it. */
+	/* A stack that is too deep replaces the kept sample by none. */
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	sample.thread = &stage.id;
 	sample.nr_frames = WAITING_SAMPLE_MAX_FRAMES + 1;
@@ -162,7 +162,7 @@ Test(waiting_sample, some_are_not_kept, .timeout = 60)
 	sample.nr_frames--;
 	cr_assert(zero(int, waiting_sample_keep(&stage.kept, stage.place.nr_runs, &sample)));
 	cr_expect(has(&stage, 0));
-	/* Where the kernel tells no number, two waits look alike. */
+	/* Without a run count two waits cannot be told apart. */
 	stage.place.nr_runs = 0;
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	cr_expect(not(has(&stage, NOW_NS)));

@@ -21,7 +21,7 @@
 
 enum { CPU_ID_OFFSET = -92 };
 
-/* The CPUs that a test says are held: all, none, or two. */
+/* A set of these CPUs. */
 static held_cpus hold(const uint32_t *cpus, size_t nr)
 {
 	held_cpus held;
@@ -40,7 +40,7 @@ static held_cpus hold_all(void)
 	return held;
 }
 
-/* The end of a look. */
+/* End a look, and report whether the thread stood still. */
 static bool has_stood(struct witness *witness, const struct look_memory *look,
 		      const held_cpus *held)
 {
@@ -50,7 +50,7 @@ static bool has_stood(struct witness *witness, const struct look_memory *look,
 	return witness_stood(witness, look, held);
 }
 
-/* The word at the beginning and at the end of a look in which 2 and 7 are held throughout. */
+/* The word at the beginning and end of a look during which CPUs 2 and 7 are held. */
 Test(witness, restartable_sequences)
 {
 	static const struct {
@@ -93,7 +93,7 @@ Test(witness, restartable_sequences)
 		cr_assert(zero(int, witness_begin(&witness, &look, &held)));
 		cr_assert(zero(int, look_memory_begin(&look)));
 		fake_memory_write_u32(&fake, POINTER + CPU_ID_OFFSET, cases[i].last);
-		/* Something else is read, so that the word is read again behind it. */
+		/* Read something else, so that the word is read again after it. */
 		cr_assert(zero(int, remote_memory_read_u64(&look.memory, ELSEWHERE, &word)));
 		cr_assert(zero(int, look_memory_end(&look)));
 		cr_expect(eq(int, has_stood(&witness, &look, &held), cases[i].stood), "%s",
@@ -107,7 +107,7 @@ Test(witness, restartable_sequences)
 	}
 }
 
-/* A look of its witness alone, with all CPUs held. */
+/* Make a look for this witness alone, with all CPUs held. */
 static void take_look(struct look_memory *look, struct witness *witness)
 {
 	const held_cpus all = hold_all();
@@ -117,7 +117,7 @@ static void take_look(struct look_memory *look, struct witness *witness)
 	cr_assert(zero(int, look_memory_end(look)));
 }
 
-/* Of a real thread, by the pthread_t that CPython keeps. */
+/* A real thread, by the pthread_t that CPython keeps. */
 Test(witness, word_of_our_own_thread)
 {
 	struct witness_means means = {0};
@@ -193,7 +193,7 @@ Test(witness, without_means_nobody_stood)
 	cr_expect(not(has_stood(&witness, &look, &all)));
 	cr_expect(eq(int, witness_now(&witness, &nothing, getpid(), &now), -ENOTSUP));
 	witness_close(&witness);
-	/* No clock without a process, and no word without a thread pointer. */
+	/* Without a process there is no clock; without a thread pointer there is no word. */
 	witness_open(&no_process, POINTER, getpid(), &witness);
 	cr_expect(eq(int, witness.kind, WITNESS_RSEQ));
 	witness_close(&witness);
@@ -202,7 +202,7 @@ Test(witness, without_means_nobody_stood)
 	witness_close(&witness);
 }
 
-/* A thread of ours that works all the time, and tells how much. */
+/* A thread of ours that works all the time and counts its work. */
 struct spinner {
 	pthread_t thread;
 	pid_t tid;
@@ -234,7 +234,7 @@ static void spinner_begin(struct spinner *spinner)
 		(void)usleep(1000);
 }
 
-/* Wait until it has worked for longer than any clock's tick. */
+/* Wait until the thread has worked longer than any clock tick. */
 static void await_work(struct spinner *spinner)
 {
 	enum { LONG_NS = 25000000 };
@@ -258,7 +258,7 @@ static struct process open_ourselves(void)
 	return process;
 }
 
-/* The witness of a thread by its clock. A kernel that gives none is no failure. */
+/* The clock witness of a thread. The test is skipped on kernels without one. */
 static struct witness open_clock(const struct process *process, pid_t tid)
 {
 	const struct witness_means means = {
@@ -281,7 +281,10 @@ static struct witness open_clock(const struct process *process, pid_t tid)
 	return witness;
 }
 
-/* Its run count. It is asked for last, so that this one is made by hand. */
+/*
+ * The run-count witness of a thread. It is the last choice of witness_open(), so it is made by
+ * hand.
+ */
 static struct witness open_runs(const struct process *process, pid_t tid)
 {
 	struct witness witness = {.kind = WITNESS_RUNS, .runs = TASK_RUNS_CLOSED, .cpu = CPU_NONE};
@@ -303,7 +306,7 @@ static void await_end(const struct process *process, pid_t tid)
 		(void)usleep(1000);
 }
 
-/* Whatever is held: the clock tells of any CPU. */
+/* The clock is a proof on any CPU, held or not. */
 Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
 {
 	const held_cpus nothing = hold(NULL, 0);
@@ -320,7 +323,7 @@ Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
 		cr_expect(has_stood(&witness, &look, &nothing));
 		(void)pipe_waiter_go_on(&waiter, &process);
 	}
-	/* It stands still for ever, but its thread's state may be another thread's by now. */
+	/* The clock of an ended thread stands still, but its state may be another thread's. */
 	const pid_t tid = waiter.tid;
 	const struct witness_means followed = {.process = &process, .may_be_followed = true};
 
@@ -369,7 +372,10 @@ Test(witness, runs_of_a_thread_that_waits, .timeout = 60)
 		{&all, &all, true, false},
 		{&nothing, &all, false, false},
 		{&nothing, &nothing, false, false},
-		/* Nobody held the CPU to the end: it may have run before its count was read. */
+		/*
+		 * The CPU was not held to the end, so the thread may have run before its count
+		 * was read.
+		 */
 		{&all, &nothing, false, false},
 		{&all, &all, false, true},
 	};
@@ -398,7 +404,7 @@ Test(witness, runs_of_a_thread_that_waits, .timeout = 60)
 	process_close(&process);
 }
 
-/* A thread that runs all the time may have an equal count: the CPU where it is tells. */
+/* A thread that runs all the time may have an equal count; its CPU shows that it runs. */
 Test(witness, runs_of_a_thread_that_works, .timeout = 60)
 {
 	struct process process = open_ourselves();
@@ -427,7 +433,7 @@ Test(witness, runs_of_a_thread_that_works, .timeout = 60)
 	process_close(&process);
 }
 
-/* The files of the thread are opened when they are asked for. */
+/* The thread's files are opened on demand. */
 Test(witness, where_a_thread_is, .timeout = 60)
 {
 	struct process process = open_ourselves();
