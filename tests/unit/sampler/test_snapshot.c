@@ -774,7 +774,7 @@ Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 		if (has_gil)
 			set_gil(&live.py, live.addrs[1], true, 2);
 		for (int look = 0; look < 4; look++) {
-			/* The third look finds the thread where the second did; the others are in time. */
+			/* The third look finds the same place; the others are in time. */
 			const bool slept = look == 1;
 
 			live.snapshot.instant.is_late = look == 1 || look == 2;

@@ -15,7 +15,7 @@ Test(addr_map, empty_holds_nothing)
 
 Test(addr_map, keeps_every_value)
 {
-	/* As objects lie, as pages lie, and what differs in the upper half alone. */
+	/* Strides of objects and of pages, and of keys that differ in the upper half only. */
 	static const uint64_t strides[] = {1, 16, 4096, 1ull << 32, 1ull << 52};
 	enum { NR_KEYS = 4000 };
 	static char values[NR_KEYS];

@@ -67,7 +67,7 @@ Test(code, tells_what_a_frame_needs)
 	code_cache_done(NULL);
 }
 
-/* Put code "new" where an object was. */
+/* Replace an object by the code object "new". */
 static void replace(struct fake_python *py, remote_addr addr)
 {
 	fake_python_code_free(py, addr);
@@ -110,20 +110,20 @@ Test(code, entry_holds_while_a_counter_stands_still)
 		bool counters = later.has_generation || later.has_next_version;
 		cr_expect(eq(int, code_cache_holds(&cache, code, &later), counters));
 
-		/* A code object is made, none is freed: the generation stands still. */
+		/* One made, none freed: the generation is unchanged. */
 		py.next_version++;
 		later = fake_python_clock(&py, 3);
 		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_generation));
-		/* One is freed, none is made: the version stands still. */
+		/* One freed, none made: the version is unchanged. */
 		py.next_version--;
 		py.generation++;
 		later = fake_python_clock(&py, 4);
 		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_next_version));
-		/* Both have moved. */
+		/* Both have changed. */
 		py.next_version++;
 		later = fake_python_clock(&py, 5);
 		cr_expect(not(code_cache_holds(&cache, code, &later)));
-		/* The versions ran out: 0 stands still for ever and says nothing. */
+		/* When versions have run out the counter stays 0 and says nothing. */
 		later.next_version = 0;
 		code->checked.next_version = 0;
 		cr_expect(not(code_cache_holds(&cache, code, &later)));
@@ -135,7 +135,7 @@ Test(code, entry_holds_while_a_counter_stands_still)
 	}
 }
 
-/* A look that did not hold may have the counters from before an object was made. */
+/* A look that did not hold may have read the counters before the object was made. */
 Test(code, object_younger_than_the_counters_is_looked_at_again)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -160,7 +160,7 @@ Test(code, object_younger_than_the_counters_is_looked_at_again)
 	}
 }
 
-/* A counter that is far below the versions is none. */
+/* A counter far below the versions is not the counter. */
 Test(code, counter_that_is_none_is_not_believed)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -175,7 +175,7 @@ Test(code, counter_that_is_none_is_not_believed)
 		clock.next_version = 7;
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		cr_expect(eq(int, cache.next_version_unusable, clock.has_next_version));
-		/* It stands still while objects come and go. */
+		/* It is unchanged while objects come and go. */
 		replace(&py, addr);
 		clock = fake_python_clock(&py, 2);
 		clock.next_version = 7;
@@ -189,7 +189,7 @@ struct replacing {
 	remote_addr addr;
 };
 
-/* Replace the object of the context before the second piece of a read, once. */
+/* Replace the object once, before the second range of a read. */
 static void replace_in_a_read(struct fake_memory *fake, size_t range_index)
 {
 	const struct replacing *replacing = fake->context;
@@ -200,7 +200,7 @@ static void replace_in_a_read(struct fake_memory *fake, size_t range_index)
 	replace(replacing->py, replacing->addr);
 }
 
-/* The name is the old one's, the rest the new one's; or the new name is read for the old object. */
+/* The name would be the old object's and the rest the new one's, or the other way round. */
 Test(code, object_replaced_while_its_parts_are_read_is_not_believed)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -220,7 +220,7 @@ Test(code, object_replaced_while_its_parts_are_read_is_not_believed)
 	}
 }
 
-/* Objects that live for microseconds are read in the calls that this takes. */
+/* Objects may live for microseconds, so a new one is read in as few calls as possible. */
 Test(code, new_object_is_read_in_two_calls)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -231,7 +231,7 @@ Test(code, new_object_is_read_in_two_calls)
 		remote_addr known = fake_python_code(&py, &(struct fake_code){.name = "known"});
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 		struct code_clock clock = fake_python_clock(&py, 1);
-		expect_name(&cache, known, &clock, "known"); /* and what code objects are */
+		expect_name(&cache, known, &clock, "known"); /* also learns the type */
 		uint64_t nr_calls = py.fake.nr_calls;
 		bool bytecode_apart = py.build.offsets.code.bytecode != OFFSET_ABSENT;
 		expect_name(&cache, addr, &clock, "f");
@@ -240,7 +240,7 @@ Test(code, new_object_is_read_in_two_calls)
 	}
 }
 
-/* An object is freed, and the next one gets its memory and its parts', all of the same sizes. */
+/* An object is freed, and the next one gets the same memory for itself and its parts. */
 Test(code, name_tells_where_all_pointers_are_the_same)
 {
 	struct fake_python py;
@@ -267,7 +267,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 		cr_expect(not(code_cache_holds(&cache, code, &clock)));
 		expect_name(&cache, addr, &clock, name);
 	}
-	/* Its reference count says nothing, nor does what lies behind it. */
+	/* Neither the reference count nor the bytes after the str count. */
 	fake_memory_write_u64(&py.fake, name_addr, 12345);
 	fake_memory_map_bytes(&py.fake, name_addr + offsets->unicode.ascii_data + 3, "next", 4);
 	clock = fake_python_clock(&py, 100);
@@ -276,7 +276,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	end(&py, &cache);
 }
 
-/* A function of that name made anew, of another file or with other lines. */
+/* A new function of the same name, from another file or with other lines. */
 Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
 {
 	struct fake_python py;
@@ -316,7 +316,7 @@ Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
 	end(&py, &cache);
 }
 
-/* Once the versions have run out every new object has version 0: the generation tells. */
+/* When versions have run out, new objects have version 0, and only the generation is left. */
 Test(code, generation_tells_when_versions_ran_out)
 {
 	for (uint32_t minor = 14; minor <= 15; minor++) {
@@ -344,7 +344,7 @@ Test(code, what_is_no_code_object_is_remembered)
 		struct code *code;
 
 		begin(&py, &cache, fake_python_minors[v]);
-		/* The type is known by name before and by address after the first. */
+		/* The first code object's type is known by name, later ones' by address. */
 		struct code_clock clock = fake_python_clock(&py, 1);
 		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
@@ -414,7 +414,7 @@ Test(code, numbers_that_cannot_be_are_refused)
 	}
 }
 
-/* A location table of one entry a unit, each a line on; free() it. */
+/* A location table with one entry per unit, each one line further; free() it. */
 static uint8_t *make_table(size_t nr_units)
 {
 	uint8_t *table = malloc(2 * nr_units);
@@ -426,7 +426,7 @@ static uint8_t *make_table(size_t nr_units)
 	return table;
 }
 
-/* A code object with another table, of nr_units units that cannot be read. */
+/* A code object with another line table, of nr_units units that cannot be read. */
 static remote_addr code_with_table(struct fake_python *py, remote_addr table_addr, size_t nr_units)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -458,7 +458,7 @@ Test(code, every_line_of_a_huge_function_is_known)
 	free(table);
 }
 
-/* Many code objects that all name one large table. */
+/* Many code objects that share one large line table. */
 Test(code, tables_of_all_together_are_bounded)
 {
 	enum { TABLE_BYTES = 10 << 20, NR_CODES = 30 };
@@ -483,7 +483,7 @@ Test(code, tables_of_all_together_are_bounded)
 	cr_expect(le(sz, (size_t)nr_known * TABLE_BYTES, CODE_TABLES_MAX_BYTES));
 	cr_expect(lt(int, 1, nr_known));
 
-	/* What is refused in one tick is known in the next. */
+	/* An object that was refused in one tick is taken in the next. */
 	for (int i = 0; i < NR_CODES; i++) {
 		if (code_cache_get(&cache, addrs[i], &clock, &code) == -E2BIG)
 			code_cache_relieve(&cache);
@@ -494,7 +494,7 @@ Test(code, tables_of_all_together_are_bounded)
 	free(table);
 }
 
-/* With the lines that are decoded from it. */
+/* The limit includes the decoded lines. */
 Test(code, table_that_is_too_large_gives_no_lines)
 {
 	enum { NR_UNITS = 3 << 20 };
@@ -515,7 +515,7 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	free(table);
 }
 
-/* A str of as many lone surrogates as are read, each of which takes six bytes. */
+/* A str of the maximum length, all lone surrogates, each of which takes six bytes as text. */
 static remote_addr long_str(struct fake_python *py)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
@@ -532,7 +532,7 @@ static remote_addr long_str(struct fake_python *py)
 	return addr;
 }
 
-/* Code objects without end, all with the same long name: those beyond the bound share one. */
+/* Code objects without end, all with the same long name. Beyond the limit they share one. */
 Test(code, names_of_all_together_are_bounded)
 {
 	enum { NAME_BYTES = 6 * STRING_MAX_CHARS, NR_CODES = FUNCTIONS_MAX_BYTES / NAME_BYTES };
@@ -561,7 +561,7 @@ Test(code, names_of_all_together_are_bounded)
 	end(&py, &cache);
 }
 
-/* Code at new addresses without end: what nobody asks for twice does not stay. */
+/* Code at new addresses without end. Objects that are not asked for again are dropped. */
 Test(code, that_is_not_used_is_dropped)
 {
 	enum { NR_TURNS = 5, NR_USED = 10 };
@@ -599,11 +599,11 @@ Test(code, that_is_not_used_is_dropped)
 	end(&py, &cache);
 }
 
-/* Code that is told: of what its thread met, whatever is there by now. */
+/* Code as the target's interrupt reported it, whatever is at its address now. */
 
 struct teller {
 	struct code_teller teller;
-	remote_addr forgotten; /* the last one */
+	remote_addr forgotten; /* the last one forgotten */
 };
 
 static void forget(struct code_teller *teller, remote_addr code_addr)
@@ -649,18 +649,18 @@ Test(code, that_was_told_is_known_when_it_is_gone)
 		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEFORE, &code)));
 		expect_string(code->function->qualname, "before");
 		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr), 1));
-		/* One that is not known is to be told. */
+		/* An unknown object has to be reported first. */
 		expect_forgotten(&teller, 0);
 		cr_expect(eq(int, code_cache_get_told(&cache, addr, OTHER, &same), -EAGAIN));
 		expect_forgotten(&teller, addr);
 		cr_expect(eq(int, code_cache_get_told(&cache, addr, 0, &same), -EBADMSG));
-		/* A look that finds another one there forgets it. */
+		/* A look that finds another object at the address forgets the reported one. */
 		struct code_clock clock = fake_python_clock(&py, 2);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		expect_string(code->function->qualname, "behind");
 		expect_forgotten(&teller, addr);
 		cr_expect(eq(int, code_cache_get_told(&cache, addr, BEFORE, &same), -EAGAIN));
-		/* What a look has found and what is told then are one. */
+		/* An object found by a look and then reported is one object. */
 		const uint32_t nr_loads = code->nr_loads;
 		cr_assert(zero(int, tell(&py, &cache, addr, BEHIND, TOLD_TEXT_BYTES)));
 		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEHIND, &same)));
@@ -694,7 +694,7 @@ Test(code, that_is_dropped_is_told_again)
 	end(&py, &cache);
 }
 
-/* A str whose UTF-8 form is asked for while it lives is the same one, and its code, too. */
+/* A str stays the same when its UTF-8 form is made, and so does its code. */
 Test(code, whose_name_is_not_ascii)
 {
 	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
@@ -704,7 +704,7 @@ Test(code, whose_name_is_not_ascii)
 
 		begin(&py, &cache, told_minors[i]);
 		const struct py_offsets *offsets = &py.build.offsets;
-		/* There is room for its longer head. */
+		/* Long enough that a non-ASCII str, whose head is longer, fits. */
 		remote_addr addr = fake_python_code(
 			&py, &(struct fake_code){.name = "a_function_with_a_long_name_of_its_own"});
 		struct told_object object;
@@ -732,7 +732,10 @@ Test(code, whose_name_is_not_ascii)
 	}
 }
 
-/* The rest of what is too long to be told is read from outside, and counts if it begins the same. */
+/*
+ * A text too long to be reported whole is completed from the target's memory, if it begins the
+ * same.
+ */
 Test(code, whose_name_is_long)
 {
 	static const char name[] = "a_function_whose_name_is_longer_than_what_is_told_of_it";
@@ -751,14 +754,14 @@ Test(code, whose_name_is_long)
 		told_object_read(&object, &py, addr, 1, TOLD_BYTES);
 		cr_assert(not(object.told.texts[CODE_QUALNAME].is_whole));
 		const remote_addr text_addr = field_u64(object.object, offsets->code.qualname);
-		/* Its hash was not computed then. */
+		/* The hash was computed after the report. */
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.length + 8, 12345);
 		cr_assert(zero(int, code_cache_tell(&cache, &object.told, &clock)));
 		cr_assert(zero(int, code_cache_get_told(&cache, addr, 1, &code)));
 		expect_string(code->function->qualname, name);
 		cache.tables_full = true;
 		cr_assert(code_cache_relieve(&cache));
-		/* Another one lies there by now. */
+		/* Another text is at the address now. */
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.ascii_data, 0x6162);
 		object.told.identity = 2;
 		cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EFAULT));
@@ -791,7 +794,7 @@ Test(code, that_is_none_or_names_what_was_not_there)
 	memset(object.object + offsets->object.ob_type, 1, sizeof(uint64_t));
 	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EBADMSG));
 	cr_expect(eq(int, code_cache_get_told(&cache, addr, 1, &code), -EBADMSG));
-	/* And then there is one in its place. */
+	/* Now there is a code object in its place. */
 	cr_assert(zero(int, tell(&py, &cache, addr, 2, TOLD_TEXT_BYTES)));
 	cr_expect(eq(int, code_cache_get_told(&cache, addr, 3, &code), -EAGAIN));
 	cr_expect(zero(int, code_cache_get_told(&cache, addr, 2, &code)));

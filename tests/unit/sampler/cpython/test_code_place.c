@@ -11,7 +11,7 @@ static const uint32_t minors[] = {FAKE_FREE_THREADED + 14, FAKE_FREE_THREADED + 
 
 static const struct fake_code function = {.name = "f", .first_line = 10, .first_traceable = 1};
 
-/* One code object of 8 units, in the cache at tick 1. */
+/* A code object of 8 units, in the cache since tick 1. */
 struct stage {
 	struct fake_python py;
 	struct code_cache cache;
@@ -84,7 +84,7 @@ Test(code_place, instructions_of_a_copy_are_those_of_the_code)
 	}
 }
 
-/* An array that grew is read again; an address in none asks for it once a tick. */
+/* An array that grew is read again. An address in no copy causes one read per tick. */
 Test(code_place, copies_are_read_again_when_they_must)
 {
 	struct stage stage;
@@ -102,7 +102,7 @@ Test(code_place, copies_are_read_again_when_they_must)
 	stage.clock.tick++;
 	cr_expect(zero(int, place(&stage, copy, &found)));
 	cr_expect(eq(u64, found, stage.code->code_start_addr));
-	/* Threads came or went: what is known may have been freed. */
+	/* Threads came or went, so the known copies may have been freed. */
 	nr_calls = stage.py.fake.nr_calls;
 	stage.clock.tick++;
 	cr_expect(zero(int, place(&stage, copy, &found)));
@@ -113,7 +113,7 @@ Test(code_place, copies_are_read_again_when_they_must)
 	done(&stage);
 }
 
-/* What the array may be in the worst case: read once, bounded, and never believed. */
+/* Hostile arrays are read once, in bounds, and never used. */
 Test(code_place, hostile_arrays_hold_nothing)
 {
 	static const uint64_t sizes[] = {0, UINT64_MAX, 1ull << 62, INT64_MAX, 1ull << 31, 4096};
@@ -139,7 +139,7 @@ Test(code_place, hostile_arrays_hold_nothing)
 	done(&stage);
 }
 
-/* More copies than there can be threads: the first ones count, and take their room. */
+/* Copies beyond the maximum number of threads are left out. The others count as table bytes. */
 Test(code_place, copies_are_bounded)
 {
 	enum { NR = MAX_CODE_COPIES + 100 };
@@ -159,7 +159,7 @@ Test(code_place, copies_are_bounded)
 	cr_expect(eq(int, place(&stage, 0x700000 - 64 * MAX_CODE_COPIES, &found), -ENOENT));
 	cr_expect(eq(sz, stage.code->copies.nr, MAX_CODE_COPIES));
 	cr_expect(eq(sz, stage.cache.table_bytes, table_bytes + 8 * MAX_CODE_COPIES));
-	/* No room for them beside what others take. */
+	/* No room for them next to the other tables. */
 	stage.cache.table_bytes += CODE_TABLES_MAX_BYTES - 8 * MAX_CODE_COPIES;
 	stage.clock.tick++;
 	stage.clock.tlbc_generation++;

@@ -15,7 +15,7 @@ static const uint32_t minors[] = {
 
 enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
 
-/* An interpreter whose thread runs a function. */
+/* An interpreter with a thread that runs a function. */
 static void begin(struct fake_python *py, uint32_t minor)
 {
 	struct fake_stack stack;
@@ -29,20 +29,20 @@ static void begin(struct fake_python *py, uint32_t minor)
 	fake_stack_finish(&stack);
 }
 
-/* Words put into a table before its field at `at`, or taken away from there on if negative. */
+/* Insert words into a table before the field at `at`; negative: remove words from there on. */
 struct edit {
 	uint32_t at;
 	int words;
-	uint64_t value; /* of the first word that is put in; the others are 8 more each */
+	uint64_t value; /* first inserted word; each next one is 8 more */
 };
 
 struct layout_case {
 	const char *name;
 	uint32_t minor;
-	struct edit edits[MAX_EDITS]; /* by falling `at` */
+	struct edit edits[MAX_EDITS]; /* by descending `at` */
 };
 
-/* Give the interpreter a table that was edited, of 3.version_minor. */
+/* Give the interpreter an edited table with the version 3.version_minor. */
 static void edit_table(struct fake_python *py, const struct edit *edits, uint32_t version_minor)
 {
 	uint8_t table[TABLE_BYTES + 256] = {0};
@@ -67,7 +67,7 @@ static void edit_table(struct fake_python *py, const struct edit *edits, uint32_
 		}
 	}
 	fake_memory_write(&py->fake, py->runtime_addr, table, TABLE_BYTES);
-	/* The words of the runtime lie behind its table. */
+	/* The runtime's other words are after its table. */
 	fake_memory_write_u64(&py->fake,
 			      py->runtime_addr + py->build.offsets.runtime.interpreters_head,
 			      py->interp_addr);
@@ -79,7 +79,7 @@ static int load(struct fake_python *py, struct py_build *build, struct message *
 	return build_load(&py->fake.memory, py->runtime_addr, 0, build, message);
 }
 
-/* Fields that a pre-release of 3.15 or 3.14 lacked, or a later version may have more. */
+/* Fields that pre-releases of 3.14 and 3.15 lacked, or that a later version may add. */
 static const struct layout_case cases[] = {
 	{"nothing", 15, {{0}}},
 	{"thread: a field more before the ids", 15, {{240, 1, 104}}},
@@ -103,8 +103,8 @@ static const struct layout_case cases[] = {
 };
 
 /*
- * What a search does not look for: it leads to the names of threads, their exceptions, the
- * garbage collector and tasks, or would be written to.
+ * Whether a search looks for this offset. It does not for those of thread names, exceptions, the
+ * garbage collector and tasks, nor for words that are written to.
  */
 static bool is_searched(size_t index)
 {
@@ -120,7 +120,7 @@ static bool is_searched(size_t index)
 		bytes >= offsetof(struct py_offsets, unicode));
 }
 
-/* Whether two builds are the same but for what only some layouts tell. */
+/* Expect equal builds, except for offsets that only some layouts have. */
 static void expect_same(const struct py_build *got, const struct py_build *want, const char *name)
 {
 	const uint32_t *ours = (const uint32_t *)&got->offsets;
@@ -157,7 +157,7 @@ Test(debug_offsets, fields_more_or_less_are_found_by_the_interpreter)
 	}
 }
 
-/* A newer version with the newest layout, or more fields in it, is known by its interpreter. */
+/* A newer version, with the newest layout or with more fields, is recognized by its interpreter. */
 Test(debug_offsets, newer_versions_may_have_more_fields)
 {
 	static const struct edit edits[2][MAX_EDITS] = {{{0}}, {{376, 1, 76}, {176, 1, 7960}}};
@@ -179,7 +179,7 @@ Test(debug_offsets, newer_versions_may_have_more_fields)
 	}
 }
 
-/* Without a frame there is nothing that proves a layout which is not its version's. */
+/* Without a frame nothing can prove a layout that is not its version's. */
 Test(debug_offsets, unknown_layout_without_frames_is_refused)
 {
 	const struct edit edits[MAX_EDITS] = {{240, 1, 104}};
@@ -210,7 +210,7 @@ static remote_addr newest_thread(const struct fake_python *py)
 	return thread_addr;
 }
 
-/* Its own layout, but a list that leads nowhere: not this CPython's structs. */
+/* The version's own layout, but a list that leads nowhere: these are not this CPython's structs. */
 Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
@@ -229,7 +229,7 @@ Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
 	}
 }
 
-/* Whether the only thread has ended until so many reads were done: more than three looks take. */
+/* The only thread looks ended for this many reads, more than three looks take. */
 enum { TORN_READS = 24 };
 
 static void mend_later(struct fake_memory *fake, size_t range_index)
@@ -265,7 +265,7 @@ static void leads_nowhere_behind_the_first(struct fake_python *py)
 	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.next, 0x1230);
 }
 
-/* Threads that begin and end while their list is followed make no other version of it. */
+/* Threads that begin and end while the list is followed do not refute a layout. */
 Test(debug_offsets, a_list_in_motion_refutes_nothing)
 {
 	static void (*const motions[])(struct fake_python * py) = {
@@ -289,7 +289,7 @@ Test(debug_offsets, a_list_in_motion_refutes_nothing)
 	}
 }
 
-/* A table of ours is of release builds: in others, objects may begin with other words. */
+/* The tables are those of release builds. In other builds objects may begin with other words. */
 Test(debug_offsets, frames_without_code_refute_a_table)
 {
 	static const uint32_t old[] = {11, 12};
@@ -318,7 +318,7 @@ Test(debug_offsets, frames_without_code_refute_a_table)
 	}
 }
 
-/* Two places that fit: the ids of the thread, told twice with different offsets. */
+/* Two layouts fit: the thread ids are in the table twice, with different offsets. */
 Test(debug_offsets, two_layouts_that_fit_are_refused)
 {
 	const struct edit edits[MAX_EDITS] = {{240, 3, 600}};
@@ -351,7 +351,7 @@ Test(debug_offsets, two_layouts_that_fit_are_refused)
 	fake_python_done(&py);
 }
 
-/* A list head that points to itself twice, and what comes behind it. */
+/* Write a list head that points to itself twice, and the word after it. */
 static void add_empty_list(struct fake_python *py, uint32_t offset, uint64_t behind)
 {
 	const uint64_t addr = py->interp_addr + offset;
@@ -360,12 +360,12 @@ static void add_empty_list(struct fake_python *py, uint32_t offset, uint64_t beh
 	fake_memory_write(&py->fake, addr, words, sizeof(words));
 }
 
-/* Where func_state of a debug build or a newer version is, the pointer before it tells. */
+/* In a debug build or a newer version func_state is found by the pointer before it. */
 Test(debug_offsets, code_version_is_found_where_it_is)
 {
 	static const struct {
-		int moved;     /* from where the table has it */
-		uint64_t used; /* of the pool */
+		int moved;     /* distance from the table's place */
+		uint64_t used; /* bytes of the pool */
 		bool found;
 	} counters[] = {
 		{0, 776, true},	    {16, 776, true},   {80, 0, true},	  {-40, 1496, true},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dicts and instances of every version, whole and damaged. */
+/* Dicts and instances of every version, intact and damaged. */
 #include "sampler/cpython/objects/dict.h"
 
 #include <criterion/criterion.h>
@@ -11,7 +11,7 @@
 
 enum { MANY = 150 };
 
-/* Looks key up in what open() finds at addr. */
+/* Look up key in the dict that open() finds at addr. */
 static int look_up(struct fake_python *py,
 		   int (*open)(struct remote_memory *, const struct py_build *, remote_addr,
 			       struct dict *),
@@ -129,7 +129,7 @@ Test(dict, values_that_are_not_valid_are_none)
 	}
 }
 
-/* Damages the head of a keys object; the error that opening gives then. */
+/* Damage the head of a keys object and expect this error on opening. */
 static void expect_refused(uint32_t minor, uint32_t py_field, size_t width, uint64_t value, int err)
 {
 	static const struct fake_item items[] = {{"a", 0, 11}};
@@ -185,7 +185,7 @@ Test(dict, what_cannot_be_read)
 		cr_expect(eq(int, dict_open(&py.fake.memory, &py.build, 64, &dict), -EFAULT));
 		cr_expect(eq(int, dict_open(&py.fake.memory, &py.build, UINT64_MAX - 7, &dict),
 			     -EFAULT));
-		/* A key that cannot be read is not the one. */
+		/* A key that cannot be read does not match. */
 		fake_memory_write_u64(
 			&py.fake,
 			made.entries_addr + (py.build.offsets.dict_keys.kind == OFFSET_ABSENT) * 8,

@@ -11,7 +11,7 @@
 #include "sampler/look_memory.h"
 #include "tests/support/fake_objects.h"
 
-/* tp_flags */
+/* of tp_flags */
 enum { HEAP_TYPE = 1 << 9 };
 
 static const uint32_t minors[] = {11, 12, 13, 14, 15, 15 + FAKE_FREE_THREADED};
@@ -168,7 +168,7 @@ Test(executable, line_and_path_of_a_tuple)
 	}
 }
 
-/* A tuple that is no (str, str, int) is called by its type, and not read any further. */
+/* A tuple other than (str, str, int) is shown by its type, and not read further. */
 Test(executable, other_tuples_are_called_by_their_type)
 {
 	static const uint64_t sizes[] = {0, 2, 4, 1ull << 60, UINT64_MAX};
@@ -195,7 +195,7 @@ Test(executable, other_tuples_are_called_by_their_type)
 	}
 }
 
-/* A class of the program's own may have any name: what it makes is not read as something else. */
+/* The program's own classes may have any name. Their instances are not read as something else. */
 Test(executable, types_that_only_have_the_name_are_unknown)
 {
 	static const char *const names[] = {"NoneType", "code", "tuple", "function", "method"};
@@ -231,7 +231,7 @@ Test(executable, name_without_end_is_cut)
 	memset(expected, 'x', EXECUTABLE_NAME_MAX_BYTES);
 	memcpy(expected + EXECUTABLE_NAME_MAX_BYTES, "\xe2\x80\xa6", 4);
 	expect_named(&py, &codes, builtin(&py, name_addr, 0, 0), 1, expected);
-	/* One that ends with its mapping, before its end, is none. */
+	/* A name cut off by the end of its mapping is none. */
 	name_addr = fake_python_alloc(&py, 4);
 	fake_memory_write(&py.fake, name_addr, "abcd", 4);
 	expect_named(&py, &codes, builtin(&py, name_addr, 0, 0), 1, "<builtin_function_or_method>");
@@ -279,7 +279,7 @@ Test(executable, pointers_to_nowhere_are_no_objects)
 	}
 }
 
-/* The name of what is there at the look: never that of the one before. */
+/* The name is that of the object at the time of the look, never the previous one's. */
 Test(executable, object_that_took_another_ones_place_is_told)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
@@ -295,14 +295,14 @@ Test(executable, object_that_took_another_ones_place_is_told)
 
 		for (uint64_t tick = 1; tick < 4; tick++)
 			expect_named(&py, &codes, tuple, tick, "first");
-		/* Another object at the place, by its item, and then by the item's characters. */
+		/* Another object in its place: another item, then other characters of the item. */
 		fake_memory_write_u64(&py.fake, tuple + item, second);
 		for (uint64_t tick = 4; tick < 6; tick++)
 			expect_named(&py, &codes, tuple, tick, "secnd");
 		fake_memory_write(&py.fake, second + py.build.offsets.unicode.ascii_data, "third",
 				  5);
 		expect_named(&py, &codes, tuple, 6, "third");
-		/* One that was not asked for in a while. */
+		/* An object that was not asked for in a while. */
 		expect_named(&py, &codes, tuple, 20, "third");
 		fake_memory_write(&py.fake, second + py.build.offsets.unicode.ascii_data, "fourt",
 				  5);
@@ -311,7 +311,7 @@ Test(executable, object_that_took_another_ones_place_is_told)
 	}
 }
 
-/* Where a code object was, and no other was made, there may be another object. */
+/* Another object in the memory of a code object, with no new code object made. */
 Test(executable, object_in_the_place_of_a_code_object)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
@@ -334,7 +334,7 @@ Test(executable, object_in_the_place_of_a_code_object)
 	}
 }
 
-/* The memory of a fake, as pages: what is not in it is zero. */
+/* A fake's memory in whole pages: the rest reads as zeros. */
 struct paged_memory {
 	struct remote_memory memory;
 	struct remote_memory *inner;
@@ -356,7 +356,7 @@ static int read_paged(struct remote_memory *memory, struct remote_range *ranges,
 	return 0;
 }
 
-/* What is known costs a look no call: the look has read ahead what the last one read. */
+/* Known executables cost no call, because the look reads ahead what the last one read. */
 Test(executable, known_ones_are_read_ahead)
 {
 	static const struct remote_memory_ops ops = {.read_ranges = read_paged};
@@ -404,7 +404,7 @@ Test(executable, too_many_are_refused)
 	end(&py, &codes);
 }
 
-/* Where code comes and goes, its memory holds ever other objects. */
+/* Where code comes and goes, its memory is reused by other objects. */
 Test(executable, those_that_nobody_asks_for_make_room)
 {
 	struct fake_python py;
@@ -422,7 +422,7 @@ Test(executable, those_that_nobody_asks_for_make_room)
 		cr_assert(zero(int, executable_get(&codes, addr, &clock, &code)));
 		cr_assert(code_cache_is_due(&codes));
 
-		/* What the last tick has used stays until the next one is over. */
+		/* An object used in the last tick stays until the next one is over. */
 		code_cache_drop_unused(&codes);
 		clock = fake_python_clock(&py, 10 * turn);
 		cr_assert(zero(int, executable_get(&codes, addr, &clock, &again)));
@@ -432,7 +432,7 @@ Test(executable, those_that_nobody_asks_for_make_room)
 	end(&py, &codes);
 }
 
-/* Without room for names those that are known stay so. */
+/* When there is no room for names, known ones stay. */
 Test(executable, names_of_all_together_are_bounded)
 {
 	struct fake_python py;

@@ -9,7 +9,7 @@
 
 #include "symbols/elf/live_images.h"
 
-/* What is looked for in this program; interp_head is local, as CPython's is. */
+/* Names to look up in this program. interp_head is local, as in CPython. */
 extern int _PyRuntime[3];
 extern unsigned long Py_Version;
 int _PyRuntime[3];
@@ -36,7 +36,7 @@ static void self_done(struct self *self)
 	process_close(&self->process);
 }
 
-/* The mapping that an address lies in. */
+/* The mapping of an address. */
 static const struct mapping *mapping_at(const struct self *self, const void *pointer)
 {
 	const remote_addr addr = (uintptr_t)pointer;
@@ -71,7 +71,10 @@ Test(file_names, names_of_this_program)
 	self_done(&self);
 }
 
-/* However often a file is mapped: a program with names, and a library without. */
+/*
+ * A file is read once, however often it is mapped: a program with the names, and a library
+ * without.
+ */
 Test(file_names, a_file_is_read_once)
 {
 	const void *const places[] = {here, strchr};

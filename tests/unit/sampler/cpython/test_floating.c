@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Floats as repr() has them; the live tests compare some thousand with Python's own. */
+/* Floats as in repr(). The live tests compare thousands with Python's own. */
 #include "sampler/cpython/objects/value_text.h"
 
 #include <criterion/criterion.h>
@@ -29,7 +29,7 @@ Test(floating, is_as_repr)
 		{5e-324, "5e-324"},
 		{1.7976931348623157e308, "1.7976931348623157e+308"},
 		{1.0 / 3, "0.3333333333333333"},
-		/* The nearest decimal of 16 digits is another double's. */
+		/* The nearest decimal of 16 digits belongs to another double. */
 		{0x1p-44, "5.684341886080802e-14"},
 		{0x1p1023, "8.98846567431158e+307"},
 		{INFINITY, "inf"},

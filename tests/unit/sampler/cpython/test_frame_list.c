@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-/* A walk that comes by so many frames. */
+/* A walk that finds nr frames. */
 static void walk(struct frame_list *list, uint32_t nr)
 {
 	frame_list_begin(list, 0);
@@ -19,8 +19,8 @@ Test(frame_list, gives_back_the_room_of_deep_stacks)
 {
 	static const struct {
 		uint32_t depth; /* of the deepest stack */
-		uint32_t now;	/* and of the last one */
-		uint32_t fit;	/* for how many there is to be room */
+		uint32_t now;	/* of the last stack */
+		uint32_t fit;	/* argument of frame_list_fit() */
 		bool gives_back;
 	} cases[] = {
 		{100000, 10, 10, true},	    {100000, 10, 5000, true},
@@ -43,7 +43,7 @@ Test(frame_list, gives_back_the_room_of_deep_stacks)
 		if (cases[i].gives_back)
 			cr_expect(le(u32, list.max_frames, 2 * cases[i].fit + 64), "case %zu", i);
 		cr_expect(eq(u32, list.nr_frames, cases[i].now));
-		/* What it holds is still known to be the same. */
+		/* Its frames are still recognized as unchanged. */
 		walk(&list, cases[i].now);
 		cr_expect(eq(u32, list.nr_unchanged, cases[i].now), "case %zu", i);
 		walk(&list, cases[i].depth);

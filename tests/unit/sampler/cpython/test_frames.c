@@ -12,15 +12,15 @@
 
 enum { CHUNK_BYTES = 16384, WORDS = 20 };
 
-/* One fake interpreter with a thread, and the walk of it. */
+/* A fake interpreter with one thread, and the walk of its stack. */
 struct stage {
 	struct fake_python py;
 	struct fake_stack stack;
-	remote_addr f, g, h; /* code objects, WORDS a frame */
-	remote_addr gen;     /* a generator's */
+	remote_addr f, g, h; /* code objects with frames of WORDS */
+	remote_addr gen;     /* a generator's code */
 	struct code_cache codes;
 	struct frame_list list;
-	enum sample_loss loss; /* of the last walk */
+	enum sample_loss loss; /* reason of the last walk */
 	uint64_t tick;
 };
 
@@ -125,7 +125,7 @@ static void set_previous(struct stage *stage, remote_addr frame, remote_addr pre
 	set_word(stage, frame, stage->py.build.offsets.frame.previous, previous);
 }
 
-/* What the walk sees: stacks of all kinds, each as it was built. */
+/* Stacks of all kinds, as they were built. */
 
 static void build_plain(struct stage *stage)
 {
@@ -161,7 +161,7 @@ static void build_shim(struct stage *stage)
 	call(stage, stage->f);
 }
 
-/* C has called the loop, and no frame is there yet. */
+/* C has called the loop, which has no frame yet. */
 static void build_shim_on_top(struct stage *stage)
 {
 	call(stage, stage->f);
@@ -185,7 +185,7 @@ static void build_generator_alone(struct stage *stage)
 	fake_stack_resume(&stage->stack, stage->gen);
 }
 
-/* A generator's frame is there before its first traceable instruction, too. */
+/* A generator's frame is shown even before its first traceable instruction. */
 static void build_generator_that_begins(struct stage *stage)
 {
 	const struct py_offsets *offsets = &stage->py.build.offsets;
@@ -196,7 +196,10 @@ static void build_generator_that_begins(struct stage *stage)
 	call(stage, stage->g);
 }
 
-/* Frames of an extension that run a code object and anything, of each owner, inside and on top. */
+/*
+ * Frames of an extension, of each owner, inside the stack and innermost. They run a code object
+ * or another object.
+ */
 static void build_linked(struct stage *stage)
 {
 	const remote_addr frame = fake_object(&stage->py, "mod.Frame", NULL, 0);
@@ -212,7 +215,7 @@ static void build_linked(struct stage *stage)
 	fake_stack_link(&stage->stack, frame, FAKE_SHIM);
 }
 
-/* Frames of an extension below all else, and none but these. */
+/* Only frames of an extension, then the same with others above. */
 static void build_linked_alone(struct stage *stage)
 {
 	build_empty(stage);
@@ -228,7 +231,7 @@ static void build_linked_below(struct stage *stage)
 	fake_stack_resume(&stage->stack, stage->gen);
 }
 
-/* One that does not say where it stands has not begun. */
+/* A frame without an instruction pointer has not begun. */
 static void build_linked_not_begun(struct stage *stage)
 {
 	call(stage, stage->f);
@@ -239,7 +242,7 @@ static void build_linked_not_begun(struct stage *stage)
 	call(stage, stage->g);
 }
 
-/* What an entry frame's owner has for a frame may run nothing that there is. */
+/* A frame with an entry frame's owner may have an executable that does not exist. */
 static void build_linked_no_object(struct stage *stage)
 {
 	call(stage, stage->f);
@@ -249,7 +252,7 @@ static void build_linked_no_object(struct stage *stage)
 	call(stage, stage->g);
 }
 
-/* A frame that runs None is not shown, whoever has it. */
+/* A frame that runs None is not shown, whatever its owner. */
 static void build_nothing(struct stage *stage)
 {
 	call(stage, stage->f);
@@ -258,7 +261,7 @@ static void build_nothing(struct stage *stage)
 	call(stage, stage->g);
 }
 
-/* g's locals are destroyed: __del__ is called, and its links jump over g to f. */
+/* g's locals are being destroyed: __del__ is called, and its frame's link skips g. */
 static void build_dying(struct stage *stage)
 {
 	remote_addr f = call(stage, stage->f);
@@ -300,7 +303,7 @@ static void build_called_by_cleared(struct stage *stage)
 	clear(stage, g);
 }
 
-/* Being called, and not begun: its instruction is before the first traceable one. */
+/* Call g with a frame that has not begun: its instruction is before the first traceable one. */
 static void call_incomplete(struct stage *stage)
 {
 	const struct py_offsets *offsets = &stage->py.build.offsets;
@@ -316,14 +319,14 @@ static void build_incomplete_leaf(struct stage *stage)
 	call_incomplete(stage);
 }
 
-/* As the frame of 3.13's __init__ shim, which runs only cleanup and is not shown. */
+/* Like the frame of 3.13's __init__ shim, which only cleans up and is not shown. */
 static void build_incomplete_inside(struct stage *stage)
 {
 	build_incomplete_leaf(stage);
 	call(stage, stage->h);
 }
 
-/* What was popped is on nobody's path, also when its code object is gone. */
+/* Popped frames are not on the path, even if their code object is gone. */
 static void build_popped(struct stage *stage)
 {
 	build_plain(stage);
@@ -333,7 +336,7 @@ static void build_popped(struct stage *stage)
 	fake_python_code_free(&stage->py, stage->h);
 }
 
-/* Sets of versions. */
+/* Sets of versions, as bit masks. */
 enum {
 	NEVER = 0,
 	IN_11 = 1,
@@ -360,7 +363,7 @@ Test(frames, the_stack_that_was_built_is_seen)
 		char name[32];
 		void (*build)(struct stage *stage);
 		uint64_t chunk_bytes;
-		unsigned int lost; /* where it does not end as it must */
+		unsigned int lost; /* versions in which the stack does not end properly */
 	} cases[] = {
 		{"plain", build_plain, CHUNK_BYTES, NEVER},
 		{"no frame", build_empty, CHUNK_BYTES, NEVER},
@@ -394,7 +397,7 @@ Test(frames, the_stack_that_was_built_is_seen)
 			stage_init(&stage, fake_python_minors[v], cases[i].chunk_bytes);
 			cases[i].build(&stage);
 			fake_stack_finish(&stage.stack);
-			/* A second walk meets what is known. */
+			/* The second walk uses what the first one learned. */
 			for (int n = 0; n < 2; n++) {
 				if (is_in(&stage, cases[i].lost)) {
 					expect_lost(&stage, LOSS_UNFINISHED, cases[i].name);
@@ -411,7 +414,7 @@ Test(frames, the_stack_that_was_built_is_seen)
 
 /* Where a stack must end. */
 
-/* The thread's innermost _PyCFrame from now on. */
+/* Set the thread's innermost _PyCFrame. */
 static void set_cframe(struct stage *stage, remote_addr cframe_addr)
 {
 	set_word(stage, stage->stack.thread_addr, stage->py.build.offsets.thread.cframe,
@@ -423,7 +426,7 @@ static remote_addr get_cframe(struct stage *stage)
 	return get_word(stage, stage->stack.thread_addr, stage->py.build.offsets.thread.cframe);
 }
 
-/* The loop was called, and the new _PyCFrame is the thread's, with the frame that it had. */
+/* The loop was called: the thread has the new _PyCFrame, which still has the old frame. */
 static void end_one_loop_more(struct stage *stage)
 {
 	const struct py_offsets *offsets = &stage->py.build.offsets;
@@ -436,7 +439,7 @@ static void end_one_loop_more(struct stage *stage)
 	set_cframe(stage, inner_addr);
 }
 
-/* The loop was left, and its frame is the current one still. */
+/* The loop was left: its frame is still the current one. */
 static void end_one_loop_less(struct stage *stage)
 {
 	const struct py_offsets *offsets = &stage->py.build.offsets;
@@ -474,7 +477,7 @@ static void end_cframe_unreadable(struct stage *stage)
 	set_cframe(stage, 0x10);
 }
 
-/* As a generator's between the two stores of a yield. */
+/* As for a generator between the two stores of a yield. */
 static void end_behind_frame(struct stage *stage)
 {
 	set_previous(stage, stage->stack.expected[0], 0);
@@ -485,7 +488,7 @@ static void end_behind_inner_frame(struct stage *stage)
 	set_previous(stage, stage->stack.expected[2], 0);
 }
 
-/* Behind the entry frame there is no base frame. */
+/* After the entry frame there is no base frame. */
 static void end_behind_shim(struct stage *stage)
 {
 	const remote_addr shim_addr =
@@ -563,7 +566,7 @@ Test(frames, a_stack_that_does_not_end_where_it_must_is_lost)
 		}
 }
 
-/* Between the two stores of a yield its frame hangs on nothing. */
+/* Between the two stores of a yield a generator's frame has no caller. */
 Test(frames, a_generator_that_is_suspended_by_now_is_lost)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -581,7 +584,7 @@ Test(frames, a_generator_that_is_suspended_by_now_is_lost)
 	}
 }
 
-/* Current already, but on `previous` of the frame that was in its place before. */
+/* The frame is current already, but `previous` is that of an earlier frame in its place. */
 Test(frames, a_frame_that_is_not_linked_yet_is_lost)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -598,7 +601,7 @@ Test(frames, a_frame_that_is_not_linked_yet_is_lost)
 	}
 }
 
-/* That rule is for frames on the data stack; the first of a chunk has nothing before it there. */
+/* This rule is for frames on the data stack. The first one of a chunk has no frame before it. */
 Test(frames, a_frame_that_begins_a_chunk_is_linked)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -649,9 +652,9 @@ Test(frames, errors_of_the_memory_are_handed_on)
 		}
 }
 
-/* From walk to walk. */
+/* Consecutive walks. */
 
-/* What a frame runs and where it stands is looked at again at each walk. */
+/* Each walk reads again what a frame runs and where it is. */
 Test(frames, frames_that_change_from_walk_to_walk)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -687,7 +690,7 @@ Test(frames, frames_that_change_from_walk_to_walk)
 	}
 }
 
-/* Frames below the anchor are not even read. */
+/* Frames below the anchor are not read. */
 Test(frames, frames_below_the_anchor_are_kept)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -709,7 +712,7 @@ Test(frames, frames_below_the_anchor_are_kept)
 		check_list(&stage, "kept");
 		cr_expect(eq(u64, kept.anchor_addr, stage.stack.expected[2]));
 		cr_expect(eq(uint, stage.list.nr_unchanged, stage.list.nr_frames - 1));
-		/* The anchor is met nowhere: all is walked. */
+		/* The anchor is on no path, so everything is walked. */
 		set_previous(&stage, stage.stack.expected[1], stage.stack.expected[0]);
 		fake_stack_finish(&stage.stack);
 		kept = (struct kept_frames){.anchor_addr = stage.py.none_addr, .nr = 3};
@@ -717,14 +720,14 @@ Test(frames, frames_below_the_anchor_are_kept)
 		check_list(&stage, "not met");
 		cr_expect(zero(u64, kept.anchor_addr));
 		cr_expect(zero(uint, kept.nr));
-		/* The innermost one is the anchor. */
+		/* The innermost frame is the anchor. */
 		kept = (struct kept_frames){
 			.anchor_addr = stage.stack.expected[stage.stack.nr_expected - 1],
 			.nr = stage.list.nr_frames - 1};
 		cr_expect(zero(int, walk_kept(&stage, &kept)), "3.%u", stage.py.minor);
 		check_list(&stage, "innermost");
 		cr_expect(eq(uint, stage.list.nr_unchanged, stage.list.nr_frames));
-		/* It goes on. */
+		/* The frame executes another instruction. */
 		set_word(&stage, kept.anchor_addr, stage.py.build.offsets.frame.instr_ptr,
 			 fake_python_bytecode(&stage.py, stage.h) + 4);
 		cr_expect(zero(int, walk_kept(&stage, &kept)), "3.%u", stage.py.minor);
@@ -736,7 +739,7 @@ Test(frames, frames_below_the_anchor_are_kept)
 
 /* What frames run. */
 
-/* Another code object in the place of one, and its frame in the place of the frame. */
+/* Another code object and frame in the place of the old ones. */
 Test(frames, a_code_object_that_took_another_ones_place_is_named)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -765,7 +768,7 @@ Test(frames, a_code_object_that_took_another_ones_place_is_named)
 	}
 }
 
-/* A walk that was made before: an object that came to lie in another one's place is not named. */
+/* Steps of an earlier walk: an object in the place of another one is not named. */
 
 static void take_steps(struct stage *stage, remote_addr changed_addr)
 {
@@ -812,7 +815,7 @@ Test(frames, a_walk_that_was_made_before_is_taken)
 		take_steps(&stage, stage.f);
 		cr_expect(eq(int, take(&stage), -EBADMSG), "3.%u", stage.py.minor);
 		cr_expect(eq(int, stage.loss, LOSS_CODE), "3.%u", stage.py.minor);
-		/* Where it ends too early it is not whole. */
+		/* A walk that ends too early is unfinished. */
 		expect_walk(&stage, "walked again");
 		take_steps(&stage, 0);
 		stage.list.nr_steps--;
@@ -823,7 +826,7 @@ Test(frames, a_walk_that_was_made_before_is_taken)
 	}
 }
 
-/* The code object of a live frame is gone: met here first, or known before. */
+/* The code object of a live frame is gone, whether it was known or not. */
 Test(frames, a_frame_that_runs_no_object_loses_the_stack)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
@@ -872,7 +875,7 @@ Test(frames, an_executable_or_an_instruction_that_is_none_loses_the_stack)
 	}
 }
 
-/* Tag bits of a reference are no part of the address. */
+/* Tag bits of a reference are not part of the address. */
 Test(frames, executables_are_tagged_from_3_14_on)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -903,7 +906,7 @@ Test(frames, no_room_for_code_loses_the_stack)
 	}
 }
 
-/* As many frames as are allowed, and one more. */
+/* A stack of the maximum depth, and one deeper. */
 Test(frames, too_deep_is_told)
 {
 	static const uint32_t minors[] = {11, 15};
@@ -954,7 +957,7 @@ Test(frames, too_deep_is_told)
 	}
 }
 
-/* Anything. */
+/* Random damage. */
 
 static uint64_t random_next(uint64_t *state)
 {
@@ -964,7 +967,7 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-/* Overwrite up to eight bytes of a random piece; what was there goes to saved. */
+/* Overwrite up to eight bytes of a random piece. Returns their address and old value. */
 static void corrupt(struct fake_memory *fake, uint64_t *random, remote_addr *ret_addr,
 		    uint64_t *ret_saved)
 {
@@ -1014,7 +1017,7 @@ Test(frames, any_corruption_ends_in_an_answer)
 			for (size_t k = AT_ONCE; k > 0; k--)
 				set_word(&stage, addrs[k - 1], 0, saved[k - 1]);
 		}
-		/* Nothing that was learnt meanwhile holds. */
+		/* Discard everything learned during the damage. */
 		stage.py.generation += 2;
 		stage.codes.nr_nothings = 0;
 		fake_python_code_free(&stage.py, make_code(&stage.py, "gone"));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Stacks of frames that are objects, 3.6 to 3.10. */
+/* Stacks of frame objects, 3.6 to 3.10. */
 #include "sampler/cpython/frames/frames.h"
 
 #include <criterion/criterion.h>
@@ -10,16 +10,16 @@
 
 enum { FIRST_MINOR = 6, LAST_MINOR = 10, MAX_DEPTH = 8 };
 
-/* One fake interpreter with a thread whose frames call each other, outermost first. */
+/* A fake interpreter with one thread whose frames call each other, outermost first. */
 struct stage {
 	struct fake_python py;
 	remote_addr thread_addr;
-	remote_addr codes[MAX_DEPTH]; /* of functions called f0, f1, … */
+	remote_addr codes[MAX_DEPTH]; /* functions f0, f1, … */
 	remote_addr frames[MAX_DEPTH];
 	uint32_t nr_frames;
 	struct code_cache cache;
 	struct frame_list list;
-	enum sample_loss loss; /* of the last walk */
+	enum sample_loss loss; /* reason of the last walk */
 	uint64_t tick;
 };
 
@@ -39,7 +39,7 @@ static void set_current(struct stage *stage, remote_addr addr)
 			      addr);
 }
 
-/* Let the i-th frame be the innermost, called by the one before, and so on. */
+/* Make frame nr_frames - 1 the innermost, called by the one before it, and so on. */
 static void set_depth(struct stage *stage, uint32_t nr_frames)
 {
 	stage->nr_frames = nr_frames;
@@ -85,7 +85,7 @@ static int walk(struct stage *stage)
 	return frames_walk(&stage->cache, &clock, &ends, NULL, &stage->list, &stage->loss);
 }
 
-/* The list is what set_depth() made, with the line of each frame's instruction. */
+/* Expect the stack made by set_depth(), with the line of each frame's instruction. */
 static void expect_stack(struct stage *stage)
 {
 	cr_assert(eq(uint, stage->list.nr_frames, stage->nr_frames), "3.%u", stage->py.minor);
@@ -131,7 +131,7 @@ Test(frames_heap, depth_changes_from_walk_to_walk)
 	stage_done(&stage);
 }
 
-/* A frame that has not begun is there, on the first line of its function. */
+/* A frame that has not begun is shown on the first line of its function. */
 Test(frames_heap, frame_that_has_not_begun)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -157,7 +157,7 @@ static void expect_lost(struct stage *stage, const char *name)
 	cr_expect(eq(int, stage->loss, LOSS_UNFINISHED), "%s, 3.%u", name, stage->py.minor);
 }
 
-/* A generator that is suspended by now names no caller: nobody knows who called it. */
+/* A suspended generator has no caller, so its caller is unknown. */
 Test(frames_heap, generator_that_is_suspended_by_now)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++)
@@ -175,7 +175,7 @@ Test(frames_heap, generator_that_is_suspended_by_now)
 		}
 }
 
-/* As long as it names its caller, it is there: it is about to run, or has just returned. */
+/* A generator that still has a caller is shown: it is about to run or has just returned. */
 Test(frames_heap, frame_that_does_not_run_and_has_a_caller)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -189,7 +189,7 @@ Test(frames_heap, frame_that_does_not_run_and_has_a_caller)
 	}
 }
 
-/* Frames below the anchor are not even read. */
+/* Frames below the anchor are not read. */
 Test(frames_heap, frames_below_the_anchor_are_kept)
 {
 	struct kept_frames kept;
@@ -211,7 +211,7 @@ Test(frames_heap, frames_below_the_anchor_are_kept)
 	stage_done(&stage);
 }
 
-/* What is no frame loses the stack, whatever is wrong with it. */
+/* Whatever is wrong with a frame, the stack is lost. */
 Test(frames_heap, damage_is_told)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
@@ -235,7 +235,7 @@ Test(frames_heap, damage_is_told)
 	}
 }
 
-/* An instruction outside of the code. */
+/* An instruction outside the code. */
 Test(frames_heap, instruction_outside_is_no_frame)
 {
 	static const int32_t units[] = {8, 1000, INT32_MAX / 2, -2};
@@ -253,7 +253,7 @@ Test(frames_heap, instruction_outside_is_no_frame)
 		}
 }
 
-/* A frame that runs nothing is being made. */
+/* A frame without code is just being made. */
 Test(frames_heap, frame_without_code_is_left_out)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {

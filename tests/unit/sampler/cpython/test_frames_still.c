@@ -10,7 +10,7 @@
 
 enum { WORDS = 20, CHUNK_BYTES = 4096, NR_FRAMES = 6 };
 
-/* A stack of six frames in two chunks, called from C, and what is read of it. */
+/* A stack of six frames in two chunks, called from C, and what the walk finds. */
 struct stage {
 	struct fake_python py;
 	struct fake_stack stack;
@@ -87,7 +87,9 @@ static void set_previous(struct stage *stage, size_t frame, remote_addr previous
 			      previous_addr);
 }
 
-/* Links that lead nowhere, to an end too early, and to zeros, in either chunk or at its border. */
+/*
+ * Links to unmapped memory, to a premature end and to zeros, within each chunk and at its border.
+ */
 Test(frames_still, broken_links_are_bridged)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -144,7 +146,7 @@ Test(frames_still, a_whole_stack_needs_no_bridge)
 	}
 }
 
-/* One frame without a code object costs its name. */
+/* A frame without its code object loses only its name. */
 Test(frames_still, a_code_object_that_is_missing)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -168,7 +170,7 @@ Test(frames_still, a_code_object_that_is_missing)
 	}
 }
 
-/* The frames of a chunk go on behind one whose size nobody knows. */
+/* A chunk's frames continue after a frame of unknown size. */
 Test(frames_still, a_bridge_passes_over_what_is_no_frame)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {

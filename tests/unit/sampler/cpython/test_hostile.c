@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Interpreters whose memory is damaged at random, from one seed: loaded, sampled and
- * dumped, each must end in an error or in a bounded number of reads. Time is not looked
- * at: reads are what costs it.
+ * Interpreters whose memory is damaged at random, from one seed. Loading, sampling and dumping
+ * them must each end, with an error or not, in a bounded number of reads. Time is not measured,
+ * because reads are what costs time.
  */
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -13,7 +13,7 @@
 #include "sampler/sampler.h"
 #include "tests/support/fake_stack.h"
 
-/* Every version that there is a fake of. */
+/* Every version that can be faked. */
 static const uint32_t minors[] = {
 	6,
 	7,
@@ -34,7 +34,7 @@ enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
 
 enum { NR_ROUNDS = 10000, CHUNK_BYTES = 1024, WORDS = 20, NR_TICKS = 3, TABLE_BYTES = 888 };
 
-/* What one tick, one dump or one load may read. A call is a microsecond of a live process. */
+/* Limits for one tick, dump or load. A call takes about a microsecond in a live process. */
 enum { MAX_CALLS = 20000, MAX_BYTES = 16 << 20 };
 
 struct random {
@@ -49,7 +49,7 @@ static uint64_t random_next(struct random *random)
 	return random->state;
 }
 
-/* Counts what it gets; all names are read. */
+/* Counts samples, and reads all names. */
 struct counting_sink {
 	struct sample_sink sink;
 	uint64_t nr_samples;
@@ -70,15 +70,15 @@ static int count_sample(struct sample_sink *sink, const struct sample *sample)
 
 static const struct sample_sink_ops counting_ops = {.sample = count_sample};
 
-/* An interpreter, and what its memory is when it is not damaged. */
+/* An interpreter, and its undamaged memory. */
 struct stage {
 	struct fake_python py;
-	uint8_t **saved;	     /* the bytes of each segment */
-	uint64_t nr_calls, nr_bytes; /* when the last operation ended */
+	uint8_t **saved;	     /* bytes of each segment */
+	uint64_t nr_calls, nr_bytes; /* at the end of the last operation */
 	struct counting_sink counting;
 };
 
-/* Two threads: frames in two chunks, shims, generators inside and on top. */
+/* Two threads: frames in two chunks, shims, generators in the middle and on top. */
 static void build_threads(struct fake_python *py)
 {
 	const struct fake_code plain = {.name = "f", .frame_words = WORDS, .first_traceable = 1};
@@ -100,7 +100,7 @@ static void build_threads(struct fake_python *py)
 	fake_stack_finish(&stack);
 }
 
-/* One thread whose frames are objects, before 3.11. */
+/* One thread with frame objects, before 3.11. */
 static void build_heap_thread(struct fake_python *py)
 {
 	remote_addr code = fake_python_code(py, &(struct fake_code){.name = "f"});
@@ -144,7 +144,7 @@ static void stage_done(struct stage *stage)
 	fake_python_done(&stage->py);
 }
 
-/* An operation has ended: what did it read? */
+/* Check the reads of the operation that has just ended. */
 static void stage_count(struct stage *stage, uint32_t round, const char *what)
 {
 	uint64_t calls = stage->py.fake.nr_calls - stage->nr_calls;
@@ -156,12 +156,12 @@ static void stage_count(struct stage *stage, uint32_t round, const char *what)
 	stage->nr_bytes = stage->py.fake.nr_bytes;
 }
 
-/* Sample and dump it by that build. */
+/* Sample and dump with this build. */
 static void stage_run(struct stage *stage, const struct py_build *build, uint32_t round)
 {
 	struct sampler *sampler = NULL;
 
-	/* A look reads blocks of pages; where these end early it reads piece by piece. */
+	/* A look reads blocks of pages. If a block is cut off it reads piece by piece. */
 	stage->py.fake.whole_pages = round % 2;
 	if (sampler_create(NULL, &stage->py.fake.memory, build, stage->py.runtime_addr, &sampler))
 		return;
@@ -169,14 +169,14 @@ static void stage_run(struct stage *stage, const struct py_build *build, uint32_
 		(void)sampler_tick(sampler, &stage->counting.sink, i);
 		stage_count(stage, round, "tick");
 	}
-	/* A dump tries for a while to get what cannot be had. */
+	/* A dump retries for a while, so it is not made each time. */
 	if (round % 32 == 0)
 		(void)sampler_dump(sampler, &stage->counting.sink);
 	stage_count(stage, round, "dump");
 	sampler_destroy(sampler);
 }
 
-/* Load what is there and use it, if it is accepted; what is refused has a sentence. */
+/* Load the interpreter and use it if it is accepted. A refusal must have a message. */
 static bool stage_load(struct stage *stage, uint32_t version_hex, uint32_t round)
 {
 	struct message message = {0};
@@ -194,7 +194,7 @@ static bool stage_load(struct stage *stage, uint32_t version_hex, uint32_t round
 	return !err;
 }
 
-/* A number of the kinds that hurt: any, small, an address of the memory, one bit off. */
+/* A harmful number: random, small, an address in memory, negative, or one bit changed. */
 static uint64_t hurtful(const struct fake_memory *fake, struct random *random, uint64_t old)
 {
 	uint64_t number = random_next(random);
@@ -216,7 +216,7 @@ static uint64_t hurtful(const struct fake_memory *fake, struct random *random, u
 	}
 }
 
-/* Damage a word of a segment, from its first `span` bytes; aligned in seven of eight cases. */
+/* Damage a word in the first span bytes of a segment, aligned in seven of eight cases. */
 static void damage(struct stage *stage, struct random *random, size_t index, size_t span)
 {
 	struct fake_segment *segment = &stage->py.fake.segments[index];
@@ -271,7 +271,7 @@ Test(hostile, tables)
 		}
 		stage_done(&stage);
 	}
-	/* Numbers that are not used may be anything. */
+	/* Some damage is accepted, because it hits numbers that are not used. */
 	cr_expect(lt(uint, NR_ROUNDS / 10, nr_accepted));
 	cr_expect(lt(uint, nr_accepted, NR_ROUNDS * 9 / 10));
 }
@@ -289,7 +289,10 @@ Test(hostile, versions)
 		for (uint32_t round = 0; round < NR_ROUNDS / NR_MINORS; round++) {
 			uint32_t version = (uint32_t)random_next(&random);
 
-			/* Most are of Python 3, and some minor version that is or may be. */
+			/*
+			 * Most versions are of Python 3, with a minor version that exists or may
+			 * exist.
+			 */
 			if (round % 4)
 				version = 0x03000000 | (version & 0x1fffff);
 			if (minors[v] >= 13)
@@ -302,7 +305,7 @@ Test(hostile, versions)
 	}
 }
 
-/* Damage all over: lists, thread states, chunks, frames, code objects, names. */
+/* Damage anywhere: lists, thread states, chunks, frames, code objects, names. */
 Test(hostile, states)
 {
 	struct random random = {521288629};
@@ -332,7 +335,7 @@ Test(hostile, states)
 	cr_expect(lt(u64, NR_ROUNDS, nr_samples));
 }
 
-/* Lists that go in a circle: of threads, interpreters, chunks and frames. */
+/* Circular lists of threads, interpreters, chunks and frames. */
 Test(hostile, circles)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {

@@ -25,7 +25,7 @@ Test(integer, numbers_of_ours)
 			cr_expect(zero(int, integer_read(&py.fake.memory, offsets, addr, &value)));
 			cr_expect(eq(u64, value, values[i]));
 		}
-		/* One more bit; below 0; too many digits; a digit too large. */
+		/* One bit too many; a negative number; too many digits; a digit too large. */
 		fake_memory_write_u32(&py.fake, addr + offsets->integer.digits + 8, 8);
 		cr_expect(eq(int, integer_read(&py.fake.memory, offsets, addr, &value), -EBADMSG));
 		addr = fake_int(&py, 5);
@@ -42,7 +42,7 @@ Test(integer, numbers_of_ours)
 	}
 }
 
-/* An int of these digits, least significant first. */
+/* An int with these digits, least significant first. */
 static remote_addr make_int(struct fake_python *py, const uint32_t *digits, size_t nr_digits,
 			    bool is_negative)
 {
@@ -62,7 +62,7 @@ static remote_addr make_int(struct fake_python *py, const uint32_t *digits, size
 
 enum { TEXT_CHARS = 40 };
 
-/* The text of an int in TEXT_CHARS characters; what integer_write() returned. */
+/* Write an int as text of TEXT_CHARS characters. Returns the result of integer_write(). */
 static int write_int(struct fake_python *py, remote_addr addr, char room[4 * TEXT_CHARS + 1])
 {
 	struct value_text text;
@@ -105,7 +105,7 @@ Test(integer, decimals)
 		}
 }
 
-/* The longest of those in decimal, and the first one that is not: -2^14309 and 2^14310. */
+/* The longest int written in decimal and the shortest one that is not: -2^14309 and 2^14310. */
 Test(integer, long_ones)
 {
 	uint32_t digits[INTEGER_MAX_DECIMAL_DIGITS + 1] = {0};
@@ -126,7 +126,7 @@ Test(integer, long_ones)
 	fake_python_done(&py);
 }
 
-/* What says that it is longer than it is, or has digits that are none. */
+/* An int that claims more digits than it has, or has invalid ones. */
 Test(integer, damaged)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {

@@ -11,8 +11,8 @@
 #include "tests/support/fake_stack.h"
 
 /*
- * A program whose runtime fake_python made: the variables before it, its page, and
- * behind that a .bss. The states that it refers to lie in writable memory.
+ * A program with the runtime of fake_python: variables before it, its page, and .bss after it.
+ * The states that it refers to are in writable memory.
  */
 struct program {
 	struct fake_python py;
@@ -52,7 +52,7 @@ static void program_init(struct program *program)
 	(void)fake_memory_map(&py->fake, py->runtime_addr + 0x1000, BEHIND_BYTES);
 	program->head_addr = py->runtime_addr + py->build.offsets.runtime.interpreters_head;
 	fake_memory_write_u64(&py->fake, program->head_addr + 8, py->interp_addr);
-	/* obmalloc's usedpools: pairs of pointers to 16 bytes before themselves. */
+	/* obmalloc's usedpools: pairs of pointers, each to 16 bytes before the pair. */
 	for (uint64_t i = 0; i < 64; i++) {
 		remote_addr addr = py->runtime_addr - 0x1000 + i * 16;
 
@@ -60,8 +60,8 @@ static void program_init(struct program *program)
 		fake_memory_write_u64(&py->fake, addr + 8, addr - 16);
 	}
 	/*
-	 * Words that look like something: pairs of pointers into the state, some to it, and
-	 * to where every word points to something.
+	 * Decoys: pairs of pointers into the interpreter state, some to its start, and to memory
+	 * in which every word is such a pointer.
 	 */
 	for (uint64_t i = 0; i < NR_DECOYS; i++) {
 		remote_addr addr = py->runtime_addr - BEFORE_BYTES + i * 24;
@@ -160,7 +160,7 @@ Test(interpreter_scan, finds_the_head_or_nothing)
 			  cases[i].name);
 		cr_expect(eq(u64, runtime_addr, cases[i].err ? 0 : program.py.runtime_addr), "%s",
 			  cases[i].name);
-		/* A ring is followed to the limit, but not by every word. */
+		/* A ring is followed up to the limit, but not for every word that leads to it. */
 		cr_expect(lt(u64, program.py.fake.nr_calls,
 			     cases[i].change == rings_of_threads ? 4 * MAX_THREADS : 500),
 			  "%s", cases[i].name);
@@ -168,7 +168,7 @@ Test(interpreter_scan, finds_the_head_or_nothing)
 	}
 }
 
-/* 3.6: there is no struct around it, and a second variable names the first interpreter. */
+/* 3.6 has no struct around the head, and a second variable refers to the first interpreter. */
 Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
 {
 	remote_addr runtime_addr = 0;
@@ -185,7 +185,7 @@ Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
 	fake_memory_write_u64(&py->fake, newer_addr + py->build.offsets.interpreter.next,
 			      py->interp_addr);
 	fake_memory_write_u64(&py->fake, other_addr, newer_addr);
-	/* Without a thread of its own it is not sure of the newer one. */
+	/* The newer interpreter does not count without a thread of its own. */
 	cr_expect(zero(int, scan(&program, &runtime_addr)));
 	cr_expect(ne(u64, runtime_addr, other_addr));
 	remote_addr thread_addr = fake_python_alloc(py, 832);
@@ -199,7 +199,10 @@ Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
 	fake_python_done(py);
 }
 
-/* States that are another's, or what looks like some, lie lower and have no stack. */
+/*
+ * Another program's states, or words that resemble states, come first in memory and have no
+ * stack.
+ */
 Test(interpreter_scan, prefers_a_stack)
 {
 	remote_addr runtime_addr = 0;

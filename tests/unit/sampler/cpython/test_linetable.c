@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Location tables, byte by byte. The tables called real are those that CPython
- * made of the source in the comment above them, and the expected lines are
- * what its co_positions() says.
+ * Location tables, byte by byte. Tables called real were made by CPython from the source in the
+ * comment above them; the expected lines are those of its co_positions().
  */
 #include <limits.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@
 
 struct lookup {
 	const char *name;
-	enum linetable_format format; /* 3.11's unless another is given */
+	enum linetable_format format; /* 3.11's by default */
 	uint8_t table[MAX_TABLE_BYTES];
 	size_t size_bytes;
 	int32_t first_line;
@@ -26,7 +25,7 @@ struct lookup {
 	int32_t expected;
 };
 
-/* Looks up in a heap copy of exactly the table's size: a read behind it is seen by ASan. */
+/* Look up in a heap copy of exactly the table's size, so that ASan sees a read beyond it. */
 static int32_t find_in_copy(enum linetable_format format, const uint8_t *table, size_t size_bytes,
 			    int32_t first_line, int32_t offset)
 {
@@ -40,7 +39,7 @@ static int32_t find_in_copy(enum linetable_format format, const uint8_t *table, 
 	return line;
 }
 
-/* The same line comes out if all lines up to that one are asked for at once. */
+/* Expect the same line when all lines up to it are decoded at once. */
 static void expect_line(const struct lookup *l)
 {
 	size_t nr_units = l->offset < 0 ? 0 : (size_t)l->offset / 2 + 1;
@@ -75,7 +74,7 @@ static void expect_lookups(const struct lookup *lookups, size_t nr_lookups)
 
 #define EXPECT_LOOKUPS(lookups) expect_lookups((lookups), sizeof(lookups) / sizeof((lookups)[0]))
 
-/* Consecutive instructions of one table: [offset of the one before, end) are at line. */
+/* Consecutive instructions of a table: those up to end, after the previous run, are on line. */
 struct run {
 	int32_t end;
 	int32_t line;
@@ -140,7 +139,7 @@ Test(linetable, real_code_without_a_line_315)
 	EXPECT_RUNS("managed", table, 9, runs);
 }
 
-/* The module that holds both functions: its first instruction is at line 0. */
+/* The module with both functions. Its first instruction is on line 0. */
 Test(linetable, real_module_311)
 {
 	static const uint8_t table[] = {0xf0, 0x03, 0x01, 0x01, 0x01, 0xf0, 0x02, 0x05, 0x01,
@@ -178,7 +177,7 @@ Test(linetable, kinds)
 	EXPECT_LOOKUPS(lookups);
 }
 
-/* An entry covers [start, end): its last unit is its own, the next one's first is not. */
+/* An entry covers [start, end). */
 Test(linetable, boundaries)
 {
 	static const struct lookup lookups[] = {
@@ -199,9 +198,7 @@ Test(linetable, boundaries)
 	EXPECT_LOOKUPS(lookups);
 }
 
-/*
- * What is missing or too much behind the line does no harm: CPython's reader passes over it, too.
- */
+/* Missing or extra bytes after the line do no harm: CPython's reader ignores them, too. */
 Test(linetable, torn)
 {
 	static const struct lookup lookups[] = {
@@ -258,7 +255,7 @@ struct position_lookup {
 	struct linetable_position expected; /* line, column, end line, end column */
 };
 
-/* A function of the first line 7. */
+/* A function whose first line is 7. */
 static void expect_position(const struct position_lookup *l)
 {
 	uint8_t *copy = malloc(l->size_bytes + !l->size_bytes);
@@ -274,7 +271,7 @@ static void expect_position(const struct position_lookup *l)
 	cr_expect(eq(i32, position.end_column, l->expected.end_column), "%s", l->name);
 }
 
-/* A torn entry says its line at most. */
+/* A truncated entry gives its line at most. */
 Test(linetable, positions)
 {
 	static const struct position_lookup lookups[] = {
@@ -326,7 +323,7 @@ Test(linetable, positions)
 		expect_position(&lookups[i]);
 }
 
-/* However a real table is cut, an instruction has its own line or none. */
+/* In a truncated table an instruction has its own line or none. */
 Test(linetable, every_prefix)
 {
 	static const uint8_t table[] = {0x80, 0x00, 0xe4, 0x0b, 0x0e, 0xd8, 0x08, 0x0d,

@@ -16,10 +16,10 @@
 enum { MAX = 8, CFRAME_BYTES = 24, FRAME_BYTES = 0x100 };
 
 /*
- * Python frames, outermost first: "E" says that the loop was called for it (3.11). cframes,
- * innermost first: the number of the frame that each names, "x" one that is not there, "-" memory
- * that is not there, "@" the one before it once more. told: the number of the cframe at each
- * frame, "." none.
+ * frames: the Python frames, outermost first; "E" is one for which the loop was called (3.11).
+ * cframes: innermost first, the index of each one's frame, "x" for a missing frame, "-" for
+ * unmapped memory, "@" for the previous one again. told: the index of the cframe at each frame,
+ * or ".".
  */
 struct entries_case {
 	const char *name;
@@ -40,7 +40,7 @@ static remote_addr frame_addr(size_t index)
 	return FRAME_ADDR + index * FRAME_BYTES;
 }
 
-/* The last one is in the thread state. */
+/* Make the chain of _PyCFrames. The last one is in the thread state. */
 static void make_chain(struct fake_memory *fake, const struct py_offsets *offsets,
 		       const char *cframes)
 {

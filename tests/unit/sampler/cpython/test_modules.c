@@ -12,7 +12,7 @@
 #include "procmem/process.h"
 #include "tests/support/fake_memory.h"
 
-/* A line of maps without its end: the mapping has one page. */
+/* Parse lines of maps without their end address: each mapping has one page. */
 static int parse(struct maps *ret_maps, const char *const lines[], size_t nr_lines)
 {
 	char text[4096];
@@ -32,7 +32,7 @@ Test(modules, what_is_loaded)
 		const char *lines[MAX_LINES];
 		struct {
 			enum module_kind kind;
-			size_t code; /* all as indices of mappings */
+			size_t code; /* all are indices of mappings */
 			size_t header;
 			size_t first;
 			size_t end;
@@ -122,7 +122,7 @@ Test(modules, the_program_goes_first)
 	process_close(&process);
 }
 
-/* Every word of it is seen, and nothing else; what is unmapped is passed over. */
+/* Every word of the data is visited, and nothing else. Unmapped memory is skipped. */
 Test(modules, data)
 {
 	static const char *const lines[] = {
@@ -157,7 +157,7 @@ Test(modules, data)
 	maps_done(&maps);
 }
 
-/* Whoever maps one file thousands of times does not hide a libpython behind them. */
+/* A file mapped thousands of times does not hide a libpython after it. */
 Test(modules, too_many)
 {
 	enum { NR = 3 * MODULES_MAX };

@@ -27,7 +27,7 @@ static int load(const uint8_t *image, size_t size_bytes, uint32_t version_hex,
 	return err;
 }
 
-/* The error for the table of 3.minor with another number at a place in it, and the sentence. */
+/* Load the table of 3.minor with the number at `at` changed. Returns the error, and its message. */
 static int load_changed(uint32_t minor, uint32_t at, uint64_t value, struct message *message)
 {
 	uint8_t image[IMAGE_MAX_BYTES];
@@ -51,7 +51,7 @@ static bool all_inside(const struct bounded_field *fields, size_t nr_fields)
 	return true;
 }
 
-/* Whatever was accepted: no used field ends outside the buffer its struct is read into. */
+/* Whether every field in use is inside the buffer for its struct. */
 static bool within_buffers(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
@@ -71,7 +71,10 @@ static bool within_buffers(const struct py_build *build)
 	return all_inside(fields, sizeof(fields) / sizeof(*fields));
 }
 
-/* A frame's copy ends where its locals begin, a code object's where its bytecode does. */
+/*
+ * Whether fields are before the end of what is copied: a frame up to its locals, a code object up
+ * to its bytecode.
+ */
 static bool within_copies(const struct py_build *build)
 {
 	const struct py_offsets *o = &build->offsets;
@@ -114,7 +117,7 @@ Test(offsets, each_version_is_loaded)
 		cr_expect(eq(uint, build.version_hex >> 16, 0x300 | minor));
 		cr_expect(within_buffers(&build) && within_copies(&build));
 		const struct py_offsets *o = &build.offsets;
-		/* From the target, and supplemented. */
+		/* A number from the target, and one from the tables. */
 		cr_expect(eq(uint, o->frame.instr_ptr, 56));
 		cr_expect(eq(uint, o->code.framesize, 76));
 		cr_expect(eq(uint, o->code.version, 92));
@@ -158,9 +161,9 @@ Test(offsets, older_versions_are_tables)
 Test(offsets, other_versions_are_refused_with_a_sentence)
 {
 	static const struct {
-		uint32_t in_table; /* 0: there is none */
+		uint32_t in_table; /* 0: no table */
 		uint32_t elsewhere;
-		char names[8]; /* what the sentence tells */
+		char names[8]; /* part of the message */
 	} cases[] = {
 		{0x030c01f0, 0, "3.12"}, {0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},
 		{0x040000f0, 0, "4.0"},	 {0, 0x030502f0, "3.5"},  {0, 0x020712f0, "2.7"},
@@ -187,7 +190,7 @@ Test(offsets, other_versions_are_refused_with_a_sentence)
 	}
 }
 
-/* A version that is added to the tables has to be added to the sentences. */
+/* A version added to the tables must be added to the messages. */
 Test(offsets, newest_version_is_named)
 {
 	char versions[32];
@@ -196,7 +199,7 @@ Test(offsets, newest_version_is_named)
 	cr_expect(eq(str, (char *)SUPPORTED_VERSIONS, versions));
 }
 
-/* A flag that is neither, and one that the objects' headers contradict. */
+/* Invalid flags, and one that the objects' headers contradict. */
 Test(offsets, free_threaded_flag_must_be_true)
 {
 	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
@@ -239,7 +242,7 @@ Test(offsets, free_threaded_builds_are_loaded)
 	}
 }
 
-/* What comes after the newest has its layout, until it proves otherwise. */
+/* Versions after the newest get its layout until something contradicts it. */
 Test(offsets, newer_versions_are_loaded_and_flagged)
 {
 	const uint32_t newer = 0x03000000 | (NEWEST_MINOR + 1) << 16;
@@ -256,7 +259,7 @@ Test(offsets, newer_versions_are_loaded_and_flagged)
 		cr_expect(build.newer_than_tested && !build.free_threaded);
 		cr_expect(eq(uint, build.version_hex, versions[i]));
 		cr_expect(eq(uint, build.offsets.frame.instr_ptr, 56));
-		/* Nothing tells it, and no interpreter is there that could. */
+		/* The table does not have it, and there is no interpreter to find it with. */
 		cr_expect(eq(uint, build.offsets.interpreter.next_code_version, OFFSET_ABSENT));
 		cr_expect(eq(int, build.traits.leaf_rule, LEAF_BY_EXECUTABLE));
 	}
@@ -280,9 +283,8 @@ Test(offsets, newer_versions_that_make_no_sense_are_refused)
 }
 
 /*
- * Every number of the table in turn is one that cannot be. Those that nothing
- * but an address is made of may be anything up to the largest struct; all others
- * are refused with a sentence.
+ * Replace every number of the table by absurd ones. Numbers from which only addresses are made
+ * may have any value up to the largest struct. All others are refused with a message.
  */
 Test(offsets, absurd_numbers_are_refused_with_a_sentence)
 {
@@ -324,7 +326,7 @@ static void expect_refused(uint32_t minor, const struct wrong_number *cases, siz
 	}
 }
 
-/* A struct that is said to be smaller than its fields, or larger than its buffer. */
+/* A struct smaller than its fields, or larger than its buffer. */
 Test(offsets, numbers_that_contradict_each_other_are_refused)
 {
 	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
@@ -365,7 +367,7 @@ Test(offsets, fields_behind_what_is_copied_are_refused)
 	}
 }
 
-/* A profiler's word of the thread state is read of its copy, and written to. */
+/* The words for profilers are read from the copy of the thread state, and written to. */
 Test(offsets, words_for_profilers_outside_of_what_is_copied_are_refused)
 {
 	const struct debug_offsets_layout layout = debug_offsets_layout(15);
@@ -409,14 +411,17 @@ static void flip_bits(bool (*holds)(const struct py_build *build))
 			random ^= random << 13;
 			random ^= random >> 7;
 			random ^= random << 17;
-			/* Two of three flips hit low bytes: plausible numbers. */
+			/*
+			 * Three of four flips hit the low two bytes of a word, which gives
+			 * plausible numbers.
+			 */
 			size_t byte = random / 8 % size_bytes;
 			if (random >> 32 & 3)
 				byte = byte / 8 * 8 + (random >> 40 & 1);
 			image[byte] ^= (uint8_t)(1u << random % 8);
 		}
 		int err = load(image, size_bytes, 0, &build, &message);
-		/* A newer version's table may be longer than what is mapped: -EFAULT. */
+		/* A newer version's table may be longer than the mapped memory: -EFAULT. */
 		if (err && err != -EFAULT)
 			cr_expect(ne(chr, message.text[0], 0));
 		else if (!err)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Structs of the C library, made up, with thread ids somewhere in them. */
+/* Fake structs of the C library with thread ids in them. */
 #include "sampler/cpython/threads/threads.h"
 
 #include <criterion/criterion.h>
@@ -12,7 +12,7 @@ enum { MOST_THREADS = 40, PTHREAD_BYTES = 2304, FIRST_TID = 4711 };
 
 #define PTHREAD_ADDR 0x7f0000000000u
 
-/* Threads whose ids lie at offset, other words all the same. */
+/* Threads whose ids are at one offset. All other words are equal. */
 struct library {
 	struct fake_memory fake;
 	uint64_t idents[MOST_THREADS];
@@ -26,7 +26,10 @@ static void library_init(struct library *library, size_t nr, uint32_t offset)
 	fake_memory_init(&library->fake);
 	for (size_t i = 0; i < nr; i++) {
 		library->idents[i] = PTHREAD_ADDR + i * 0x10000;
-		/* The kernel lists threads by age: their ids fall where they have wrapped. */
+		/*
+		 * The kernel lists threads by age. Their ids decrease where they have wrapped
+		 * around.
+		 */
 		library->tids[i] = FIRST_TID + (pid_t)(nr - i);
 		(void)fake_memory_map(&library->fake, library->idents[i], PTHREAD_BYTES);
 		for (uint32_t at = 0; at < PTHREAD_BYTES; at += 8)
@@ -70,7 +73,7 @@ Test(pthread_ids, are_found_wherever_they_lie)
 		}
 }
 
-/* The process's id in each struct, as old C libraries have it behind the thread's. */
+/* The process id in each struct, which old C libraries have after the thread id. */
 Test(pthread_ids, the_process_id_is_none)
 {
 	for (size_t nr = 1; nr < 4; nr++) {
@@ -117,10 +120,10 @@ Test(pthread_ids, no_place_fits)
 	struct pthread_layout layout;
 
 	library_init(&library, 3, 720);
-	fake_memory_write_u32(&library.fake, library.idents[1] + 720, 1); /* no thread of it */
+	fake_memory_write_u32(&library.fake, library.idents[1] + 720, 1); /* no thread */
 	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
 	fake_memory_write_u32(&library.fake, library.idents[1] + 720,
-			      (uint32_t)library.tids[0]); /* another's */
+			      (uint32_t)library.tids[0]); /* another thread's id */
 	cr_expect(eq(int, learn(&library, &layout), -ENOENT));
 	cr_expect(not(layout.is_known));
 	library.nr = 0;

@@ -20,14 +20,17 @@ static int still_there(struct remote_memory *memory)
 	return 0;
 }
 
-/* Every read after the first one finds no memory any more. */
+/* Make every later read fail as if the process had ended. */
 static void end_now(struct fake_memory *fake, size_t range_index)
 {
 	(void)range_index;
 	fake->error = -ESRCH;
 }
 
-/* Mappings of no file, so that none is opened: of no Python, and of two by their names. */
+/*
+ * Mappings without files, so that nothing is opened: one of no Python, and two whose names are a
+ * Python's.
+ */
 static struct mapping no_python = {.start = 0x1000, .end = 0x2000, .readable = true, .path = ""};
 static struct mapping old_python = {
 	.start = 0x1000,
@@ -44,7 +47,7 @@ static struct mapping python = {
 	.path = "/usr/lib/libpython3.6m.so.1.0",
 };
 
-/* No file of it can be opened. */
+/* An image source that opens nothing. */
 static int open_none(struct image_source *source, const struct mapping *mapping,
 		     struct image **ret_image)
 {
@@ -69,7 +72,7 @@ static struct program program_of(const struct maps *maps, struct remote_memory *
 	};
 }
 
-/* Whatever would be said of the process, if it has ended meanwhile that is the answer. */
+/* If the process has ended meanwhile, that is the answer, whatever else is wrong. */
 Test(runtime, refuses_nothing_that_has_ended)
 {
 	static const struct {
@@ -118,8 +121,8 @@ Test(runtime, refuses_nothing_that_has_ended)
 }
 
 /*
- * A library that cannot be opened, with a CPython of 3.minor in its variables: code and
- * data of a file, then .bss with the text of sys.version. Nothing of it has a name.
+ * A library that cannot be opened, with a CPython 3.minor in its variables: code and data of a
+ * file, then .bss with the text of sys.version. It has no symbols.
  */
 struct library {
 	struct fake_python py;
@@ -169,7 +172,7 @@ static void library_init(struct library *library, uint32_t minor, const char *te
 			      py->interp_addr);
 }
 
-/* No interpreter yet, or none any more. */
+/* No interpreter: not yet begun, or ended. */
 static void library_end(struct library *library)
 {
 	uint32_t head = library->py.build.offsets.runtime.interpreters_head;
@@ -195,7 +198,7 @@ Test(runtime, by_variables_alone)
 		bool ended;
 		int err;
 		const char *found_by;
-		const char *said; /* in the sentence */
+		const char *said; /* part of the message */
 	} cases[] = {
 		{11, TEXT_OF("3.11.2"), false, 0, "scan", ""},
 		{12, TEXT_OF("3.12.2"), false, 0, "scan", ""},
@@ -234,7 +237,7 @@ Test(runtime, by_variables_alone)
 	}
 }
 
-/* Lists that are right until their end, which many words lead to: as long as we like to read. */
+/* Long lists that are valid up to their end, with many words that lead to them. */
 static void add_long_lists(struct library *library)
 {
 	enum { NR_THREADS = 20000, THREAD_BYTES = 512, NR_WORDS = 100 };
@@ -251,7 +254,7 @@ static void add_long_lists(struct library *library)
 	}
 	fake_memory_write_u64(&py->fake, py->interp_addr + offsets->interpreter.threads_head,
 			      first_addr);
-	/* It is not the first interpreter, so that none of them is the head. */
+	/* Not the first interpreter, so that no word is the head of the list. */
 	fake_memory_write_u64(&py->fake, py->interp_addr + offsets->interpreter.id, 1);
 	for (uint64_t i = 0; i < NR_WORDS; i++)
 		fake_memory_write_u64(&py->fake, library->text_addr + 0x100 + 8 * i,
@@ -288,7 +291,7 @@ Test(runtime, a_signal_ends_it)
 	fake_python_done(&library.py);
 }
 
-/* A core may have lost what it tells of files: then any memory may be the interpreter's. */
+/* If a core has lost its list of files, the interpreter may be in any memory. */
 Test(runtime, without_files_all_memory_of_the_dead_is_searched)
 {
 	static const uint32_t minors[] = {11, 14};

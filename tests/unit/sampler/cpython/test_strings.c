@@ -13,9 +13,9 @@
 #include "tests/support/fake_memory.h"
 
 #define OBJECT_ADDR 0x7f0000001000
-#define CHARS_ADDR  0x7f0000802000 /* of a str that is not compact */
+#define CHARS_ADDR  0x7f0000802000 /* characters of a non-compact str */
 
-/* The numbers are those of CPython's headers, for x86-64. */
+/* Numbers of CPython's headers, x86-64. */
 static const struct py_offsets offsets_311 = {
 	.unicode = {.length = 16,
 		    .state = 32,
@@ -53,11 +53,11 @@ static const struct {
 enum form {
 	ASCII,
 	COMPACT,
-	NOT_COMPACT, /* an instance of a subclass of str */
+	NOT_COMPACT, /* an instance of a str subclass */
 	NOT_COMPACT_ASCII,
 };
 
-/* What a str object says of itself, true or not. */
+/* The header of a str object, right or wrong. */
 struct str_header {
 	uint64_t length;
 	uint32_t kind;
@@ -70,12 +70,12 @@ static uint32_t state_word(const struct py_offsets *offsets, const struct str_he
 	bool ascii = header->form == ASCII || header->form == NOT_COMPACT_ASCII;
 	uint32_t flags = header->kind | (uint32_t)compact << 3 | (uint32_t)ascii << 4;
 
-	/* All other bits are set: interned, and what lies above, must not matter. */
+	/* Set all other bits: interned and those above must not matter. */
 	return ~(31u << offsets->unicode.state_kind_shift) |
 	       flags << offsets->unicode.state_kind_shift;
 }
 
-/* Maps a str object; what follows the characters is not mapped. */
+/* Map a str object with nothing mapped after its characters. */
 static void map_str(struct fake_memory *fake, const struct py_offsets *offsets,
 		    const struct str_header *header, const void *chars, size_t chars_bytes)
 {
@@ -99,7 +99,7 @@ static void map_str(struct fake_memory *fake, const struct py_offsets *offsets,
 		fake_memory_map_bytes(fake, chars_addr, chars, chars_bytes);
 }
 
-/* Reads the object and checks text (NULL: none must be given), error and system calls. */
+/* Read the object. Check the text (NULL: none expected), the error and the number of calls. */
 static void expect_read(struct fake_memory *fake, const struct py_offsets *offsets,
 			const char *name, int expected_err, const char *expected)
 {
@@ -132,7 +132,7 @@ static void expect_str(const char *name, const struct str_header *header, const 
 	}
 }
 
-/* A good object and its text; chars are u"" and U"" literals where they have 2 and 4 bytes. */
+/* A valid object and its text. chars are u"" or U"" literals for widths of 2 and 4 bytes. */
 struct good_str {
 	const char *name;
 	struct str_header header;
@@ -195,7 +195,7 @@ Test(strings, what_utf8_cannot_hold)
 	expect_good(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-/* Objects that say what cannot be, or point to where nothing is. */
+/* Objects with invalid fields or pointers to unmapped memory. */
 Test(strings, not_a_str)
 {
 	static const struct {
@@ -254,7 +254,7 @@ Test(strings, cut)
 	}
 }
 
-/* The longest text there is: nothing but surrogates, and cut. */
+/* The longest text: only surrogates, truncated. */
 Test(strings, longest_text)
 {
 	static uint16_t chars[STRING_MAX_CHARS];
@@ -303,7 +303,7 @@ Test(strings, unreadable)
 	fake_memory_done(&fake);
 }
 
-/* The second read finds the target gone, or the object freed. */
+/* The target ends, or the object is freed, before the second read. */
 static void fail_second_call(struct fake_memory *fake, size_t range_index)
 {
 	if (fake->nr_calls == 1 && range_index == 1)
@@ -333,7 +333,7 @@ Test(strings, changes_between_reads)
 	fake_memory_done(&fake);
 }
 
-/* Addresses are the target's word: sums that wrap must not come out somewhere else. */
+/* Addresses come from the target, so sums that wrap around must not lead elsewhere. */
 Test(strings, end_of_the_address_space)
 {
 	struct fake_memory fake;
@@ -405,7 +405,7 @@ Test(strings, bytes)
 	}
 }
 
-/* A real mapping has no seam between its pages, nor has a fake one between pieces that touch. */
+/* A read may cross pieces that touch, as it may cross pages in a process. */
 Test(strings, over_a_seam)
 {
 	const uint32_t state = (1 | 1 << 3 | 1 << 4) << 2;

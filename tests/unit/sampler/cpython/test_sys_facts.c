@@ -8,7 +8,7 @@
 
 #include "tests/support/fake_objects.h"
 
-/* tp_flags: of lists, of str. */
+/* Bits of tp_flags for list and str. */
 #define TYPE_IS_LIST (1ull << 25)
 #define TYPE_IS_STR  (1ull << 28)
 
@@ -30,7 +30,7 @@ static remote_addr make_str(struct fake_python *py, const char *text)
 	return addr;
 }
 
-/* A list of so many items; the pointers to them, which may be fewer. */
+/* A list that claims nr_items items and has nr_there pointers to items. */
 static remote_addr make_list(struct fake_python *py, uint64_t nr_items, const remote_addr *items,
 			     size_t nr_there)
 {
@@ -44,7 +44,7 @@ static remote_addr make_list(struct fake_python *py, uint64_t nr_items, const re
 	return addr;
 }
 
-/* Have sys be a module with these. */
+/* Make sys a module with these attributes. */
 static void make_sys(struct fake_python *py, const struct fake_item *items, size_t nr_items)
 {
 	const struct fake_item modules[] = {
@@ -94,9 +94,7 @@ Test(sys_facts, original_arguments_come_first)
 	}
 }
 
-/*
- * What is not there is said in its place; a list that lies of its length is read as far as it is.
- */
+/* A missing item is marked in its place. A list with a wrong length is read as far as it goes. */
 Test(sys_facts, damage_costs_no_more_than_itself)
 {
 	struct fake_python py;
@@ -120,7 +118,7 @@ Test(sys_facts, damage_costs_no_more_than_itself)
 	fake_python_done(&py);
 }
 
-/* A list whose items nobody can read is not one that is empty. */
+/* A list whose items cannot be read is not taken for an empty one. */
 Test(sys_facts, items_that_are_missing_are_not_known)
 {
 	struct fake_python py;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of threads in a fake threading module, whole, torn and damaged. */
+/* Names of threads in a fake threading module: intact, torn and damaged. */
 #include "sampler/cpython/threads/threads.h"
 
 #include <criterion/criterion.h>
@@ -76,7 +76,7 @@ Test(thread_names, only_of_a_thread_that_says_so_itself)
 
 		fake_python_init(&py, fake_versions[v]);
 		make_items(&py, FAKE_NO_DICT, items);
-		items[0].value_addr = items[1].value_addr; /* another's Thread */
+		items[0].value_addr = items[1].value_addr; /* another thread's Thread */
 		items[1].value_addr = 0;		   /* removed */
 		(void)fake_threading(&py, items, NR_THREADS);
 		cr_assert(zero(int, read_names(&py, threads)));
@@ -152,7 +152,7 @@ Test(thread_names, none_without_threading)
 	}
 }
 
-/* Whether every name is one that there is, or none. */
+/* Whether every name is right or missing. */
 static bool names_are_true(const struct named_thread threads[NR_THREADS])
 {
 	static const char *const names[NR_THREADS] = {"MainThread", "worker", "a\nb"};
@@ -197,7 +197,7 @@ Test(thread_names, of_a_torn_dict_are_true_or_none)
 	}
 }
 
-/* Read the name of the thread idents[0] with these hints: "" if there is none. */
+/* Read the name of thread idents[0] with these hints; "" if there is none. */
 static void read_one(struct fake_python *py, struct remote_memory *memory,
 		     struct thread_name_hints *hints, int expected, struct named_thread *ret_thread)
 {
@@ -208,7 +208,7 @@ static void read_one(struct fake_python *py, struct remote_memory *memory,
 		  "3.%u", py->minor);
 }
 
-/* A Thread may have attributes of its owner's before its own. */
+/* A Thread may have other attributes before those of threading. */
 Test(thread_names, behind_some_attributes_but_not_many)
 {
 	static const struct {
@@ -236,7 +236,7 @@ Test(thread_names, behind_some_attributes_but_not_many)
 		}
 }
 
-/* Keys with the hash of an ident, whose values are no Threads and have no end. */
+/* Keys with the hash of an ident, whose values are not Threads and have very many attributes. */
 Test(thread_names, of_a_hostile_dict_within_bounds)
 {
 	enum { NR_KEYS = 1500, NR_ATTRIBUTES = 100000, MAX_READS = 5000 };
@@ -276,7 +276,7 @@ Test(thread_names, of_a_hostile_dict_within_bounds)
 	}
 }
 
-/* A program without threading, that has it later. */
+/* A program without threading that imports it later. */
 Test(thread_names, misses_are_remembered)
 {
 	enum { NR_MODULES = 3000, FEW = 8 };
@@ -305,7 +305,7 @@ Test(thread_names, misses_are_remembered)
 			cr_expect(i ? py.fake.nr_ranges < FEW : py.fake.nr_ranges > NR_MODULES,
 				  "3.%u: %zu reads", py.minor, (size_t)py.fake.nr_ranges);
 		}
-		/* A bound that ends the search proves nothing. */
+		/* A search ended by its bound proves nothing. */
 		fake_memory_write_u64(&py.fake,
 				      modules.keys_addr + py.build.offsets.dict_keys.nr_entries,
 				      NR_MODULES + 1);
@@ -321,7 +321,7 @@ Test(thread_names, misses_are_remembered)
 	}
 }
 
-/* More modules than are looked at. */
+/* Beyond the number of modules that are searched. */
 Test(thread_names, not_behind_too_many_modules)
 {
 	for (size_t nr = THREAD_NAMES_MAX_KEYS - 1; nr <= THREAD_NAMES_MAX_KEYS; nr++) {
@@ -345,7 +345,7 @@ Test(thread_names, not_behind_too_many_modules)
 	}
 }
 
-/* The names of threads that began one after the other cost no look at all others. */
+/* Reading the names of threads that began one after the other does not visit all others. */
 Test(thread_names, are_read_from_the_last_one_on)
 {
 	enum { NR_OTHERS = 6000, MAX_READS = 70 };

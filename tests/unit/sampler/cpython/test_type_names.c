@@ -8,17 +8,19 @@
 
 #include "tests/support/fake_objects.h"
 
-/* tp_flags: a type of types. */
+/* The bit of tp_flags for types. */
 #define TYPE_SUBCLASS (1ull << 31)
 
-/* A Python whose builtins has a None and a type, both without the names of their types. */
+/*
+ * A Python whose builtins module has None and a type. The names of their types are not in memory.
+ */
 struct program {
 	struct fake_python py;
 	remote_addr type_addr;
 	remote_addr none_addr;
 };
 
-/* Where the name of a type would be: nothing is mapped there. */
+/* Unmapped addresses of type names. */
 enum { MISSING_ADDR = 0x123000, NONE_NAME_ADDR = MISSING_ADDR + 0x100 };
 
 static remote_addr type_of(struct fake_python *py, remote_addr addr)

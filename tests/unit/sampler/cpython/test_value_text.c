@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts that end in time, and characters as repr() has them. */
+/* Texts of bounded length, and characters as in repr(). */
 #include "sampler/cpython/objects/value_text.h"
 
 #include <criterion/criterion.h>

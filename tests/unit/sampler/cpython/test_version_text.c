@@ -70,7 +70,7 @@ Test(version_text, other_texts)
 	}
 }
 
-/* However it is cut, nothing behind the end is read (a sanitizer tells) and it is none. */
+/* A truncated text is refused, and nothing after its end is read, as a sanitizer would see. */
 Test(version_text, cut_texts)
 {
 	static const char whole[] = "3.11.2 (main, Apr 28 2025, 14:11:48) [";
