@@ -6,8 +6,8 @@
  *
  * Single-steps the main thread of PID with ptrace(2). Prints a line for each stack that differs
  * from the previous one: NAME:FIRST_LINE, outermost frame first, separated by ';'. A line "!"
- * stands for one or more instants whose stack was dropped as unfinished. The last line is "=
- * STEPS WALKED UNFINISHED". Any other reason of loss is an error. For tests only: the product
+ * stands for one or more instants whose stack was dropped as unfinished. The last line is
+ * "= STEPS WALKED UNFINISHED". Any other reason of loss is an error. For tests only: the product
  * never stops a process.
  */
 #include <errno.h>

@@ -327,10 +327,7 @@ static int replace_as(uid_t user)
 	return status;
 }
 
-/*
- * If the group cannot be kept, the new file gives no group access that would let other members
- * read it.
- */
+/* If the group cannot be kept, the new file's group may do no more than others may. */
 Test(outputs, a_group_that_cannot_be_kept)
 {
 	enum { USER = 54321, GROUP = 54322 };

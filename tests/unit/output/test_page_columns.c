@@ -179,7 +179,7 @@ Test(page_columns, say_what_is_in_the_profile)
 	profile_destroy(profile);
 }
 
-/* The unit of a column of zeros is 1. Differences have the greatest unit that divides them all. */
+/* The unit is the greatest common divisor, without regard to signs. For zeros alone it is 1. */
 Test(page_columns, have_the_greatest_unit_that_there_is)
 {
 	static const struct {

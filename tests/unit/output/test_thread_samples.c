@@ -49,7 +49,7 @@ Test(thread_samples, main_thread_first_and_each_by_time)
 	profile_destroy(profile);
 }
 
-/* Ordered by CPU time if there is any, else by time in Python. Idle threads are not busy. */
+/* By CPU time if there is any, else by time in Python. Idle threads are not busy. */
 Test(thread_samples, the_busiest)
 {
 	static const struct {
