@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What calls what in tests/targets/shortcalls.py, without trampolines: a stack that has another
-call in it, or one that goes through C and does not say so, is wrong. That others are right is
-not proven."""
+"""The calls in tests/targets/shortcalls.py, known without trampolines. A stack with any other
+call, or one that goes through C without showing it, is wrong. The others are not proven right.
+"""
 import collections
 import itertools
 import re
@@ -23,7 +23,7 @@ RECURSIONS = 11  # recurse() calls itself ten times, and then add()
 
 
 def names_of(stack):
-    """The Python frames of a stack, outermost first, and None for C frames between."""
+    """The Python frames of a stack, outermost first, with None for C frames between them."""
     names = []
     for label in stack:
         python = trampoline_truth.PYTHON.match(label)
@@ -53,8 +53,8 @@ MULTIPLIES = re.compile(r"_Py(Compact)?Long_Multiply \(")
 
 
 def who_multiplies(stacks):
-    """Of collapsed stacks, Counter: samples in CPython's multiplication by what has called it; it
-    is double() alone, unless trampoline_truth.HOLE is in its place."""
+    """Count the samples in CPython's multiplication by the Python function that called it. Only
+    double() does; trampoline_truth.HOLE may stand in its place."""
     who = collections.Counter()
     for stack, number in stacks.items():
         if any(map(MULTIPLIES.match, stack)):
@@ -65,8 +65,8 @@ def who_multiplies(stacks):
 
 
 def judge(stacks):
-    """Of collapsed stacks, Counter: samples that are "possible", "holed", "impossible"; and the
-    Python frames of each stack that is not possible."""
+    """Count the samples of collapsed stacks that are "possible", "holed" or "impossible". Also
+    return the Python frames of each impossible stack."""
     counts = collections.Counter()
     examples = []
     for stack, number in stacks.items():

@@ -5,7 +5,7 @@
     cfi_oracle.py CLI [FILE...]
 
 CLI is the built tests/support/cfi_cli. Without files: the C library, the loader, libstdc++, the
-interpreters of pyenv and the testbed, and a .debug_frame made for the purpose.
+interpreters of pyenv and the testbed, and a .debug_frame compiled for this test.
 """
 import glob
 import os
@@ -20,18 +20,19 @@ FUNCTION = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) "
                       r"pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 COMMON = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
 ROW = re.compile(r"^([0-9a-f]{16}) (\S+) +(.*\S)")
-REGISTER = re.compile(r"r\d+ \((\w+)\)")  # as readelf names one that another one is kept in
+REGISTER = re.compile(r"r\d+ \((\w+)\)")  # readelf's name of a register that holds another one
 
 
 def canonical(cfa, rules):
-    """A row as text. What is not said to be anywhere is left out, but of the return address."""
+    """A row as text, without registers that are unchanged, undefined (but for the return address)
+    or xmm."""
     said = sorted(f"{name}={rule}" for name, rule in rules
                   if rule != "s" and (rule != "u" or name == "ra") and not name.startswith("xmm"))
     return " ".join([cfa] + said)
 
 
 class Table:
-    """What readelf says of a section: rows of functions, each (start, end, text)."""
+    """readelf's decoding of a section: the rows of its functions, each (start, end, text)."""
 
     def __init__(self):
         self.rows = []
@@ -74,7 +75,7 @@ class Table:
 
 
 def readelf_rows(path, section):
-    """The rows of one section of a file."""
+    """The rows of one section of a file, decoded by readelf."""
     table = Table()
     wanted = False
     run = subprocess.run(["readelf", "--wide", "--debug-dump=frames-interp", path],
@@ -97,7 +98,8 @@ def our_rules(cli, path, section, vaddrs):
 
 
 def differences(cli, path, section):
-    """How many rows there are, and where their first or last byte has another rule."""
+    """Compare the rules at the first and last byte of each row. Return the number of rows, and a
+    line for each difference."""
     rows = readelf_rows(path, section)
     vaddrs = [vaddr for begin, end, _ in rows for vaddr in (begin, end - 1)]
     expected = [text for _, _, text in rows for _ in range(2)]
@@ -114,7 +116,7 @@ def mapped_library(name):
 
 
 def interpreters():
-    """The files of interpreters: of pyenv, the distribution's, those of the testbed."""
+    """The interpreters' files: pyenv's, the testbed's and the distribution's."""
     home = os.path.expanduser("~")
     found = glob.glob(f"{home}/.pyenv/versions/*/lib/libpython?.*.so.1.0")
     testbed = subprocess.run([pathlib.Path(__file__).parents[2] / "scripts/testbed", "--path"],
@@ -123,7 +125,7 @@ def interpreters():
     return sorted(found) + [os.path.realpath("/usr/bin/python3")]
 
 
-# Aligned stacks, alloca, noreturn calls, a jump table, epilogues in the middle.
+# Aligned stacks, alloca, noreturn calls, a jump table, epilogues in mid-function.
 DEBUG_FRAME_SOURCE = """
 #include <stdlib.h>
 int g(void *); int many(int, int, int, int, int, int, int, int);

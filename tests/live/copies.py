@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Interpreters whose own files were changed, and roots with nothing but one in them.
+"""Interpreters whose files were changed, and root file systems that hold only an interpreter.
 
-A changed interpreter is a copy of its executable, and of its libpython if it has
-one, in a folder of their own, with PYTHONHOME and LD_LIBRARY_PATH to find the rest.
+A changed interpreter is a copy of its executable, and of its libpython if it has one, in a
+separate folder. PYTHONHOME and LD_LIBRARY_PATH let it find the rest.
 """
 import contextlib
 import dataclasses
@@ -16,21 +16,21 @@ from support import Interpreter
 
 
 class NotPossible(Exception):
-    """Why this cannot be tested here."""
+    """The reason why a test cannot run here."""
 
 
 @dataclasses.dataclass
 class Copy:
-    """An interpreter's own files, in a folder of their own."""
+    """A copy of an interpreter's own files in a separate folder."""
 
     interpreter: Interpreter
-    folder: str  # as seen from outside of its root
-    files: list  # their paths: the executable, and the libpython of a shared build
+    folder: str  # as seen from outside its root
+    files: list  # paths: the executable, and libpython in a shared build
     environment: dict
 
 
 def files_of(interpreter):
-    """Its executable and, of a shared build, its libpython, as seen from outside."""
+    """Its executable and, in a shared build, its libpython, as seen from outside its root."""
     executable = os.path.realpath(interpreter.root + interpreter.path)
     with open(executable, "rb") as file:
         needed = re.findall(rb"\0(libpython3\.\d+[a-z]*\.so[.0-9]*)\0", file.read())
@@ -40,13 +40,14 @@ def files_of(interpreter):
 
 
 def prefix_of(interpreter):
-    """Where its library is, as it sees it itself."""
+    """The prefix of its library, as seen from inside its root."""
     return os.path.dirname(os.path.dirname(files_of(interpreter)[0]))[len(interpreter.root):]
 
 
 @contextlib.contextmanager
 def copied(interpreter, into=None):
-    """A copy in its own root; or in that of into, an interpreter that sees the same files."""
+    """A copy in the interpreter's root, or in that of into, an interpreter that sees the same
+    files."""
     into = into or interpreter
     with support.fresh_folder(into.root) as (outside, inside):
         files = [shutil.copy(path, outside) for path in files_of(interpreter)]
@@ -66,7 +67,7 @@ def strip(copy):
     subprocess.run(["strip", *copy.files], check=True, stderr=subprocess.DEVNULL)
 
 
-# Where an ELF64 header has e_shoff, and e_shnum with e_shstrndx behind it (elf(5)).
+# Offsets in an ELF64 header: e_shoff, and e_shnum with e_shstrndx after it (elf(5)).
 SHOFF, SHOFF_BYTES = 0x28, 8
 SHNUM, SHNUM_BYTES = 0x3C, 4
 
@@ -82,7 +83,7 @@ def drop_sections(copy):
 
 
 def replace_bytes(copy, old, new):
-    """All of them, in all files, by as many others."""
+    """Replace every occurrence in all files. new is as long as old."""
     assert len(old) == len(new)
     for path in copy.files:
         with open(path, "rb") as file:
@@ -97,13 +98,14 @@ def build_id_of(path):
 
 
 def forget_build_ids(copy):
-    """Debug files that are installed are no longer theirs."""
+    """Change the build IDs, so that installed debug files no longer match."""
     for build_id in [build_id_of(path) for path in copy.files]:
         replace_bytes(copy, build_id, build_id[::-1])
 
 
 def rename(copy):
-    """A libpython is still found by its name, through a link; what is mapped is the file."""
+    """Rename the files. A link still leads to libpython by its name; its mapping has the new
+    name."""
     for path, name in zip(list(copy.files), ("app", "engine.so")):
         new = os.path.join(copy.folder, name)
         os.rename(path, new)
@@ -116,7 +118,7 @@ def rename(copy):
 
 # ---- roots ------------------------------------------------------------------------------
 
-# $1 is the new root; what follows are the folders to be seen in it, "--" and a command.
+# $1 is the new root. Then come the folders to bind into it, "--" and a command.
 ENTER_ROOT = """
 set -e
 root=$1
@@ -132,7 +134,7 @@ exec "$@"
 
 
 def make_root(root, prefix):
-    """A minimal root; the folders that have to be bound into it."""
+    """Make a minimal root. Return the folders that must be bound into it."""
     os.mkdir(os.path.join(root, "tmp"))
     os.mkdir(os.path.join(root, "proc"))
     bound = ["/usr"] + ([prefix] if prefix != "/usr" else [])
@@ -148,8 +150,8 @@ def make_root(root, prefix):
 
 @contextlib.contextmanager
 def rooted(interpreter):
-    """The interpreter in a root of its own, and the command that makes PID and mount
-    namespaces for it. A testbed's has such a root anyhow."""
+    """The interpreter in a separate root, and the command that makes PID and mount namespaces for
+    it. A testbed's interpreter has such a root already."""
     if os.geteuid() != 0:
         raise NotPossible("needs root: namespaces, a root of its own, another user")
     if interpreter.root:

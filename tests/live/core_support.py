@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Core files: made of targets, by the kernel or by gdb, and held against the truth.
+"""Core files of targets, written by the kernel or by gdb, and their comparison with the truth.
 
-A core lies in its target's folder and goes with it: some are hundreds of megabytes of
-holes, and one made by gdb has none.
+A core is written to its target's folder and deleted with it: some cores are hundreds of megabytes
+of holes, and one written by gdb has no holes.
 """
 import contextlib
 import dataclasses
@@ -35,7 +35,7 @@ def is_core(path):
 
 
 def _is_plain(pattern):
-    """Whether a file of the working directory comes of it."""
+    """Whether the pattern names a file in the working directory."""
     return pattern[:1] not in ("", "|", "@") and "/" not in pattern
 
 
@@ -45,7 +45,7 @@ def _plain_core_pattern():
     if _is_plain(pattern):
         yield
         return
-    # One at a time; whoever waited finds it as it was.
+    # One process at a time. The next one finds the pattern restored.
     with open(os.path.join(tempfile.gettempdir(), "pysample-core-pattern.lock"), "w",
               encoding="ascii") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -64,7 +64,7 @@ def _plain_core_pattern():
 
 @contextlib.contextmanager
 def core_limit(size_bytes):
-    """What is started meanwhile leaves no larger core."""
+    """Processes started in the block leave no larger core."""
     before = resource.getrlimit(resource.RLIMIT_CORE)
     if before[1] not in (resource.RLIM_INFINITY, size_bytes) and os.geteuid() != 0:
         raise unittest.SkipTest("not tested here: cores of the kernel (ulimit -Hc)")
@@ -77,14 +77,14 @@ def core_limit(size_bytes):
 
 @contextlib.contextmanager
 def kernel_cores():
-    """A process that is started meanwhile leaves its core in its working directory."""
+    """A process started in the block leaves its core in its working directory."""
     with _plain_core_pattern(), core_limit(resource.RLIM_INFINITY):
         yield
 
 
 @contextlib.contextmanager
 def coredump_filter(bits):
-    """As core(5) has it, of what is started meanwhile."""
+    """Set the filter of core(5) for processes started in the block."""
     before = support.read(COREDUMP_FILTER)
 
     def write(text):
@@ -99,7 +99,7 @@ def coredump_filter(bits):
 
 
 class InItsFolder(Interpreter):
-    """Works in the folder of its program, so that its core gets there."""
+    """Runs in its program's folder, so that its core is written there."""
 
     script = 'cd "$TMPDIR" && exec "$0" "$@"'
 
@@ -108,8 +108,8 @@ class InItsFolder(Interpreter):
 
 
 class BelowAShell(InItsFolder):
-    """The same in a container. It is not the init there, which no signal of its own kills, and
-    with which unshare(1) would die and leave a core, too."""
+    """The same in a container, below a shell. As the container's init, the program would not die
+    of its own signals, and unshare(1) would die with it and leave a core, too."""
 
     script = 'cd "$TMPDIR" && "$0" "$@"; exit $?'
 
@@ -140,7 +140,7 @@ def folder_of(target):
 
 
 def core_of_dead(target, number):
-    """The core that the kernel has written of what a signal killed, maybe below a shell."""
+    """The core that the kernel wrote of a process killed by a signal, possibly below a shell."""
     status = target.process.wait(timeout=support.PATIENCE_S)
     if status not in (-number, 128 + number):
         raise AssertionError("it ended with %d: %s" % (status, target.stderr()))
@@ -157,29 +157,29 @@ SIGNALS = {"abort": signal.SIGABRT, "quit": signal.SIGQUIT, "segv": signal.SIGSE
 
 @contextlib.contextmanager
 def crashed(interpreter, situation, end="abort", *args, container=(), environment=None):
-    """The core of tests/targets/crash.py that the kernel writes. container: the command that
-    makes one."""
+    """The core that the kernel writes of tests/targets/crash.py. container: a command that makes
+    one."""
     with support.python_target(in_its_folder(interpreter, bool(container)), "crash", situation,
                                end, *args, wrapper=container, environment=environment) as target:
         yield core_of_dead(target, signal.SIGSEGV if situation == "overflow" else SIGNALS[end])
 
 
 def aborted(target):
-    """The core of one that lives, which we kill."""
+    """Kill a live target and return its core."""
     os.kill(target.pid, signal.SIGABRT)
     return core_of_dead(target, signal.SIGABRT)
 
 
 @contextlib.contextmanager
 def killed(interpreter, name):
-    """The core of a target made with parking.py, which somebody else kills."""
+    """The core of a target built on parking.py, killed from outside."""
     with support.parked_target(in_its_folder(interpreter), name) as target:
         yield aborted(target)
 
 
 @contextlib.contextmanager
 def parked(interpreter, situation, container=(), environment=None):
-    """tests/targets/crash.py that lives on."""
+    """tests/targets/crash.py, parked instead of killed."""
     with support.python_target(in_its_folder(interpreter, bool(container)), "crash", situation,
                                "park", wrapper=container, environment=environment) as target:
         pid = support.descendant(target.pid)
@@ -200,20 +200,21 @@ def gdb_writes_core(pid, path):
 
 
 def gcore(target, pid=None):
-    """The core that gdb writes of a live target, of its process pid if that is not it itself."""
+    """The core that gdb writes of a live target, or of pid, if that is another process."""
     path = os.path.join(folder_of(target), "gcore")
     gdb_writes_core(pid or target.pid, path)
     return Core(path, target)
 
 
-# ---- what is in its notes ---------------------------------------------------------------
+# ---- notes -------------------------------------------------------------------------------
 
 PT_NOTE, NT_FILE = 4, 0x46494C45
 
 
 def notes_of(head):
-    """(type, offset of the note, offset of its content, its size) of each, of the beginning of
-    a core that the kernel wrote: the notes are what its first program header names."""
+    """Yield (type, offset of the note, offset of its content, size of its content) for each note.
+    head is the beginning of a core that the kernel wrote, whose first program header names the
+    notes."""
     (headers,) = struct.unpack_from("<Q", head, 0x20)
     kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", head, headers)
     if kind != PT_NOTE:
@@ -227,8 +228,8 @@ def notes_of(head):
 
 
 def mapped_files(head):
-    """The paths of NT_FILE: count, size of a page, then start, end and offset of each, and then
-    the paths."""
+    """The paths in NT_FILE. It has a count, the page size, then start, end and offset of each
+    mapping, and then the paths."""
     for kind, _, content, size in notes_of(head):
         if kind == NT_FILE:
             (count,) = struct.unpack_from("<Q", head, content)
@@ -237,7 +238,7 @@ def mapped_files(head):
     raise AssertionError("no file is mapped")
 
 
-# ---- what pysample says of it ---------------------------------------------------------------
+# ---- pysample's report ------------------------------------------------------------------------
 
 
 def core_json(*args, **kwargs):
@@ -248,14 +249,14 @@ def core_json(*args, **kwargs):
 
 
 def expanded(truth):
-    """A thread's frames as the report has to have them."""
+    """A thread's frames as the report must show them."""
     frames = [[entry, 1] if isinstance(entry, dict) else entry for entry in truth["frames"]]
     return support.expected_frames(
         {"frames": [frame for frame, nr in frames for _ in range(nr)]})
 
 
 def frames_fault(thread, truth):
-    """The first thing that is wrong with a thread's stack, or None."""
+    """The first error in a thread's stack, or None."""
     frames, wanted = support.dumped_frames(thread), expanded(truth)
     for index, (one, other) in enumerate(zip(frames, wanted)):
         if one != other:

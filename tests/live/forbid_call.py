@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""forbid_call.py CALL ERRNO COMMAND...: runs it under a seccomp filter, as sandboxes have
-them, that answers a system call with that errno (EPERM, ENOSYS)."""
+"""forbid_call.py CALL ERRNO COMMAND...: run COMMAND under a seccomp filter, as sandboxes do, that
+fails a system call with ERRNO (EPERM or ENOSYS).
+"""
 import ctypes
 import errno
 import os
@@ -11,11 +12,12 @@ PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2  # linux/pr
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06  # linux/bpf_common.h
 CALLS = {"process_vm_readv": 310, "process_vm_writev": 311, "perf_event_open": 298,
-         "bpf": 321}  # of x86-64
+         "bpf": 321}  # on x86-64
 
 
 def filter_program(call, number):
-    """Allow every system call but one; the word at 0 of struct seccomp_data is its number."""
+    """Allow every system call but one. The word at offset 0 of struct seccomp_data is the call's
+    number."""
     instructions = [
         (LOAD_WORD, 0, 0, 0),
         (JUMP_IF_EQUAL, 0, 1, CALLS[call]),

@@ -41,7 +41,7 @@ MODULES = """
     unittest.mock urllib.parse uuid warnings weakref xml.etree.ElementTree zipfile
 """.split()
 
-# Statements over several lines, in every construct that leaves a mark in the table.
+# Statements over several lines, with every construct that leaves a mark in the table.
 NASTY = (
     """
 def call(a, b,
@@ -173,7 +173,7 @@ def groups():
 
 
 def nasty_texts():
-    """What this version can compile."""
+    """The texts that this version can compile."""
     since = [texts for minor, texts in NASTY_SINCE.items() if sys.version_info >= (3, minor)]
     return list(itertools.chain(NASTY, *since))
 
@@ -189,7 +189,7 @@ def nasty_sources():
 
 
 def nested(where, code):
-    """A code object and all that it holds, each with where it is from."""
+    """Yield a code object and all code objects inside it, each with its origin."""
     yield where, code
     for const in code.co_consts:
         if isinstance(const, types.CodeType):
@@ -211,9 +211,9 @@ def nasty_codes():
 
 
 def scattered_codes():
-    """Code made from a syntax tree whose positions jump about, or have no columns."""
+    """Code compiled from a syntax tree whose positions jump about or have no columns."""
     dice = random.Random(311)
-    # A step of 127 lines is an entry in the older tables.
+    # The older tables need an entry for each step of 127 lines.
     scales = (3, 100, 10**6, 2**30) if FORMAT == "locations" else (3, 100, 400, 10**4)
     for source, scale in itertools.product(nasty_texts(), scales):
         tree = ast.parse(source)
@@ -231,7 +231,7 @@ def scattered_codes():
 
 
 def with_table(code, table, first_line):
-    if hasattr(code, "replace"):  # 3.8
+    if hasattr(code, "replace"):  # 3.8 and newer
         name = "co_lnotab" if FORMAT == "lnotab" else "co_linetable"
         return code.replace(co_firstlineno=first_line, **{name: table})
     return types.CodeType(
@@ -253,7 +253,7 @@ def svarint(value):
 
 
 def random_pairs(dice, units):
-    """One entry of an older table, in one or two pairs."""
+    """One entry of an older table, as one or two pairs."""
     nones = [b"\x80"] if FORMAT == "ranges" else []
     deltas = [bytes([delta & 255]) for delta in (0, 1, -1, 5, -3, 126, 127, -127)] + nones
     extra = b"\0" + bytes([dice.choice((1, 127, 129))]) if dice.random() < 0.3 else b""
@@ -281,7 +281,7 @@ def random_entry(dice, units):
 
 
 def made_up_codes():
-    """Real bytecode with tables that no compiler writes, but which are valid."""
+    """Real bytecode with valid tables that no compiler writes."""
     dice = random.Random(657)
     code = compile(NASTY[0], "<made up>", "exec", dont_inherit=True)
     for _ in range(200):
@@ -320,7 +320,7 @@ def by_positions(code):
                                   for number in (column, end_line, end_column))
 
 
-# What the tables of this version are called by linetable_cli, and who knows what they say.
+# linetable_cli's name for the tables of this version, and CPython's own decoder of them.
 if sys.version_info >= (3, 11):
     FORMAT, positions_of = "locations", by_positions
 elif sys.version_info >= (3, 10):
@@ -330,7 +330,7 @@ else:
 
 
 def known(line):
-    """CPython's None, and lines below 0, as the decoder says it."""
+    """Convert CPython's None and negative lines to the decoder's 0."""
     return max(line or 0, 0)
 
 
@@ -344,7 +344,7 @@ def cases(where, code):
                              % (where, len(positions), len(code.co_code)))
     expected = [(-2, (first,) + UNKNOWN)]
     expected += [(2 * i, position) for i, position in enumerate(positions)]
-    if FORMAT != "lnotab":  # which has no end
+    if FORMAT != "lnotab":  # lnotab has no end
         expected.append((2 * len(positions), (0,) + UNKNOWN))
     for offset, position in expected:
         yield f"{first} {offset} {table} | {' '.join(map(str, position))} {where}"
@@ -359,7 +359,7 @@ def all_cases(*groups):
 
 
 def failures(cli, table_format, lines):
-    """Run the cases through cli; return how many there were and what was wrong."""
+    """Run the cases through cli. Return their number and a line for each wrong one."""
     inputs, expected = [], []
     for line in lines:
         question, answer = line.rstrip("\n").split(" | ")
@@ -388,7 +388,7 @@ def emit():
 
 
 def check(cli, lines):
-    """Check what emit() printed and print a summary; the exit status."""
+    """Check the output of emit() and print a summary. Return the exit status."""
     if not lines or lines[-1] != "end\n":
         print("the cases are incomplete", file=sys.stderr)
         return 1

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is known of native stacks in another way: by libdw, of a process that is stopped for it."""
+"""An independent source for native stacks: libdw, on a process that is stopped for it."""
 import os
 import subprocess
 import unittest
@@ -14,14 +14,14 @@ WAYS = ("lock", "timed_lock", "sleep", "select_select", "epoll", "poll", "read",
 
 
 def all_wait(pid):
-    """Whether as many threads as tests/targets/waits.py has are inside of the kernel."""
+    """Whether all threads of tests/targets/waits.py are inside the kernel."""
     calls = [support.read("/proc/%d/task/%s/syscall" % (pid, tid))
              for tid in os.listdir("/proc/%d/task" % pid)]
     return len(calls) == len(WAYS) + 1 and "running\n" not in calls
 
 
 def in_kernel(pid):
-    """{tid: the functions of the kernel that the thread is in, outermost first}, as it says itself."""
+    """{tid: the kernel functions that the thread is in, outermost first}, as /proc shows them."""
     stacks = {}
     for tid in os.listdir("/proc/%d/task" % pid):
         try:
@@ -42,7 +42,7 @@ class Stack:
 
 
 def unwind(pid):
-    """{tid: Stack} of a process."""
+    """Unwind a process: {tid: Stack}."""
     if not os.path.exists(UNWIND):
         raise unittest.SkipTest("not tested here: unwinding (no libdw)")
     run = subprocess.run([UNWIND, str(pid)], capture_output=True, text=True, check=False)

@@ -28,26 +28,27 @@ sys.path.insert(0, HERE)
 
 import support  # noqa: E402
 
-# More at once would starve the programs that are looked at.
+# More at once would starve the programs under test.
 MAX_JOBS = 2
-# Classes that say `sleeps = True` wait for nearly all of their time: one beside the others.
+# Classes with `sleeps = True` wait nearly all of their time. One of them runs beside the others.
 SLEEPING_JOBS = 1
-NR_SLOWEST = 10  # of these it says at its end how long they took
+NR_SLOWEST = 10  # tests whose durations are listed at the end
 
 
 @dataclasses.dataclass
 class Outcome:
-    """Of the tests of a class."""
+    """The results of the tests of a class."""
 
     lines: list
     nr_passed: int
-    failed: list  # their names
+    failed: list  # test names
     nr_skipped: int
-    seconds: dict  # by the tests' names
+    seconds: dict  # by test name
 
 
 class Lines(unittest.TestResult):
-    """A line for each test, with its duration. It fails once, however many of its sub-tests do."""
+    """A line for each test, with its duration. A test fails once, however many of its sub-tests
+    fail."""
 
     def __init__(self):
         super().__init__()
@@ -103,13 +104,13 @@ class Lines(unittest.TestResult):
 def run_class(tests):
     result = Lines()
     unittest.TestSuite(tests).run(result)
-    # What is reported outside of a test is of a class that could not be set up.
+    # What is reported outside a test comes from a class that could not be set up.
     return Outcome(result.lines + result.reports, result.nr_passed, sorted(result.failed),
                    len(result.skipped), result.seconds)
 
 
 def by_class(suite):
-    """[the tests of a class]"""
+    """Group the tests of a suite by class."""
     classes = {}
 
     def add(found):
@@ -124,14 +125,14 @@ def by_class(suite):
 
 
 def says(tests, mark):
-    """Whether the class of these tests has the mark."""
+    """Whether the class of these tests sets the mark."""
     return getattr(tests[0], mark, False)
 
 
 def together(classes, nr_jobs):
-    """Of each class when it is done: nr_jobs at once, beside those that sleep."""
+    """Yield each class's Outcome when it is done. nr_jobs run at once, beside those that sleep."""
     context = multiprocessing.get_context("fork")
-    # Processes: no test sees what another one opens, and each target dies with its own.
+    # Processes: no test sees another's descriptors, and each target dies with its own process.
     with concurrent.futures.ProcessPoolExecutor(nr_jobs, mp_context=context) as busy, \
             concurrent.futures.ProcessPoolExecutor(SLEEPING_JOBS, mp_context=context) as sleeping:
         jobs = [(sleeping if says(tests, "sleeps") else busy).submit(run_class, tests)
@@ -141,8 +142,8 @@ def together(classes, nr_jobs):
 
 
 def outcomes(classes, nr_jobs):
-    """Of each class when it is done, those that have to be alone last."""
-    support.pysample_for_nobody()  # made here, not in a child that cannot take it away
+    """Yield each class's Outcome when it is done. Classes that must run alone come last."""
+    support.pysample_for_nobody()  # made here: a child could not delete it
     alone = [tests for tests in classes if nr_jobs < 2 or says(tests, "alone")]
     yield from together([tests for tests in classes if tests not in alone], nr_jobs)
     yield from map(run_class, alone)
@@ -191,13 +192,13 @@ def could_not_be_loaded(tests):
 
 
 def is_beyond_quick(test):
-    """The quick tests meet no sanitizers."""
+    """The quick tests never run with sanitizers, so with them every test is beyond."""
     return (could_not_be_loaded([test]) or support.is_sanitized()
             or not support.is_quick(test))
 
 
 def is_in_shard(tests, number, total):
-    """The same wherever it is asked: by the name of the class."""
+    """The same on every machine: depends only on the name of the class."""
     name = type(tests[0]).__module__ + "." + type(tests[0]).__qualname__
     return zlib.crc32(name.encode("ascii")) % total + 1 == number
 

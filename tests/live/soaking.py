@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Long runs of pysample and what must not happen in them: for scripts/soak and test_soak.py.
+"""Long runs of pysample and what must not happen in them, for scripts/soak and test_soak.py.
 
 Nothing here asserts: a run has a list of violations, each a sentence.
 """
@@ -20,22 +20,22 @@ RATES = ("1khz", "max")
 ENGINES = ("preempt", "bpf")
 RATE_HZ = {"1khz": 1000, "max": 10000}
 
-# What counts as growth: behind the warm-up the last third of the resident memory lies so much
-# above the first, or the line through it rises so fast, and by that much as a whole. Less is
-# noise.
+# What counts as growth after the warm-up: the median resident memory of the last third exceeds
+# that of the first third by so much, or a line through it rises faster than that and by as much
+# in total. Less is noise.
 MAX_RISE_KIB = 128
 MAX_SLOPE_KIB_A_MINUTE = 64
 
-LAST_PROFILED_FRAME = 88  # in a thread state of 3.15, the one word that is written
+LAST_PROFILED_FRAME = 88  # in a thread state of 3.15; the only word that is written
 WRITE = re.compile(r"process_vm_writev\(.*\[\{iov_base=(0x[0-9a-f]+), iov_len=8\}\], 1, 0\) = 8")
 
-BEGIN_S = 0.5  # when the first look at memory is taken
-WARM_UP_S = 60  # the caches fill, new stacks are seen
-WARM_UP_SHARE = 0.4  # of the run at most
+BEGIN_S = 0.5  # when memory is measured first
+WARM_UP_S = 60  # caches fill, new stacks appear
+WARM_UP_SHARE = 0.4  # of the run, at most
 
 POLL_S = 0.25
 LOOKS, LOOKS_APART_S = 3, 0.01
-SETTLE_S = 1.0  # before the end of a run: then the profile is written
+SETTLE_S = 1.0  # before the end of a run, when the profile is written
 
 
 @dataclasses.dataclass
@@ -45,32 +45,32 @@ class Run:
     seconds: float
     stats: dict = None
     nr_in_profile: int = 0
-    report: dict = None  # of the program
-    rss_kib: list = dataclasses.field(default_factory=list)  # (seconds, KiB) behind the warm-up
+    report: dict = None  # the program's
+    rss_kib: list = dataclasses.field(default_factory=list)  # (seconds, KiB) after the warm-up
     fds: list = dataclasses.field(default_factory=list)
     begin_kib: int = 0
     stderr: str = ""
-    writes: dict = None  # {address: how often}, as the kernel saw them; None: nobody looked
-    word: int = 0  # the address that may be written to
+    writes: dict = None  # {address: count}, as the kernel saw them; None: not traced
+    word: int = 0  # the only address that may be written to
 
     @property
     def lost(self):
         return sum(self.stats["lost"].values())
 
     def thirds_kib(self):
-        """The medians of the first and the last third."""
+        """Medians of the first and the last third."""
         sizes = [kib for _, kib in self.rss_kib]
         third = max(1, len(sizes) // 3)
         return statistics.median(sizes[:third]), statistics.median(sizes[-third:])
 
     def slope_kib_a_minute(self):
-        """Of the line with the least squares."""
+        """Slope of the least-squares line."""
         if len(self.rss_kib) < 2:
             return 0.0
         return 60 * statistics.linear_regression(*zip(*self.rss_kib)).slope
 
     def count_violations(self):
-        """Of the counters: they are exact, or wrong."""
+        """Violations by the counters, which must be exact."""
         stats = self.stats
         tried = stats["samples"] + self.lost
         begun = stats["ticks"] + stats["late_ticks"] + stats["failed_ticks"]
@@ -80,7 +80,7 @@ class Run:
         if not stats["ticks"]:
             yield "there was no tick"
         most = self.report["max_threads"]
-        # The last interrupt may come behind the last tick; a wait is told when it is over.
+        # The last interrupt may come after the last tick; a wait is reported when it is over.
         least = stats["ticks"] if stats["engine"] != "bpf" else 1
         most += 2 if stats["engine"] == "bpf" else 0
         if not least <= tried <= most * stats["ticks"]:
@@ -89,7 +89,7 @@ class Run:
             yield "the profile has %d samples, not %d" % (self.nr_in_profile, stats["samples"])
 
     def harm_violations(self):
-        """Of the program: nothing was done to it."""
+        """Harm done to the program, or a program that did nothing."""
         for size, offset, found in self.report["foreign"]:
             yield "a foreign write: %s at %d of a buffer of %d bytes" % (found, offset, size)
         if not self.report["turns"]:
@@ -99,12 +99,13 @@ class Run:
         yield from self.write_violations()
 
     def nr_foreign(self):
-        """Writes into buffers of the program, and what the kernel saw elsewhere."""
+        """The number of writes into the program's buffers, and of writes elsewhere that the
+        kernel saw."""
         return len(self.report["foreign"]) + sum(
             nr for addr, nr in (self.writes or {}).items() if addr != self.word)
 
     def write_violations(self):
-        """Of what the kernel saw, whoever's the memory is."""
+        """Violations by the writes that the kernel saw, in any memory."""
         if self.writes is None:
             return
         for addr in self.writes:
@@ -134,7 +135,8 @@ class Run:
 
 
 def _rss_kib(pid):
-    """Exact, unlike that of status; the least of some looks, between which buffers are freed."""
+    """Exact, unlike the value in status. The least of several measurements, between which buffers
+    are freed."""
     sizes = []
     for _ in range(LOOKS):
         rollup = support.read("/proc/%d/smaps_rollup" % pid)
@@ -144,7 +146,8 @@ def _rss_kib(pid):
 
 
 def _nr_fds(pid):
-    """The least of some looks: a thread's file may be open for a moment, to learn its name."""
+    """The least of several counts: a thread's file may be open for a moment while its name is
+    read."""
     numbers = []
     for _ in range(LOOKS):
         numbers.append(len(os.listdir("/proc/%d/fd" % pid)))
@@ -153,7 +156,7 @@ def _nr_fds(pid):
 
 
 def _watch(process, run):
-    """Look at pysample's memory and descriptors from the warm-up to shortly before the end."""
+    """Record pysample's memory and descriptors from the warm-up to shortly before the end."""
     begin = time.monotonic()
     warm_up_s = min(WARM_UP_S, WARM_UP_SHARE * run.seconds)
     while process.poll() is None:
@@ -169,7 +172,7 @@ def _watch(process, run):
 
 
 def _end(target):
-    """End the program: what it reports last."""
+    """End the program and return its last report."""
     target.process.send_signal(signal.SIGTERM)
     line = target.process.stdout.readline()
     target.process.wait(timeout=support.PATIENCE_S)
@@ -179,15 +182,15 @@ def _end(target):
 
 
 def _tracer(log):
-    """A command in front of pysample, which keeps its id; every write of it is in the log."""
+    """A command to put in front of pysample, which keeps its process id. It logs every write."""
     if not shutil.which("strace") or support.is_sanitized():
-        return ()  # LeakSanitizer does not work where another process traces
+        return ()  # LeakSanitizer fails under a tracer
     return ("strace", "--daemonize", "--follow-forks", "--seccomp-bpf", "--trace",
             "process_vm_writev", "--output", log)
 
 
 def _writes_in(log):
-    """When the tracer has seen pysample's end."""
+    """Count the writes in the log, once the tracer has seen pysample's end."""
     support.wait_until(lambda: re.search(r"(?m)^\d+ +\+\+\+ ", support.read(log)), "strace ends")
     return dict(collections.Counter(int(addr, 16) for addr in WRITE.findall(support.read(log))))
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What the live tests share: interpreters, targets, and running pysample.
+"""Shared by the live tests: interpreters, targets, and running pysample.
 
-Nothing that is started here outlives its context manager, or this process: a
-target asks the kernel to be killed with its parent.
+Nothing started here outlives its context manager or this process: each target asks the kernel to
+kill it when its parent dies.
 """
 import atexit
 import collections
@@ -26,13 +26,15 @@ TARGETS = os.path.join(ROOT, "tests", "targets")
 PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build", "pysample")))
 
 def _be_as_usual():
-    """Whatever runs us, as nohup(1) or a shell's `&`: what we start ignores and blocks no signal,
-    is told nothing by the environment, and makes files that others may read."""
+    """Make the environment the same however the tests were started, even by nohup(1) or a shell's
+    `&`: what we start ignores and blocks no signal, inherits no settings from the environment,
+    and makes files that others may read."""
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    of_python = signal.SIGPIPE, signal.SIGXFSZ  # subprocess gives their defaults back
+    of_python = signal.SIGPIPE, signal.SIGXFSZ  # subprocess restores their defaults
     for number in signal.valid_signals():
         if signal.getsignal(number) == signal.SIG_IGN and number not in of_python:
-            # We ignore it on; in what we start, a signal that has a handler has its default.
+            # We keep ignoring it. A handler, unlike SIG_IGN, is reset to the default in what we
+            # start.
             signal.signal(number,
                           signal.SIG_DFL if number == signal.SIGCHLD else lambda *_: None)
     os.environ.update(LC_ALL="C.UTF-8", TERM="xterm")
@@ -43,22 +45,23 @@ def _be_as_usual():
 
 _be_as_usual()
 
-# A hang is a failure; nothing here takes anywhere near that long, on a machine however busy.
+# A hang is a failure: nothing here takes nearly that long, even on a busy machine.
 PATIENCE_S = 180
 
 SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 SANITIZED = ("3.10", "3.11", "3.13", "3.15")
-# One of each way to lay out threads and frames: 3.7 to 3.9 are as 3.10, 3.13 as 3.12 with
-# tables as 3.14's.
+# One version for each layout of threads and frames. 3.7 to 3.9 are laid out as 3.10; 3.13 as
+# 3.12, with the tables of 3.14.
 LAYOUTS = ("3.6", "3.10", "3.11", "3.12", "3.14", "3.15")
-# What each change meets, of the versions that a test is for; one of them in any case. A class says
-# `quick_on = (...)` if fewer are enough, and `is_quick = False` if it takes too long.
+# The versions that every change is tested on, out of those that a test is for; at least one is
+# always used. A class sets `quick_on = (...)` if fewer are enough, and `is_quick = False` if it
+# takes too long.
 QUICK = ("3.8", "3.11", "3.15")
-ALL = "PYSAMPLE_TEST_ALL"  # in the environment: every test on every version
+ALL = "PYSAMPLE_TEST_ALL"  # environment variable: run every test on every version
 REFUSED = ("2.7",)
-OLDEST_MINOR, NEWEST_MINOR = 6, 15  # of 3.N, what some tests are for
+OLDEST_MINOR, NEWEST_MINOR = 6, 15  # minor versions of 3.N, for tests at either end
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
-FREE_THREADED = ("3.14", "3.15")  # scripts/testbed compiles them
+FREE_THREADED = ("3.14", "3.15")  # built by scripts/testbed
 
 
 def read(path):
@@ -73,7 +76,7 @@ def read(path):
 class Interpreter:
     path: str  # as seen inside root
     version: str  # "3.15.2"
-    root: str = ""  # of the file system it lives in; "" is ours
+    root: str = ""  # of its file system; "" is ours
     origin: str = "system"
 
     @property
@@ -137,11 +140,11 @@ def all_interpreters():
 
 
 BUILD_NAME = re.compile(r"python3\.\d+(|d|t|td)")
-BUILDS = {"": "", "d": "-dbg", "t": "-nogil", "td": "-nogil-dbg"}  # after the name's end
+BUILDS = {"": "", "d": "-dbg", "t": "-nogil", "td": "-nogil-dbg"}  # by the end of the name
 
 
 def _builds_in(folder, root, origin):
-    """Whatever has a version in its name."""
+    """Every executable in folder with a version in its name."""
     for name in sorted(os.listdir(root + folder) if os.path.isdir(root + folder) else []):
         found = BUILD_NAME.fullmatch(name)
         if found:
@@ -151,7 +154,7 @@ def _builds_in(folder, root, origin):
 
 @functools.lru_cache(maxsize=None)
 def interpreters_since_36():
-    """Every build that is here, the oldest first, whether it is supported or not."""
+    """Every build found here, oldest first, supported or not."""
     root = _testbed_root()
     builds = [*_builds_in("/usr/bin", "", "system"), *_builds_in("/usr/local/bin", "", "local")]
     if os.geteuid() == 0 and os.path.isdir(root):
@@ -164,7 +167,7 @@ def interpreters_since_36():
 
 
 def free_threaded_interpreters():
-    """One of each version, not debug builds, as far as they are here."""
+    """One non-debug build of each version that is installed."""
     by_minor = {found.minor: found for found in interpreters_since_36()
                 if found.origin.endswith(BUILDS["t"])}
     return [by_minor[minor] for minor in FREE_THREADED if minor in by_minor]
@@ -184,8 +187,8 @@ def _preference(interpreter):
 
 
 def tested_interpreters():
-    """One of each version: every build there is goes through test_matrix.py. A program with
-    sanitizers is slow, and only meets the versions that differ most."""
+    """One build of each version; test_matrix.py covers every build. A pysample with sanitizers is
+    slow and is tested only on the versions that differ most."""
     minors = SANITIZED if is_sanitized() else SUPPORTED
     best = {}
     for found in sorted(supported_interpreters(), key=_preference, reverse=True):
@@ -195,18 +198,18 @@ def tested_interpreters():
 
 
 def refused_interpreters():
-    """One of each version that is not supported, as far as they are here."""
+    """One build of each unsupported version that is installed."""
     by_minor = {found.minor: found for found in all_interpreters() if found.minor in REFUSED}
     return [by_minor[minor] for minor in sorted(by_minor)]
 
 
 def newest_interpreter():
-    """One is enough where the version does not matter; ours is always there."""
+    """For tests where the version does not matter. There is always one: ours."""
     return max(supported_interpreters(), key=version_key)
 
 
 def absent_versions():
-    """A line for each version that the tests are for and that is not here."""
+    """One line for each version that the tests are for and that is not installed."""
     present = {found.minor for found in all_interpreters()}
     for minor in SUPPORTED + REFUSED:
         if minor not in present:
@@ -223,14 +226,14 @@ def absent_versions():
 
 
 def quick_interpreters(interpreters, quick_on=QUICK):
-    """Those of quick_on, or else the newest."""
+    """The interpreters of quick_on, or else the newest."""
     found = [one for one in interpreters if one.minor in quick_on]
     return found or sorted(interpreters, key=version_key)[-1:]
 
 
 def looks_at_more(tests):
-    """Of a test or a class that looks at more where everything is asked for: then it is another
-    one, and not quick."""
+    """Mark a test or a class that checks more when everything is asked for (ALL): it then counts
+    as another test, which is not quick."""
     tests.is_quick = not os.environ.get(ALL)
     return tests
 
@@ -251,23 +254,22 @@ def _make_cases(base, interpreters, quick):
 
 
 def per_interpreter(base, minors=SUPPORTED):
-    """Replace a test case by one for each of tested_interpreters(); it finds its own in
-    self.interpreter. By default they are quick_interpreters() of minors; where all are asked for,
-    minors are all."""
+    """Replace a test case by one for each of quick_interpreters() of minors, or, with ALL, for
+    each of tested_interpreters(). Each finds its interpreter in self.interpreter."""
     quick = quick_interpreters([one for one in tested_interpreters() if one.minor in minors],
                                getattr(base, "quick_on", QUICK))
     _make_cases(base, tested_interpreters() if os.environ.get(ALL) else quick, quick)
 
 
 def per_free_threaded(base):
-    """The same for each of free_threaded_interpreters(). Goes with per_interpreter(), below it."""
+    """The same for each of free_threaded_interpreters(). Used with per_interpreter(), below it."""
     found = free_threaded_interpreters()
     _make_cases(base, found, found[-1:])
     return base
 
 
 def per_minor(*minors):
-    """per_interpreter() for what only some versions tell apart."""
+    """per_interpreter() for behaviour that differs between some versions only."""
     return functools.partial(per_interpreter, minors=minors)
 
 
@@ -275,8 +277,8 @@ per_layout = per_minor(*LAYOUTS)
 
 
 def one_test_each(case, check, interpreters):
-    """Give a test case a test for each of the interpreters, which is what check gets; by default
-    for those of QUICK."""
+    """Add a test for each interpreter to a test case, which calls check(case, interpreter). By
+    default the interpreters are those of QUICK."""
     looks_at_more(case)
     for interpreter in quick_interpreters(interpreters) if case.is_quick else interpreters:
 
@@ -290,7 +292,7 @@ def one_test_each(case, check, interpreters):
 
 
 def state(pid):
-    """One letter, as in proc_pid_stat(5); of a thread, too: "PID/task/TID"."""
+    """The state letter of proc_pid_stat(5), of a process or of a thread: "PID/task/TID"."""
     return read("/proc/%s/stat" % pid).rpartition(")")[2].split()[0]
 
 
@@ -300,8 +302,8 @@ def state(pid):
 @dataclasses.dataclass
 class Target:
     process: subprocess.Popen
-    report: dict  # what it printed first
-    errors: str  # the file with its stderr
+    report: dict  # its first line of output, parsed
+    errors: str  # path of the file with its stderr
 
     @property
     def pid(self):
@@ -335,7 +337,7 @@ def _kill(process):
 
 @contextlib.contextmanager
 def fresh_folder(root=""):
-    """A folder that anybody may enter, as seen from outside root and from inside."""
+    """A folder that anybody may enter: its path from outside root and from inside."""
     outside = tempfile.mkdtemp(prefix="pysample-test-", dir=root + "/tmp")
     os.chmod(outside, 0o755)
     try:
@@ -344,7 +346,7 @@ def fresh_folder(root=""):
         shutil.rmtree(outside, ignore_errors=True)
 
 
-# A target dies with this process, however that ends.
+# A target dies with this process, however this process ends.
 TIED_TO_US = ["setpriv", "--pdeathsig", "KILL", "--"]
 
 
@@ -361,7 +363,7 @@ def target_environment(folder):
 
 @contextlib.contextmanager
 def python_target(interpreter, name, *args, wrapper=(), environment=None):
-    """Run tests/targets/NAME.py until the block ends; its first line is in the report."""
+    """Run tests/targets/NAME.py until the block ends. The report is its first line of output."""
     with fresh_folder(interpreter.root) as (outside, inside), contextlib.ExitStack() as stack:
         for path in glob.glob(os.path.join(TARGETS, "*.py")):
             shutil.copy(path, outside)
@@ -383,7 +385,7 @@ def python_target(interpreter, name, *args, wrapper=(), environment=None):
 
 
 def wait_until_parked(target, pid):
-    """Until the thread that told the truth has ended."""
+    """Wait until the thread that reported the truth has ended."""
     told = {thread["tid"] for thread in target.report["threads"]}
     wait_until(lambda: set(innermost_tids(pid).values()) == told, "only parked threads are left")
 
@@ -396,7 +398,7 @@ def reads_from(pid, tid, descriptor):
 
 @contextlib.contextmanager
 def parked_target(interpreter, name):
-    """A target made with parking.py whose threads are all where they say they are."""
+    """A target built on parking.py, once all its threads are where it says they are."""
     with python_target(interpreter, name) as target:
         wait_until_parked(target, target.pid)
         yield target
@@ -404,7 +406,7 @@ def parked_target(interpreter, name):
 
 @contextlib.contextmanager
 def parked_sub_interpreters(interpreter):
-    """Three of them, each where it says it is, and the main one in park()."""
+    """Three sub-interpreters, each where it says it is, and the main one in park()."""
     if version_key(interpreter) < [3, 8]:
         raise unittest.SkipTest("Python code of %s cannot make interpreters" % interpreter.minor)
     with python_target(interpreter, "subinterpreters") as target:
@@ -422,21 +424,21 @@ def headless_target(interpreter):
         yield target
 
 
-# The same program lies at the same addresses each time.
+# Loads a program at the same addresses each time.
 FIXED_ADDRESSES = ["setarch", "--addr-no-randomize", "--"]
 
-# A PID and a mount namespace of its own, as a container has.
+# A new PID and mount namespace, as a container has.
 IN_A_CONTAINER = ["unshare", "--pid", "--fork", "--mount", "--kill-child", "--"]
 
 
 def child_of(pid):
-    """The only child of a process."""
+    """Return the only child of a process."""
     (child,) = read("/proc/%d/task/%d/children" % (pid, pid)).split()
     return int(child)
 
 
 def descendant(pid):
-    """The innermost process below one that has one child each."""
+    """Follow a chain of only children from pid and return the last one."""
     while True:
         children = read("/proc/%d/task/%d/children" % (pid, pid)).split()
         if not children:
@@ -445,10 +447,10 @@ def descendant(pid):
 
 
 def innermost_tids(pid):
-    """{tid in our PID namespace: tid as the process itself sees it}"""
+    """Return {tid in our PID namespace: tid in the process's own}."""
     tids = {}
     for tid in os.listdir("/proc/%d/task" % pid):
-        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # it has just ended
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # the thread has ended
             status = read("/proc/%d/task/%s/status" % (pid, tid))
             tids[int(tid)] = int(re.search(r"^NSpid:.*?(\d+)$", status, re.M).group(1))
     return tids
@@ -456,7 +458,8 @@ def innermost_tids(pid):
 
 @contextlib.contextmanager
 def plain_target(*command, program=None):
-    """A process that is no Python of ours; program: what the command ends as, if not its first word."""
+    """A process that is not one of our Python targets. program: the executable that the command
+    ends up as, if not its first word."""
     process = subprocess.Popen(TIED_TO_US + list(command), stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     try:
@@ -470,7 +473,7 @@ def plain_target(*command, program=None):
 
 
 def kernel_thread():
-    """The id of any thread of the kernel that can be seen from here, or None."""
+    """The id of a kernel thread that is visible from here, or None."""
     for pid in filter(str.isdigit, os.listdir("/proc")):
         with contextlib.suppress(FileNotFoundError, ProcessLookupError):
             fields = read("/proc/%s/stat" % pid).rpartition(")")[2].split()
@@ -495,8 +498,8 @@ SANITIZER_REPORT = re.compile(
 
 @functools.lru_cache(maxsize=None)
 def is_sanitized():
-    """Whether pysample is built with sanitizers: several times slower, so that bounds
-    of throughput mean nothing."""
+    """Whether pysample is built with sanitizers. It is then several times slower, and bounds of
+    throughput mean nothing."""
     with open(PYSAMPLE, "rb") as file:
         return b"__asan_init" in file.read()
 
@@ -511,7 +514,7 @@ def _finished(process, stdout, stderr):
 
 PREEMPT = ["--engine", "preempt"]
 
-# What starts pysample where the kernel takes no BPF program of it.
+# Starts a pysample for which the kernel loads no BPF program.
 WITHOUT_BPF = [sys.executable, os.path.join(ROOT, "tests", "live", "forbid_call.py"), "bpf",
                "EPERM"]
 
@@ -523,7 +526,7 @@ def start_pysample(*args, wrapper=(), **kwargs):
 
 
 def finish(process):
-    """Wait for one that was started."""
+    """Wait for a pysample that was started and return its Result."""
     try:
         stdout, stderr = process.communicate(timeout=PATIENCE_S)
     except subprocess.TimeoutExpired:
@@ -539,19 +542,20 @@ def nr_sleeps(pid):
 
 
 def wait_for_ticks(pid, nr_ticks=20):
-    """Until a pysample has slept so often more: it does before each tick, however late they are."""
+    """Wait until a pysample has slept nr_ticks more times: it sleeps before each tick, however
+    late."""
     wanted = nr_sleeps(pid) + nr_ticks
     wait_until(lambda: nr_sleeps(pid) >= wanted, "there are more ticks")
 
 
 def pysample(*args, **kwargs):
-    """Run it to its end."""
+    """Run pysample to its end."""
     return finish(start_pysample(*args, **kwargs))
 
 
 @functools.lru_cache(maxsize=None)
 def pysample_for_nobody():
-    """A copy of the program that any user can execute, wherever the build folder is."""
+    """A copy of pysample that any user can execute, wherever the build folder is."""
     folder = tempfile.mkdtemp(prefix="pysample-test-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     os.chmod(folder, 0o755)
@@ -566,29 +570,29 @@ AS_NOBODY = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "
 
 
 def pysample_as_nobody(*args, limit=()):
-    """limit: a command that sets limits before."""
+    """Run pysample as nobody. limit: a command that sets limits first."""
     command = [*limit, *AS_NOBODY, pysample_for_nobody(), *[str(arg) for arg in args]]
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                stderr=subprocess.PIPE, cwd="/")
     return finish(process)
 
 
-# ---- what it prints --------------------------------------------------------------------
+# ---- pysample's output -----------------------------------------------------------------
 
 
 def shown(text):
-    """A str of the target as pysample has it: UTF-8 has no lone surrogates, C no NUL."""
+    """A str of the target as pysample shows it: UTF-8 has no lone surrogates, C strings no NUL."""
     text = re.sub("[\ud800-\udfff]", lambda found: "\\u%04x" % ord(found.group()), text)
     return text.replace("\0", "\\x00")
 
 
 def name_in(interpreter, qualified):
-    """A function's name in that version: code objects know where it is from since 3.11."""
+    """A function's name in that version: code objects have qualified names since 3.11."""
     return qualified if version_key(interpreter) >= [3, 11] else qualified.rpartition(".")[2]
 
 
 def expected_frames(thread):
-    """A thread's frames as `dump --json` has to print them."""
+    """A thread's frames as `dump --json` must print them."""
     return [dict(frame, name=shown(frame["name"]), path=shown(frame["path"]))
             for frame in thread["frames"]]
 
@@ -598,7 +602,7 @@ FRAME_KEYS = PLACE_KEYS + ("column", "end_line", "end_column")
 
 
 def dumped_frames(thread, keys=FRAME_KEYS):
-    """What `dump --json` says of a thread's frames, as expected_frames() has it."""
+    """A thread's frames from `dump --json`, in the form of expected_frames()."""
     return [{key: frame[key] for key in keys} for frame in thread["frames"]]
 
 
@@ -606,7 +610,8 @@ RUN_LINE = re.compile(r"# (run|base) (\{.*\})\n")
 
 
 def split_collapsed(text):
-    """What the first lines say of the runs, those of a base last, and the text behind them."""
+    """Return the runs that the first lines describe, those of a base last, and the text after
+    them."""
     runs = []
     found = RUN_LINE.match(text)
     while found:
@@ -617,7 +622,8 @@ def split_collapsed(text):
 
 
 def parse_stacks(text):
-    """{tuple of labels: count} of any tool; every line is checked for its form."""
+    """Parse collapsed stacks of any tool into {tuple of labels: count}. Checks the form of every
+    line."""
     stacks = collections.Counter()
     for line in text.split("\n")[:-1]:
         labels, separator, count = line.rpartition(" ")
@@ -630,12 +636,12 @@ def parse_stacks(text):
 
 
 def parse_collapsed(text):
-    """The same of what pysample wrote, with --header or without."""
+    """parse_stacks() for pysample's output, with --header or without."""
     return parse_stacks(split_collapsed(text)[1])
 
 
 def label(frame, line):
-    """What a frame is called in collapsed stacks; line is "line" or "first_line"."""
+    """A frame's label in collapsed stacks; line is "line" or "first_line"."""
 
     def escape(found):
         code = ord(found.group())
@@ -651,7 +657,7 @@ GC = "<GC>"  # the garbage collector's frame
 
 
 def without_gc(stacks):
-    """Stacks by functions of the program alone: it is chance when garbage is collected."""
+    """Stacks without the garbage collector's frames: when garbage is collected is chance."""
     counts = collections.Counter()
     for stack, count in stacks.items():
         counts[tuple(label for label in stack if label != GC)] += count
@@ -664,7 +670,8 @@ def expected_stack(thread, line="first_line"):
 
 
 def is_beginning(stack, full):
-    """Whether it is what a sample shows of a stack that lacks its innermost frames, maybe all."""
+    """Whether stack is what a sample shows of full without its innermost frames, possibly without
+    any."""
     if stack[-1:] == (NO_PYTHON_FRAMES,):
         stack = stack[:-1]
     return stack == full[:len(stack)]
@@ -694,7 +701,7 @@ def was_unlucky(run):
 
 
 def stacks_of_run(run):
-    """{tuple of labels: count} of one that ended; none if it was unlucky."""
+    """{tuple of labels: count} of a run that has ended; empty if it was unlucky."""
     if was_unlucky(run):
         return {}
     if run.status:
@@ -717,8 +724,8 @@ def run_with_samples(run):
 def sampled_until(sample, enough, what):
     """The stacks of one run, or of more until they are enough.
 
-    How many stacks of a run are proven depends on what else the machine does. sample() gives
-    those of one run; it has looked at each of them.
+    How many stacks of a run are proven depends on the load of the machine. sample() returns the
+    stacks of one run and has checked each of them.
     """
     stacks = collections.Counter()
 

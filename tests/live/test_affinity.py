@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Whoever is sampled may run on all CPUs: it is pysample that goes where the target is."""
+"""Sampled programs may run on all CPUs: pysample moves to the target, not the target to
+pysample."""
 import json
 import os
 import sys
@@ -32,7 +33,7 @@ class Affinity(unittest.TestCase):
     sleeps = True
 
     def test_target_runs_anywhere(self):
-        """Of every thread of it, while it is sampled and behind that."""
+        """Check every thread, during and after sampling."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
             tids = list(map(int, os.listdir("/proc/%d/task" % target.pid)))
             process = support.start_pysample("attach", "-n", "-d", "0.5", "-o", os.devnull,
@@ -45,7 +46,7 @@ class Affinity(unittest.TestCase):
             self.assertEqual([os.sched_getaffinity(tid) for tid in tids], [usual()] * len(tids))
 
     def test_command_runs_anywhere(self):
-        """Neither the command nor what it starts is kept where pysample runs."""
+        """Neither the command nor its children are confined to pysample's CPU."""
         for options in [], ["-n"]:
             with self.subTest(options=options), support.fresh_folder() as (folder, _):
                 script, masks = os.path.join(folder, "child.py"), os.path.join(folder, "masks")

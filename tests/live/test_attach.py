@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pysample attach`: what a profile of a known program has to say, and how a run ends."""
+"""`pysample attach`: what a profile of a known program must say, and how a run ends."""
 import collections
 import contextlib
 import itertools
@@ -48,7 +48,7 @@ class Profile:
 class AttachTestCase(unittest.TestCase):
     maxDiff = 4000
 
-    ENGINE = []  # the default one
+    ENGINE = []  # the default
 
     def setUp(self):
         self.folder, _ = self.enterContext(support.fresh_folder())
@@ -72,7 +72,7 @@ class AttachTestCase(unittest.TestCase):
         self.assertEqual(bool(stats["first_sample_ns"]), bool(stats["samples"]))
 
     def profile(self, target, *options):
-        """A run of which some stacks could be proven."""
+        """A run in which some stacks could be proven."""
         profile = self.new_profile()
 
         def is_proven():
@@ -89,15 +89,15 @@ class AttachTestCase(unittest.TestCase):
         return profile
 
     def stacks_until(self, target, enough, what, *options):
-        """The stacks of as many runs as it takes."""
+        """The stacks of as many runs as are needed."""
         return support.sampled_until(lambda: self.profile(target, *options).stacks, enough, what)
 
 
 def nr_samples_at_most(stats):
-    """Of one thread: one a tick, and by bpf one a period, be ticks late or not.
+    """The most samples of one thread: one a tick or, with bpf, one a period, whether or not ticks
+    are late.
 
-    Each look has one; those of two ticks next to each other are made up for by later looks, if
-    there are any.
+    Each look has one. Two looks may be closer than a period; later ones, if any, make up for it.
     """
     if stats["engine"] != "bpf":
         return stats["ticks"]
@@ -109,7 +109,7 @@ def has_function(stacks, name):
 
 
 def first_difference(got, expected):
-    """The shortest stack that is too much or missing, with the nearest there is."""
+    """How many stacks are extra and how many are missing, with the shortest of each."""
     only_got = sorted(set(got) - set(expected), key=len)
     only_expected = sorted(set(expected) - set(got), key=len)
     return "%d stacks too many, the first %r; %d missing, the first %r" % (
@@ -136,7 +136,7 @@ class Parked(AttachTestCase):
         return (roots.get(truth["tid"]),) + support.expected_stack(truth)
 
     def check(self, target, truths, expected_stack, *options):
-        """No stack but the true ones, each of them at most once in a period; all of them."""
+        """Only true stacks appear, each at most once in a period, and all of them appear."""
 
         def sample():
             profile = self.profile(target, "-r", "1000", "-d", "0.3", *options)
@@ -150,7 +150,7 @@ class Parked(AttachTestCase):
             most = nr_samples_at_most(stats)
             for stack, count in profile.stacks.items():
                 self.assertLessEqual(count, expected[stack] * most, stack)
-            # A machine that is busy otherwise may have the last tick cut off.
+            # On a busy machine the last tick may be cut off.
             looks = stats["samples"] + profile.lost
             self.assertLessEqual(looks, most * len(truths))
             self.assertGreaterEqual(looks, (stats["ticks"] - 1) * len(truths))
@@ -161,7 +161,7 @@ class Parked(AttachTestCase):
                               "every thread is seen")
 
     def roots(self, profile):
-        """{thread id: what its stacks begin with}"""
+        """{thread id: the root label of its stacks}"""
         roots = {}
         for stack in profile.stacks:
             found = re.fullmatch(r"thread (?:.* )?\((\d+)\)", stack[0])
@@ -172,7 +172,8 @@ class Parked(AttachTestCase):
 
 @support.per_layout
 class SubInterpreters(AttachTestCase):
-    """Three, parked; a thread has a stack in the main interpreter, too, that waits for its own."""
+    """Three, parked. Each of their threads also has a stack in the main interpreter, which
+    waits."""
 
     def test_all_are_in_the_profile(self):
         with support.parked_sub_interpreters(self.interpreter) as target:
@@ -215,7 +216,7 @@ CHAINS = {
 
 
 def is_possible(stack, variant):
-    """Whether it is the beginning of a chain of alternating.py, or the program's own."""
+    """Whether stack is the beginning of a chain of alternating.py, or the program's start."""
     for letter in "ab":
         chain = ["<module>", "alternate"] + CHAINS[variant].replace("%s", letter).split()
         if variant == "coroutines" and list(stack) == chain[:-1] + ["pause"]:
@@ -227,13 +228,13 @@ def is_possible(stack, variant):
 
 @support.per_layout
 class Alternating(AttachTestCase):
-    """Two chains that take turns faster than anybody can look.
+    """Two chains that alternate faster than looks can follow.
 
-    A stack that cannot be proven is lost, and counted as such; one that never was is not in the
-    profile.
+    A stack that cannot be proven is lost and counted. The profile never has a stack that did not
+    exist.
     """
 
-    ENGINE = support.PREEMPT  # that of BPF: test_interrupts.py
+    ENGINE = support.PREEMPT  # the BPF engine's: test_interrupts.py
 
     def check(self, variant, *all_leaf_steps):
         for leaf_steps in all_leaf_steps:
@@ -269,7 +270,8 @@ GENERATED = re.compile(r"outer_\d+|(outer_\d+\.<locals>\.)?(?P<inner>inner_\d+)"
 
 
 def generation_of(label):
-    """The generations that a label of churncode.py speaks of, by name, path and line."""
+    """The generations in a label of churncode.py: its name, path and line; -1 if the line is
+    wrong."""
     name, path, line = parse_label(label)
     found = GENERATED.fullmatch(name)
     if not found:
@@ -281,7 +283,7 @@ def generation_of(label):
 
 
 class Ticks(AttachTestCase):
-    """Every interval of a run has its tick, taken or counted; no version makes a difference."""
+    """Every interval of a run has a tick, taken or counted. The version makes no difference."""
 
     ENGINE = support.PREEMPT
 
@@ -314,9 +316,9 @@ class Ticks(AttachTestCase):
 
 @support.per_layout
 class Changing(AttachTestCase):
-    """What the profile says is true when threads and code come and go."""
+    """The profile stays true while threads and code come and go."""
 
-    ENGINE = support.PREEMPT  # that of BPF: test_interrupts.py
+    ENGINE = support.PREEMPT  # the BPF engine's: test_interrupts.py
 
     def test_code_that_is_thrown_away(self):
         def sample():
@@ -345,7 +347,7 @@ class Changing(AttachTestCase):
         def is_possible_here(stack):
             if stack[:1] == ["<module>"] or not stack:
                 return True
-            if not {"worker", "leaf"} & set(stack):  # but what threading does
+            if not {"worker", "leaf"} & set(stack):  # only frames of threading
                 return stack[0] == outer[0]
             return stack[:3] == outer and re.fullmatch(r"worker( worker)*( leaf)?",
                                                        " ".join(stack[3:]))
@@ -363,7 +365,7 @@ class Changing(AttachTestCase):
             self.assertEqual(target.stderr(), "")
 
     def check_possible(self, possible, *target):
-        """Every stack, by names, matches."""
+        """The names of every stack match the pattern."""
         with support.python_target(self.interpreter, *target) as target:
             profile = self.profile(target, "-r", "1000", "-d", "0.4")
         impossible = [shortened(names(stack)) for stack in profile.stacks
@@ -376,14 +378,14 @@ class Changing(AttachTestCase):
                             r"( descend){201}( node (left|right))*( node)?)?", "callheavy", 200)
 
     def test_function_that_two_share(self):
-        """Two callers of a function that goes on to another one for each of them."""
+        """Two callers share a function, which calls a different one for each of them."""
         self.check_possible(r"<module>( announce.*| by_a( shared( leaf_a)?)?"
                             r"| by_b( shared( leaf_b)?)?)?", "shared", 300)
 
 
 @support.per_minor("3.6", "3.11", "3.15")
 class Leaving(AttachTestCase):
-    """Targets that end, or whose main thread does."""
+    """Targets that end, or whose main thread ends."""
 
     def check(self, name, args, leave, function):
         """The function is seen before the target leaves."""
@@ -439,15 +441,15 @@ class Leaving(AttachTestCase):
 
 
 def shortened(stack):
-    """("descend * 200", …) for names in a row that are equal."""
+    """Shorten runs of equal names: ("descend * 200", …)."""
     return tuple("%s * %d" % (name, len(list(group))) for name, group in itertools.groupby(stack))
 
 
-PIPE_BYTES = 65536  # what one holds
+PIPE_BYTES = 65536  # capacity of a pipe
 
 
 def has_signal(process, mask, number):
-    """Whether it is in that mask of the process; see proc_pid_status(5)."""
+    """Whether the signal is in that mask of the process; see proc_pid_status(5)."""
     status = support.read("/proc/%d/status" % process.pid)
     found = re.search(r"^%s:\s*([0-9a-f]+)$" % mask, status, re.M).group(1)
     return int(found, 16) >> (number - 1) & 1
@@ -462,18 +464,18 @@ def is_pending(process, number):
 
 
 def is_writing(process):
-    """Whether it sleeps in write(2), which is 1 on x86-64."""
+    """Whether the process sleeps in write(2), system call 1 on x86-64."""
     return support.read("/proc/%d/syscall" % process.pid).split()[0] == "1"
 
 
 def wait_until_sampling(process, pause_s=0.5):
-    """Until it would write a profile if it were asked to."""
+    """Wait until pysample would write a profile if asked to end."""
     support.wait_until(lambda: catches(process, signal.SIGTERM), "pysample catches signals")
     time.sleep(pause_s)
 
 
 class Ending(AttachTestCase):
-    """How a run ends does not depend on the version, so the newest is enough."""
+    """The end of a run does not depend on the version, so the newest is enough."""
 
     @classmethod
     def setUpClass(cls):
@@ -488,7 +490,7 @@ class Ending(AttachTestCase):
                 self.assertTrue(self.target.runs())
 
     def signalled(self, number):
-        """The stacks of a run that the signal ends."""
+        """The stacks of a run that is ended by the signal."""
         profile = self.new_profile()
         process = support.start_pysample("attach", self.target.pid, *profile.options())
         wait_until_sampling(process, 0.2)
@@ -624,7 +626,7 @@ class Ending(AttachTestCase):
                 self.assertTrue(parse_collapsed("".join(stacks)))
 
     def no_sample(self, pid, *options):
-        """The counters of a run that ends with 5."""
+        """The counters of a run that ends with status 5."""
         profile = self.new_profile()
         self.assert_ended_well(pysample("attach", pid, *profile.options(), *options), 5)
         self.assertFalse(os.path.exists(profile.path))
@@ -659,7 +661,7 @@ class Ending(AttachTestCase):
         self.assertEqual(os.listdir(self.folder), ["profile"])
 
     def test_a_second_signal_leaves_nothing_behind(self):
-        """Whenever it comes: the old file, or the new one and whole."""
+        """Whenever it comes, the file is either the old one or the new one, and whole."""
         path = self.file("profile", "old\n")
         for i in range(20):
             process = support.start_pysample("attach", self.target.pid, "-f", "collapsed",
@@ -694,7 +696,7 @@ class Ending(AttachTestCase):
             os.close(reader)
 
     def test_signal_while_writing(self):
-        """The first signal does not cut a profile that waits for its reader."""
+        """The first signal does not truncate a profile that waits for its reader."""
         with support.python_target(support.newest_interpreter(), "callheavy", 200) as target:
             for name, number in itertools.product(("fifo", "-"), (signal.SIGHUP, signal.SIGINT)):
                 def is_whole_and_long(name=name, number=number):
@@ -706,11 +708,11 @@ class Ending(AttachTestCase):
                     support.wait_until(is_whole_and_long, "there are many stacks")
 
     def test_two_signals_while_a_file_is_written(self):
-        """They wait until the temporary file is gone; the profile is whole."""
+        """They take effect once the temporary file is gone; the profile is whole."""
         path = os.path.join(self.folder, "profile")
         with support.python_target(support.newest_interpreter(), "callheavy", 200) as target:
             for _ in range(50):
-                # Some MB, so that there is a while in which it is written.
+                # A few MB, so that writing takes a while.
                 process = support.start_pysample("attach", target.pid, "-q", "-d", "1", "-r",
                                                  "max", "-f", "jsonl", "-o", path)
                 caught = self.stopped_while_writing(process)
@@ -729,13 +731,14 @@ class Ending(AttachTestCase):
         self.fail("the temporary file was never seen")
 
     def stopped_while_writing(self, process):
-        """Stop it as soon as it has a temporary file; False if that was gone by then."""
+        """Stop pysample as soon as it has a temporary file. Returns False if the file was gone
+        first."""
 
         def temporaries():
             return [name for name in os.listdir(self.folder) if name != "profile"]
 
         support.wait_until(lambda: catches(process, signal.SIGTERM), "pysample catches signals")
-        time.sleep(0.3)  # opening is over
+        time.sleep(0.3)  # the set-up is over
         while process.poll() is None and not temporaries():
             pass
         process.send_signal(signal.SIGSTOP)
@@ -744,7 +747,7 @@ class Ending(AttachTestCase):
         return process.poll() is None and bool(temporaries())
 
     def signalled_while_writing(self, pid, name, number):
-        """The profile that is written to a pipe which was full when the signal came."""
+        """The profile written to a pipe that was full when the signal came."""
         path = os.path.join(self.folder, "fifo")
         with contextlib.suppress(FileExistsError):
             os.mkfifo(path)
@@ -779,7 +782,7 @@ class Ending(AttachTestCase):
         self.assertNotRegex(output, r"(?m)^[^\n]*;[^\n]* \d+\r$")
 
     def on_terminal(self, *args):
-        """What appears on a terminal that is pysample's stdout."""
+        """What pysample prints on a terminal that is its stdout."""
         controller, terminal = pty.openpty()
         output = []
         reader = threading.Thread(target=read_all, args=(controller, output))
@@ -804,7 +807,7 @@ class Ending(AttachTestCase):
 
 
 def read_all(descriptor, output):
-    """A terminal whose other side is closed gives EIO, not an end."""
+    """Read to the end. A terminal whose other side is closed gives EIO, not an end of file."""
     while True:
         try:
             data = os.read(descriptor, 65536)

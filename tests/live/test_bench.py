@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/bench runs to its end; what it measures is of no interest here."""
+"""scripts/bench runs to its end; its figures do not matter here."""
 import json
 import os
 import subprocess
@@ -50,13 +50,13 @@ class Bench(unittest.TestCase):
             self.assertGreater(row["samples"], 0)
             self.assertGreaterEqual(row["stops"], 50)  # in each turn
             self.assertEqual(row["impossible_percent"], 0)
-            self.assertIsNone(row["distances"].pop("thread"))  # there is but one
+            self.assertIsNone(row["distances"].pop("thread"))  # there is only one
             for distance in row["distances"].values():
                 self.assertLessEqual(distance["profile"], 100)
                 self.assertLessEqual(distance["floor_low"], distance["floor_high"])
         self.assertIn("| calls-10 ", text)
         self.assertIn("### Aimed at, and reached", text)
-        # A run that is complete is not measured again.
+        # A complete run is not measured again.
         found = self.results()
         self.assertEqual(bench(*asked), text)
         self.assertEqual(self.results(), found)
@@ -74,7 +74,7 @@ class Bench(unittest.TestCase):
             self.assertRegex(text, r"\| %s \| [^|]+ \| pysample core \| \d" % core)
 
     def test_proofs(self):
-        """It fails if a proof was wrong."""
+        """The command fails if a proof was wrong."""
         text = bench("proofs", "--quick", "--seconds", "0.5", "--json", self.path)
         found = {row["target"] for row in self.results()["rows"]}
         self.assertLessEqual({"pinned", "maps in a second thread", "execs"}, found)

@@ -16,7 +16,7 @@ SITUATIONS = ("single", "threads", "deep", "names", "handled", "garbage")
 
 
 class CoreTestCase(unittest.TestCase):
-    """Has the comparisons with the truth."""
+    """Comparisons with the truth."""
 
     maxDiff = 4000
 
@@ -40,15 +40,15 @@ class CoreTestCase(unittest.TestCase):
         return [own_tid(thread["tid"]) for thread in told["threads"] if thread[key]]
 
     def assert_core(self, core, own_tid=lambda tid: tid, arguments=(), root=""):
-        """What tests/targets/crash.py tells is there, and nothing else. root: what its paths
-        begin with in a core of somebody outside of its root."""
+        """The report has what tests/targets/crash.py reported, and nothing else. root: the prefix
+        of paths in a core that was written from outside the target's root."""
         told, report = core_json(core.path, *arguments), core.report
         self.assertEqual(told["core"], core.path)
         self.assertEqual(told["python"], report["python"])
         self.assertEqual(told["executable"], root + report["executable"])
         self.assertEqual(told["truncated_bytes"], 0)
         self.assert_threads(told, report["threads"], own_tid)
-        # 3.6 does not tell who holds the GIL.
+        # 3.6 does not record who holds the GIL.
         holders = [report["tid"]] * (report["holds_gil"] and self.interpreter.minor != "3.6")
         self.assertEqual(self.flagged(told, "holds_gil", own_tid), holders)
         return told
@@ -65,7 +65,7 @@ DEATHS = {
 
 @per_interpreter
 class KernelCores(CoreTestCase):
-    """Of processes that die."""
+    """Cores of processes that die."""
 
     def setUp(self):
         self.enterContext(core_support.kernel_cores())
@@ -96,18 +96,19 @@ class KernelCores(CoreTestCase):
                 self.assertFalse(told["death"]["raised_again"])
 
     def test_fault_behind_a_signal_that_a_handler_raised_again(self):
-        """That of faulthandler: the kernel says then that the process sent the signal itself."""
+        """The handler is faulthandler's. The kernel then says that the process sent the signal
+        itself."""
         sysroot = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
         with core_support.crashed(self.interpreter, "single", "raised_again") as core:
             told = core_json("--native", *sysroot, core.path)
-            # Its handler did not ask for the code.
+            # Its handler is installed without SA_SIGINFO, so the code is unknown.
             death = dict(DEATHS["segv"], code=0, code_name=None, raised_again=True,
                          address=core.report["address"])
             self.assertEqual({key: told["death"][key] for key in death}, death)
             self.assertIn("raised again by a handler", told["death"]["text"])
             names = [frame["name"] for frame in told["threads"][0]["frames"]]
             self.assertIn("<signal handler called>", names)
-            # Without the files of the C library nothing is found, and nothing claimed.
+            # Without the files of the C library nothing is found and nothing is claimed.
             told = core_json("--sysroot", core.folder, core.path)
             self.assertFalse(self.interpreter.root and told["death"]["raised_again"])
 
@@ -131,7 +132,7 @@ class KernelCores(CoreTestCase):
             self.assertIn("C stack is full", told["death"]["finding"])
 
     def test_full_stack_below_which_the_stack_pointer_is(self):
-        """Of the main thread and of another one, whose guard page is made in another way."""
+        """In the main thread and in another one, whose guard page is made in another way."""
         if platform.machine() != "x86_64":
             self.skipTest("the target has it in machine code of x86-64")
         for situation in ("deep_in_c", "thread_deep_in_c"):
@@ -145,7 +146,7 @@ class KernelCores(CoreTestCase):
                 self.assertNotIn("C stack of", " ".join(told["problems"]))
 
     def test_killed_in_every_situation(self):
-        """By somebody else, who is named."""
+        """Killed by another process, which is named."""
         with core_support.killed(self.interpreter, "corpus") as core:
             told = core_json(core.path)
             self.assert_threads(told, core.report["threads"])
@@ -162,12 +163,12 @@ class KernelCores(CoreTestCase):
         threads = {thread["tid"]: thread for thread in inner}
         self.assertEqual(set(threads), {truth["tid"] for truth in target.report["threads"]})
         for truth in target.report["threads"]:
-            # They park where they tell where they are, but in another column.
+            # They park on the line where they report their place, but in another column.
             self.assertEqual(support.dumped_frames(threads[truth["tid"]], support.PLACE_KEYS),
                              [dict(frame) for frame in truth["frames"]])
 
     def test_names_of_threads(self):
-        """Python's; a thread of C, which has none, is counted."""
+        """Python's names. A thread of C has none and is only counted."""
         target = self.enterContext(support.python_target(
             core_support.in_its_folder(self.interpreter), "named"))
         core = core_support.aborted(target)
@@ -183,7 +184,7 @@ class KernelCores(CoreTestCase):
 
 
     def test_arguments(self):
-        """All of them; psinfo has 80 bytes, which may end within a character."""
+        """All of them are shown. psinfo has 80 bytes and may end within a character."""
         arguments = ["日本語" * 40, b"\xff not UTF-8", "", "tab\tnew\nline", "x" * 3000]
         core, told = self.check("single", "abort", *arguments)
         argv = [support.shown(word) for word in core.report["argv"]]
@@ -202,7 +203,7 @@ class KernelCores(CoreTestCase):
         with support.python_target(core_support.in_its_folder(self.interpreter),
                                    "finalizing") as target:
             told = core_json(core_support.aborted(target).path)
-        # 3.6 does not tell who ends the interpreter.
+        # 3.6 does not record who ends the interpreter.
         self.assertEqual(told["finalizing"],
                          None if self.interpreter.minor == "3.6" else target.report["tid"])
 
@@ -210,15 +211,15 @@ class KernelCores(CoreTestCase):
         for situation in "garbage", "single":
             with self.subTest(situation):
                 core, told = self.check(situation)
-                # Nor does 3.6 tell this.
+                # 3.6 does not record this either.
                 collects = core.report["collects"] and self.interpreter.minor != "3.6"
                 self.assertEqual(self.flagged(told, "gc"), [core.report["tid"]] * collects)
 
 
 @per_interpreter
 class GdbCores(CoreTestCase):
-    """Of processes that live on. gdb up to 17 writes zeros for the stacks of C of threads where
-    glibc, from 2.42 on, guards them in a way that it does not know."""
+    """Cores of processes that live on. gdb up to 17 writes zeros for the C stacks of threads that
+    glibc 2.42 and newer guard in a way unknown to gdb."""
 
     quick_on = ("3.11",)
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""`pysample core` on cores that are not whole, and on what is no core.
+"""`pysample core` on damaged cores, and on files that are no cores.
 
-What is missing costs what it held, and no more: a thread whose memory is there is complete,
-and of the others nothing is shown that was not so.
+Missing memory costs only what it held: a thread whose memory is there is complete, and the other
+threads show nothing false.
 """
 import json
 import os
@@ -23,7 +23,7 @@ GAP = "not in the core"
 
 
 def fits(frame, true, has_gaps):
-    """Whether it is the true frame, but for what is said to be missing of it."""
+    """Whether it is the true frame, except for what is reported as missing."""
     return all(value == true[key] or has_gaps and (not value or GAP in str(value))
                for key, value in frame.items())
 
@@ -40,7 +40,7 @@ class DamageTestCase(unittest.TestCase):
     maxDiff = 4000
 
     def assert_partial(self, path, truths):
-        """What is told is so. The number of threads that are whole."""
+        """Check that what is reported is true. Return the number of complete threads."""
         result = pysample("core", "--json", path)
         self.assertIn(result.status, (0, 1, 3), result.stderr)
         if result.status:
@@ -48,7 +48,7 @@ class DamageTestCase(unittest.TestCase):
             self.assertRegex(result.stderr, r"\Apysample: [^\n]+\n\Z")
             return 0
         told = json.loads(result.stdout)
-        # The ids of threads may be what was damaged.
+        # The damage may be in the ids of the threads.
         by_name = {truth["name"]: truth for truth in truths}
         by_tid = {truth["tid"]: truth for truth in truths}
         nr_whole = 0
@@ -112,7 +112,7 @@ class Missing(DamageTestCase):
 
 
 class Overwritten:
-    """A core with other bytes somewhere, as long as the block lasts."""
+    """A core with some bytes replaced while the block lasts."""
 
     def __init__(self, path, offset, data):
         self.path, self.offset, self.data = path, offset, data
@@ -132,12 +132,12 @@ class Overwritten:
         self.exchange()
 
 
-# Where an ELF64 header has them (elf(5)).
+# Offsets in an ELF64 header (elf(5)).
 E_PHOFF, E_PHENTSIZE, E_PHNUM, E_SHOFF = 0x20, 0x36, 0x38, 0x28
 
 
 class Headers(DamageTestCase):
-    """Numbers of the file itself that cannot be."""
+    """Impossible numbers in the core's headers and notes."""
 
     @classmethod
     def setUpClass(cls):
@@ -165,7 +165,7 @@ class Headers(DamageTestCase):
                 self.check(offset, layout, number)
 
     def test_number_of_program_headers_in_section_0(self):
-        """As a core of more than 65534 mappings has it."""
+        """The form of a core with more than 65534 mappings."""
         (nr,) = struct.unpack_from("<H", self.head, E_PHNUM)
         size = os.path.getsize(self.core.path)
         section = struct.pack("<IIQQQQIIQQ", 0, 0, 0, 0, 0, 1, 0, nr, 0, 0)
@@ -182,7 +182,7 @@ class Headers(DamageTestCase):
             os.truncate(self.core.path, size)
 
     def test_notes(self):
-        # The first of each type, and there is one for each thread.
+        # The first note of each type: some types have one for each thread.
         notes = {kind: (note, content) for kind, note, content, _ in reversed(self.notes)}
         for kind, (note, content) in sorted(notes.items()):
             for number in (0, 1, 7, 0x7FFFFFFF, 0xFFFFFFFF):
@@ -194,7 +194,7 @@ class Headers(DamageTestCase):
                 self.check(content, "QQQQQ", *[(1 << 64) - 1] * 5)
 
     def test_mapped_files(self):
-        """Of NT_FILE: count, size of a page, then start, end, offset of each."""
+        """The fields of NT_FILE: count, page size, then start, end and offset of each mapping."""
         (content,) = [content for kind, _, content, _ in self.notes
                       if kind == core_support.NT_FILE]
         for count in (0, 1, 1 << 32, (1 << 64) // 24, (1 << 64) - 1):
@@ -209,7 +209,7 @@ class Headers(DamageTestCase):
 
 
 class NoCore(unittest.TestCase):
-    """One sentence, and nothing else."""
+    """Other files are refused with one sentence, and nothing else is printed."""
 
     def assert_refused(self, path, pattern):
         for options in ((), ("--json",)):

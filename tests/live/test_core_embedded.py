@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pysample core` of programs of another name with CPython in them, one or two."""
+"""`pysample core` on programs of other names that embed CPython, once or twice."""
 import os
 import signal
 import subprocess
@@ -15,7 +15,7 @@ class EmbeddedTestCase(LocatorTestCase):
         self.enterContext(core_support.kernel_cores())
 
     def core_of(self, program):
-        """What is told of it, killed here."""
+        """Kill the program and return the report on its core."""
         os.kill(program.pid, signal.SIGABRT)
         program.process.wait(timeout=support.PATIENCE_S)
         (path,) = [entry.path for entry in os.scandir(self.folder)
@@ -37,7 +37,7 @@ class EmbeddedTestCase(LocatorTestCase):
 
 
 class Linked(EmbeddedTestCase):
-    """CPython is linked into it, and its symbols and section headers are stripped."""
+    """CPython is linked into the program, whose symbols and section headers are stripped."""
 
     def test_stripped(self):
         for number, archive in enumerate(archives()):
@@ -49,7 +49,7 @@ class Linked(EmbeddedTestCase):
 
 
 class Loaded(EmbeddedTestCase):
-    """It has loaded libpython."""
+    """The program has loaded libpython."""
 
     @classmethod
     def setUpClass(cls):
@@ -66,7 +66,7 @@ class Loaded(EmbeddedTestCase):
                                  library.home, lambda copy=copy: os.unlink(copy))
 
     def test_two(self):
-        """The one that runs is told."""
+        """The one that runs is reported."""
         by_version = {library.version: library for library in read_libraries()}
         for idle, used in (("3.10", "3.11"), ("3.13", "3.9"), ("3.6", "3.13")):
             if idle not in by_version or used not in by_version:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`pysample core` and files: cores that are packed, interpreters that are gone, moved or
-others, containers, and what may be opened at all."""
+"""`pysample core` and files: compressed cores, interpreters that are gone, moved or replaced,
+containers, and what may be opened at all.
+"""
 import json
 import os
 import pathlib
@@ -27,7 +28,8 @@ PACKERS = {
     "zst of many threads": ["pzstd", "-q", "-c"],
 }
 
-# Behind what is packed, as a tape has it; the program that packed it takes that for whole.
+# Zeros after the compressed data, as on a tape. The compressor itself accepts such a file as
+# whole.
 PADDED = {
     "gz": ["sh", "-c", 'gzip -c -1 "$0"; head -c 10240 /dev/zero'],
     "xz": ["sh", "-c", 'xz -c -0 "$0"; head -c 10240 /dev/zero'],
@@ -35,11 +37,11 @@ PADDED = {
 
 
 def packed(name, path, packers=PACKERS):
-    """A copy of a file, or SkipTest."""
+    """A compressed copy of a file. Skips the test if a program is missing."""
     command = packers[name]
     if not all(shutil.which(program) for program in (command[0], "zstd")):
         raise unittest.SkipTest("not tested here: packed cores (no %s)" % command[0])
-    # By its content it has to be known, not by its name.
+    # Its content must identify it, not its name.
     copy = os.path.join(os.path.dirname(path), "packed")
     with open(copy, "wb") as file:
         subprocess.run([*command, path], stdout=file, check=True)
@@ -47,7 +49,8 @@ def packed(name, path, packers=PACKERS):
 
 
 def without_source(report):
-    """Text, or JSON: a core from a pipe has no age, so that no line of a file is shown."""
+    """A report, text or JSON, without source lines: a core from a pipe has no age, so none are
+    shown."""
     if isinstance(report, str):
         return re.sub(r"(?m)^    .*\n", "", report)
     for thread in report["threads"]:
@@ -57,7 +60,7 @@ def without_source(report):
 
 
 class Packed(unittest.TestCase):
-    """The same report, byte by byte, and nothing left behind."""
+    """The report is the same, byte for byte, and no file is left behind."""
 
     @classmethod
     def setUpClass(cls):
@@ -109,7 +112,8 @@ class Packed(unittest.TestCase):
         return re.sub('(?m)^(Core file |  "core": ")-', r"\1CORE", result.stdout)
 
     def test_fifo(self):
-        """Also where a program could be named: it is opened once, or its writer would die."""
+        """Even in the place of a program, a FIFO is opened only once: otherwise its writer would
+        die."""
         fifo = os.path.join(self.core.folder, "fifo")
         os.mkfifo(fifo)
         with subprocess.Popen(["sh", "-c", 'exec cat "$0" > "$1"', self.core.path,
@@ -122,7 +126,7 @@ class Packed(unittest.TestCase):
         self.assertIn("2 cores", result.stdout)
 
     def test_cut_off(self):
-        """What is there is told."""
+        """What is there is reported."""
         for name in PACKERS:
             path = packed(name, self.core.path)
             size = os.path.getsize(path)
@@ -140,7 +144,7 @@ class Packed(unittest.TestCase):
 
 
 class Descriptors(unittest.TestCase):
-    """A library that is used stays open. Enough of them is made out of few by a low limit."""
+    """A library in use stays open. A low limit makes a few libraries enough for the test."""
 
     def modules(self, path, soft, hard):
         told = core_json(path, "--modules", preexec_fn=lambda: resource.setrlimit(
@@ -154,9 +158,9 @@ class Descriptors(unittest.TestCase):
             states, problems = self.modules(core.path, most, most)
             self.assertEqual((set(states), problems), ({"used"}, []))
             self.assertGreaterEqual(len(states), 3)
-            # What is allowed is taken: five are for stdin, stdout, stderr, the core and a file.
+            # The soft limit is raised. Five are for stdin, stdout, stderr, the core and one file.
             self.assertEqual(self.modules(core.path, 5, most), (states, []))
-            # And where it does not do that is said, not that files are not there.
+            # Where the hard limit is too low, the report says so, not that files are missing.
             few, problems = self.modules(core.path, 22, 22)
             self.assertEqual(set(few), {"used", "too many open files"})
             self.assertEqual(len(problems), 1)
@@ -165,7 +169,7 @@ class Descriptors(unittest.TestCase):
 
 @per_layout
 class Executables(CoreTestCase):
-    """What happens to an interpreter's own files, while it lives and after."""
+    """Changes to an interpreter's own files, while it lives and after."""
 
     quick_on = ("3.11",)
 
@@ -176,7 +180,7 @@ class Executables(CoreTestCase):
         return core_support.crashed(copy.interpreter, situation, environment=copy.environment)
 
     def test_gone_with_the_process(self):
-        """The core alone has to do."""
+        """The core alone must be enough."""
         with copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
             for path in copy.files:
                 os.unlink(path)
@@ -200,7 +204,7 @@ class Executables(CoreTestCase):
             self.assert_core(core, arguments=[copy.files[0] + ".moved"])
 
     def test_replaced(self):
-        """Another version lies where it was: it is not taken for it."""
+        """Another file in its place is not mistaken for it."""
         with copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
             for path in copy.files:
                 os.unlink(path)
@@ -226,7 +230,7 @@ class Executables(CoreTestCase):
 @per_layout
 @unittest.skipIf(os.geteuid() != 0, "needs root: namespaces")
 class Containers(CoreTestCase):
-    """In PID and mount namespaces, with a root of their own."""
+    """In PID and mount namespaces, with a separate root."""
 
     quick_on = ("3.15",)
 
@@ -234,7 +238,7 @@ class Containers(CoreTestCase):
         self.inside, self.container = self.enterContext(copies.rooted(self.interpreter))
 
     def test_it_dies_there(self):
-        """Paths and ids are the container's, and the files are not where they were."""
+        """Paths and ids are the container's, and the files are elsewhere."""
         self.enterContext(core_support.kernel_cores())
         with core_support.crashed(self.inside, "threads", container=self.container) as core:
             self.assert_core(core)
@@ -242,7 +246,7 @@ class Containers(CoreTestCase):
             self.assert_threads(told, core.report["threads"])
 
     def test_looked_at_from_the_host(self):
-        """gdb has the host's ids and paths."""
+        """gdb records the host's ids and paths."""
         with core_support.parked(self.inside, "handled", container=self.container) as target:
             pid = support.descendant(target.pid)
             tids = support.innermost_tids(pid)
@@ -250,7 +254,7 @@ class Containers(CoreTestCase):
 
 
 class Opened(unittest.TestCase):
-    """Looked at from outside: what it does to the system."""
+    """What the command does to the system, traced from outside."""
 
     CALLS = "trace=%file,%process,%network,memfd_create,ptrace,process_vm_readv"
 
@@ -266,7 +270,7 @@ class Opened(unittest.TestCase):
         self.executable = os.path.realpath(interpreter.path)
 
     def calls(self, *options):
-        """Of what is done behind the core was opened."""
+        """The system calls after the core was opened."""
         log = os.path.join(self.core.folder, "strace")
         run = subprocess.run(["strace", "-f", "-qq", "-o", log, "-e", self.CALLS, support.PYSAMPLE,
                               "core", *options, self.core.path], capture_output=True, text=True)
@@ -292,7 +296,7 @@ class Opened(unittest.TestCase):
                 self.assertEqual(others - self.sources(), set())
 
     def sources(self):
-        """Files of functions on the stacks, whose text is shown, and the folders they are in:
+        """Files of functions on the stacks, whose text is shown, and the folders above them:
         files are opened folder by folder, so that no link leads elsewhere."""
         files = {frame["path"] for truth in self.core.report["threads"]
                  for frame in core_support.expanded(truth)}

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`pysample core --native`: C frames are those that gdb finds in the same core, in its order,
-and where Python's are gdb has the interpreter's loop."""
+"""`pysample core --native`: the C frames are those that gdb finds in the same core, in the same
+order, and gdb has the interpreter's loop where there are Python frames.
+"""
 import json
 import os
 import re
@@ -15,11 +16,11 @@ import unwindlist
 from core_support import core_json
 
 LOOP = "_PyEval_EvalFrameDefault"
-# "lt" and "mS" have the same hash in .gnu.hash (33 * h + c): the dynamic linker finds it.
+# "lt" and "mS" have the same hash in .gnu.hash (33 * h + c), so the dynamic linker still finds
+# it.
 HIDDEN_LOOP = "_PyEval_EvalFrameDefaumS"
 
-# What gdb is to print: {tid: [[pc, name], …]}, innermost first, without functions that
-# were inlined or have left by a jump.
+# Prints {tid: [[pc, name], …]}, innermost first, without inlined functions and tail-call frames.
 GDB_SCRIPT = """
 import json
 import gdb
@@ -58,14 +59,14 @@ def gdb_stacks(core, interpreter, executable):
 
 
 def is_same_name(ours, theirs):
-    """gdb takes names from debug information; there are others for a place, as __GI_raise."""
+    """gdb takes names from debug information. A place can have others, such as __GI_raise."""
     bare = re.sub(r"\.(cold|part|isra|constprop|lto_priv|localalias)\b.*", "", ours)
     return ours.startswith("?? (") or theirs is None or bare == theirs or \
         bare.lstrip("_").removeprefix("GI_").lstrip("_") in theirs or theirs in bare
 
 
 def runs(frames):
-    """Innermost first: each native frame, and None for Python frames side by side."""
+    """Yield each native frame, innermost first, and None for adjacent Python frames."""
     for index, frame in enumerate(reversed(frames)):
         if frame["kind"] == "native":
             yield frame
@@ -74,7 +75,7 @@ def runs(frames):
 
 
 def native_fault(frames, theirs):
-    """The first thing that gdb's stack has otherwise, or None."""
+    """The first difference from gdb's stack, or None."""
     rest = list(theirs)
     in_python = False
     for frame in runs(frames):
@@ -110,7 +111,7 @@ class NativeTestCase(unittest.TestCase):
                 self.assertIsNone(native_fault(thread["frames"], gdb[thread["tid"]]))
 
     def assert_python_is_the_same(self, core, told, *arguments):
-        """With and without C frames."""
+        """The Python frames with C frames are those without."""
         plain = {thread["tid"]: thread["frames"]
                  for thread in core_json(*arguments, core.path)["threads"]}
         for thread in told["threads"]:
@@ -142,7 +143,7 @@ class Native(NativeTestCase):
         self.assertEqual(told["threads"][0]["frames"][-1]["kind"], "native")
 
     def test_handler(self):
-        """That of faulthandler, which is on a stack of its own."""
+        """faulthandler's handler runs on an alternate stack."""
         told = self.check("single", "raised_again")
         names = [frame["name"] for frame in told["threads"][0]["frames"]]
         self.assertIn("<signal handler called>", names)
@@ -150,7 +151,7 @@ class Native(NativeTestCase):
 
 @support.per_minor("3.10", "3.11", "3.12")
 class Nameless(NativeTestCase):
-    """Where the loop has another name, it is known by its place in the stack."""
+    """A loop of another name is recognised by its place in the stack."""
 
     def setUp(self):
         super().setUp()
@@ -172,10 +173,10 @@ class Nameless(NativeTestCase):
 
 
 class Made(NativeTestCase):
-    """Code that was made at run time is named by the lists that are in the core."""
+    """Code made at run time is named from the lists in the core."""
 
     def check(self, name, target_of, *args, **kwargs):
-        """That runs it nearly always, but may be between two calls."""
+        """The target runs it nearly always, but may be between two calls."""
         found = []
         for _ in range(5):
             with target_of(core_support.in_its_folder(self.interpreter), *args, **kwargs) as target:
@@ -204,11 +205,11 @@ class Made(NativeTestCase):
 
 @support.per_minor("3.8", "3.12", "3.14", "3.15")
 class Missing(NativeTestCase):
-    """Without the files of the modules."""
+    """The files of the modules are missing."""
 
     def test_hole(self):
         with core_support.crashed(self.interpreter, "threads") as core:
-            # A root without any files.
+            # A root without files.
             told = core_json("--native", "--sysroot", core.folder, core.path)
             if self.interpreter.root:
                 self.assertIn("holes", " ".join(told["problems"]))

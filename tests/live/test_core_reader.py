@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is read of a core file is what elfutils and gdb read of it."""
+"""pysample reads from a core file what elfutils and gdb read from it."""
 import os
 import re
 import shutil
@@ -12,7 +12,7 @@ import support
 
 CLI = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "core_cli")
 
-# The kinds of lines of core_cli, by their first word.
+# The first words of core_cli's lines.
 KINDS = ("thread", "death", "process", "auxv", "file", "module", "memory")
 
 
@@ -25,7 +25,7 @@ def output_of(*command):
 
 
 def read(path, *addresses):
-    """What core_cli says, the rest of its lines by their first word."""
+    """core_cli's output: the rest of each line, by its first word."""
     told = {kind: [] for kind in KINDS}
     for line in output_of(CLI, path, *addresses).splitlines():
         kind, rest = line.split(" ", 1)
@@ -34,7 +34,7 @@ def read(path, *addresses):
 
 
 class Notes:
-    """What eu-readelf says of the notes."""
+    """The notes as eu-readelf prints them."""
 
     def __init__(self, path):
         self.text = output_of("eu-readelf", "--notes", path)
@@ -58,7 +58,7 @@ class Notes:
 
 
 def modules_of(path):
-    """start and build ID, as eu-unstrip has them."""
+    """Yield the start and build ID of each module, as listed by eu-unstrip."""
     for line in output_of("eu-unstrip", "--list-only", "--core=" + path).splitlines():
         place, build_id, *_, name = line.split(" ")
         if not name.startswith(("linux-vdso", "[vdso")):
@@ -67,7 +67,7 @@ def modules_of(path):
 
 @unittest.skipUnless(shutil.which("eu-readelf"), "not tested here: elfutils is not installed")
 class CoreReader(unittest.TestCase):
-    """One interpreter does, since nothing of CPython is read."""
+    """One interpreter is enough, since nothing of CPython is read."""
 
     maxDiff = 4000
     interpreter = next(one for one in support.supported_interpreters() if not one.root)
@@ -87,7 +87,8 @@ class CoreReader(unittest.TestCase):
             self.assertEqual({"used"}, {state for _, _, state in modules})
 
     def assert_memory(self, core):
-        """At every thread's registers, of the core and of the files, as gdb has it."""
+        """Compare the memory at every thread's registers, from the core and from files, with
+        gdb's."""
         addresses = []
         for thread in read(core.path)["thread"]:
             addresses += thread.split(" ")[1:4]
@@ -121,7 +122,7 @@ class CoreReader(unittest.TestCase):
             self.assertEqual(["0 0 0"], read(core.path)["death"])
 
     def test_modules(self):
-        """What the command lists is what elfutils lists, with this program or another one."""
+        """The command lists the modules that elfutils lists, and does not use another program."""
         with core_support.kernel_cores(), \
                 core_support.crashed(self.interpreter, "single") as core:
             told = core_support.core_json(core.path, "--modules", core.report["executable"])
@@ -136,8 +137,8 @@ class CoreReader(unittest.TestCase):
             self.assertIn("%s was not used" % support.PYSAMPLE, told["problems"][0])
 
     def test_sysroot(self):
-        """What lies below it comes first, also where leading folders are missing, if it is what
-        was mapped."""
+        """Files below it come first, even where leading folders are missing, if they are what was
+        mapped."""
         with core_support.kernel_cores(), \
                 core_support.crashed(self.interpreter, "single") as core:
             root = os.path.join(core.folder, "root")
@@ -154,7 +155,7 @@ class CoreReader(unittest.TestCase):
             self.assertEqual(program, files[program])
 
     def test_other_build(self):
-        """What has come into the place of a library since is not used, and that is said."""
+        """A file that has replaced a library is not used, and the report says so."""
         with core_support.kernel_cores(), copies.copied(self.interpreter) as copy, \
                 core_support.crashed(copy.interpreter, "single",
                                      environment=copy.environment) as core:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The cores that the tests make, as readelf(1) sees them: the truth has to be that of the core."""
+"""The tests' own cores, checked with readelf(1): their truth must be that of the core."""
 import re
 import shutil
 import subprocess
@@ -11,7 +11,7 @@ import support
 
 @unittest.skipUnless(shutil.which("readelf"), "not tested here: cores (no readelf)")
 class MadeCores(unittest.TestCase):
-    """With as many threads as the truth has."""
+    """They have as many threads as the truth."""
 
     def assert_threads(self, core, nr_threads):
         notes = subprocess.run(["readelf", "-nW", core.path], capture_output=True, text=True).stdout

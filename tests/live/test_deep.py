@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Deep stacks, of which 3.15 and newer say what need not be copied at every tick."""
+"""Deep stacks. 3.15 and newer show what need not be copied at every tick."""
 import json
 import os
 import re
@@ -14,7 +14,7 @@ from support import pysample
 HERE = os.path.dirname(os.path.abspath(__file__))
 
 DEPTHS = (30, 300, 1000)
-LAST_PROFILED_FRAME = 88  # in the thread state of 3.15
+LAST_PROFILED_FRAME = 88  # offset in the thread state of 3.15
 
 def possible(depth):
     chains = "|".join(r"(;chain_%s){0,%d}|(;chain_%s){%d};leaf_%s" % (x, depth, x, depth, x)
@@ -23,7 +23,7 @@ def possible(depth):
 
 
 def has_word(interpreter):
-    """Those before are tested only to be left alone."""
+    """Whether the version has the word for profilers. Older versions must be left alone."""
     return support.version_key(interpreter) >= [3, 15]
 
 
@@ -50,7 +50,7 @@ class Deep(unittest.TestCase):
         return result
 
     def anchor(self, target):
-        """What stands in the word of the main thread."""
+        """The value of last_profiled_frame in the main thread's state."""
         with open("/proc/%d/mem" % target.pid, "rb") as memory:
             memory.seek(target.report["thread_state"] + LAST_PROFILED_FRAME)
             return struct.unpack("Q", memory.read(8))[0]
@@ -89,7 +89,7 @@ class Deep(unittest.TestCase):
         self.assertIn("frame cache off: ", result.stderr)
 
     def test_a_sandbox_that_forbids_to_write(self):
-        """Everything is as without the cache; only --verbose speaks of it."""
+        """Results are as without the cache; only --verbose mentions it."""
         if not has_word(self.interpreter):
             self.skipTest("nothing is written to it anyhow")
         for number in "EPERM", "ENOSYS":
@@ -101,7 +101,7 @@ class Deep(unittest.TestCase):
                 told = []
 
                 def is_told():
-                    """A run of few looks writes nothing."""
+                    """A run with few looks writes nothing."""
                     told.append(self.attach(target, "-d", "0.2", "-r", "max", "-v",
                                             wrapper=wrapper))
                     return "frame cache off: it cannot be written to\n" in told[-1].stderr
@@ -115,11 +115,11 @@ class Deep(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
     def test_what_the_kernel_sees_of_writes(self):
-        """With threads that end all the time: only the main one's state is written to."""
+        """Threads end all the time, and only the main thread's state is written to."""
         if support.is_sanitized():
             self.skipTest("LeakSanitizer does not work where another process traces")
         log = os.path.join(self.folder, "log")
-        # Calls that are not asked for go on at once: who is stopped at each holds no CPU.
+        # Other calls must not stop: a sampler that stops at every call holds no CPU.
         wrapper = ("strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=process_vm_writev", "-o", log)
         with support.python_target(self.interpreter, "deep", 300, "threads") as target:
             for options in ([], ["--read-only"]):

@@ -17,7 +17,7 @@ def found(result, heading):
 
 
 def check_c_frames(test, pid, run):
-    """doctor says of them what attach does when it begins."""
+    """doctor says about C frames what attach says when it begins."""
     doctor = run("doctor", pid)
     attach = run("attach", "-n", "--kernel", "-d", "100ms", "-o", "/dev/null", pid)
     test.assertEqual(doctor.status, 0, doctor)
@@ -31,7 +31,7 @@ def check_c_frames(test, pid, run):
 
 
 class Instant(unittest.TestCase):
-    """How looks are proven, and how soon they come."""
+    """How looks are proven, and how soon they begin."""
 
     def test_proofs(self):
         without_rseq = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
@@ -104,7 +104,7 @@ class Healthy(unittest.TestCase):
 
     @staticmethod
     def nr_stacks(result):
-        """How many there are of whatever kind."""
+        """The number of stacks, proven or not."""
         counts = re.findall(r"(\d+)(?= stacks? proven| could )", result.stdout)
         return sum(map(int, counts))
 

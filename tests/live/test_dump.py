@@ -19,12 +19,13 @@ def dump(pid):
 
 
 class DumpTestCase(unittest.TestCase):
-    """Has the comparison with the truth."""
+    """Comparison with the truth."""
 
     maxDiff = 4000
 
     def assert_frames(self, thread, truth, keys=support.FRAME_KEYS):
-        """The first frame that differs says more than two stacks of a thousand."""
+        """Compare frame by frame: the first difference says more than two stacks of a thousand
+        frames."""
         expected = support.expected_frames(truth)
         frames = support.dumped_frames(thread, keys)
         for got, wanted in zip(frames, expected):
@@ -70,7 +71,7 @@ class Corpus(DumpTestCase):
                 seen += 1
                 line = linecache.getline(frame["path"], frame["line"])
                 self.assertEqual(frame["source"], line.strip(" \t\f\n"), frame)
-            elif frame["path"].endswith("/corpus.py"):  # as root: others' files are not read
+            elif frame["path"].endswith("/corpus.py"):  # root does not read others' files
                 self.assertEqual(frame["line"], 0)
         self.assertGreater(seen, 50)
 
@@ -112,7 +113,7 @@ class Dump(DumpTestCase):
         if self.interpreter.minor == "3.6":
             self.skipTest("3.6 does not tell who holds the GIL")
         with support.python_target(self.interpreter, "busy") as target:
-            # Another thread that is still starting may have it for a moment.
+            # A thread that is still starting may hold it for a moment.
             holders = []
             for _ in range(10):
                 threads = dump(target.pid)["threads"]
@@ -143,7 +144,7 @@ class Dump(DumpTestCase):
             self.assertEqual(len({thread["interpreter"] for thread in subs.values()}), 3)
             self.assertEqual(set(subs), {truth["tid"] for truth in target.report["threads"]})
             for truth in target.report["threads"]:
-                # They park where they tell where they are, but in another column.
+                # They park on the line where they report their place, but in another column.
                 self.assert_frames(subs[truth["tid"]], truth, support.PLACE_KEYS)
             (main,) = [thread for thread in threads if thread["main"]]
             self.assertEqual([frame["name"] for frame in main["frames"]],
@@ -173,7 +174,7 @@ class Dump(DumpTestCase):
 
 class DumpOfWorking(unittest.TestCase):
     def test_threads_that_come_and_go(self):
-        """The thread list is in motion whenever it is looked at."""
+        """The thread list changes during every look."""
         with support.python_target(support.newest_interpreter(), "churn") as target:
             for _ in range(50):
                 threads = dump(target.pid)["threads"]
@@ -181,7 +182,7 @@ class DumpOfWorking(unittest.TestCase):
                 self.assertEqual(main["frames"][0]["name"], "<module>")
 
     def test_a_process_at_full_speed(self):
-        """Whatever is caught is one of the stacks that there can be."""
+        """Every stack found is one that can occur."""
         with support.python_target(support.newest_interpreter(), "alternating") as target:
             for _ in range(20):
                 (thread,) = dump(target.pid)["threads"]
