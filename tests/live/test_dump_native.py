@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`pysample dump --native`: C frames of a running process, beside what libdw says of it when it is
-stopped, with all registers."""
+"""`pysample dump --native`: C frames of a running process, compared with those that libdw finds
+from all registers while the process is stopped.
+"""
 import itertools
 import json
 import unittest
@@ -9,7 +10,7 @@ import native_truth
 import support
 import trampoline_truth
 
-# One dump of a thread that runs may have a hole, or find that it did not run.
+# One dump of a running thread may have a hole, or find that the thread did not run.
 
 
 def dump_native(pid, *args):
@@ -24,7 +25,8 @@ def is_python(frame):
 
 
 def nr_calls_of_loop(interpreter, frames):
-    """Before 3.11 the interpreter's loop calls itself for each frame of Python."""
+    """How often the interpreter's loop is on the stack. Before 3.11 it calls itself for each
+    Python frame."""
     if support.version_key(interpreter) < [3, 11]:
         return sum(map(is_python, frames))
     return sum(python for python, _ in itertools.groupby(frames, is_python))
@@ -33,7 +35,8 @@ def nr_calls_of_loop(interpreter, frames):
 @support.per_interpreter
 class Waiting(unittest.TestCase):
     def test_same_as_libdw(self):
-        """Every return address, but those in the interpreter's loop, where Python's frames are."""
+        """Every return address agrees, except those in the interpreter's loop, where Python
+        frames are."""
         with support.python_target(self.interpreter, "waits") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             threads, stderr = dump_native(target.pid)
@@ -52,7 +55,8 @@ class Waiting(unittest.TestCase):
 
 
     def test_in_kernel(self):
-        """With --kernel, beside what the kernel itself says of each thread."""
+        """With --kernel, the kernel frames are those that the kernel itself lists for each
+        thread."""
         with support.python_target(self.interpreter, "waits") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             threads, stderr = dump_native(target.pid, "--kernel")
@@ -68,8 +72,8 @@ class Waiting(unittest.TestCase):
 @support.per_interpreter
 class Running(unittest.TestCase):
     def test_running(self):
-        """A thread that runs all the time, by copies that the kernel makes: if the machine is
-        busy with other things it may not have run often enough to be told at once."""
+        """A thread that runs all the time, from copies that the kernel makes. On a busy machine
+        it may not run often enough for the first dump."""
         with support.python_target(self.interpreter, "shortcalls") as target:
             support.wait_until(lambda: self.is_whole(target.pid), "a whole stack is told")
 
@@ -92,8 +96,8 @@ class Running(unittest.TestCase):
         return True
 
     def test_several_interpreters(self):
-        """A thread that one interpreter has called another in: each has its own Python frames in
-        the C stack of both."""
+        """A thread in which one interpreter has called another: each has its own Python frames,
+        in the C stack of both."""
         if support.version_key(self.interpreter) < [3, 8]:
             self.skipTest("there is no module for sub-interpreters before 3.8")
         with support.python_target(self.interpreter, "within", "second") as target:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What cannot be done ends with the right status and one sentence that says why."""
+"""Every failure ends with the right status and one sentence that gives the reason."""
 import os
 import subprocess
 import unittest
@@ -67,7 +67,7 @@ class StandardStreams(ErrorTestCase):
             support.python_target(support.newest_interpreter(), "busy"))
 
     def run_without(self, *descriptors):
-        """A short run that writes to a file; whose stderr it is not told what."""
+        """A short run that writes to a file while these descriptors are closed."""
         with support.fresh_folder() as (folder, _):
             path = os.path.join(folder, "profile")
 
@@ -100,7 +100,7 @@ class StandardStreams(ErrorTestCase):
                 self.assert_fails(result, 1, "standard output: No space left")
 
 
-# Ends so many seconds after it said that it runs, at once and from where it is.
+# Ends this many seconds after reporting that it runs, at once and without cleaning up.
 SHORT_LIVED = """\
 import os, sys, time
 os.write(1, b"!")
@@ -131,8 +131,8 @@ class Options(ErrorTestCase):
 
 class NoTarget(ErrorTestCase):
     def test_process_that_ends_meanwhile(self):
-        """Whenever it ends, that is what is said, and never that it is not Python; or that there is
-        no stack of a run that was over before."""
+        """Whenever the process ends, the message says so, and never that it is not Python. A run
+        that was over before may have no stack."""
         command = support.newest_interpreter().command()
         for i in range(100):
             with subprocess.Popen([*command, "-S", "-c", SHORT_LIVED, str(i % 50 * 5e-5)],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Every stack is one that the program had: at each instruction, and by each proof."""
+"""Every stack is one that the program had: at each instruction, and with each proof."""
 import collections
 import contextlib
 import json
@@ -21,17 +21,17 @@ NR_STEPS = 100000
 
 
 def attach(pid, *args, **kwargs):
-    """By looks that hold the CPU."""
+    """Attach with the engine that holds the CPU."""
     return support.pysample("attach", pid, "--engine", "preempt", *args, **kwargs)
 
 
 def first_lines(text):
-    """The stack of a line of step_walk."""
+    """The first lines of the functions in a stack that step_walk printed."""
     return tuple(int(frame.rpartition(":")[2]) for frame in text.split(";") if frame)
 
 
 class Following:
-    """Which stack may come after which, as sys.setprofile saw it."""
+    """Which stack may follow which, as recorded by sys.setprofile."""
 
     def __init__(self, pairs):
         self.after = {}
@@ -40,7 +40,7 @@ class Following:
             self.after.setdefault(tuple(after), set())
 
     def may_follow(self, before, after, with_gap):
-        """with_gap: one in between may have been dropped."""
+        """with_gap: one stack in between may have been dropped."""
         if after in self.after[before]:
             return True
         return with_gap and any(after in self.after[between] for between in self.after[before])
@@ -50,7 +50,7 @@ class Following:
 @support.per_free_threaded
 @unittest.skipUnless(os.access(STEP_WALK, os.X_OK), "step_walk was not built")
 class InstantOfEachInstruction(unittest.TestCase):
-    """The walk needs neither load nor luck to meet what lies between two stores."""
+    """Stepping meets the states between two stores without load or luck."""
 
     def test_stacks_are_right_or_dropped(self):
         with support.python_target(self.interpreter, "steps") as target:
@@ -88,7 +88,7 @@ class InstantTestCase(unittest.TestCase):
 
         def checked():
             result = sample()
-            self.assertIn(result.status, (0, 5), result.stderr)  # 5: nothing was proven
+            self.assertIn(result.status, (0, 5), result.stderr)  # 5: no stack was proven
             stacks = parse_collapsed(result.stdout)
             for stack in stacks:
                 self.assertTrue(is_possible(tuple(names(stack)), variant), stack)
@@ -103,7 +103,7 @@ class InstantTestCase(unittest.TestCase):
 @support.per_minor("3.8", "3.12", "3.15")
 @support.per_free_threaded
 class InstantByEachProof(InstantTestCase):
-    """The C library's word of the CPU, the task clock, or the kernel's count of runs."""
+    """With the C library's rseq word, the task clock, or the kernel's run count."""
 
     NO_RSEQ = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
 
@@ -126,17 +126,18 @@ class InstantByEachProof(InstantTestCase):
 
 
 def called(stack):
-    """The functions of a stack with lines; an instruction that begins a generator has none."""
+    """The functions of a stack with lines. At the instruction that begins a generator there is no
+    line."""
     return [text.partition(" (")[0] for text in stack if text != support.NO_PYTHON_FRAMES]
 
 
 @support.per_minor("3.15")
 @support.per_free_threaded
 class InstantOfParallelThreads(unittest.TestCase):
-    """Each thread's stack is one of its own, with the lines at which it calls, while others run,
+    """Each thread has a stack of its own, with the lines of its calls, while other threads run,
     end and begin."""
 
-    # An ended thread's coroutines are closed, which runs them without what is around them.
+    # Coroutines of a thread that ends are closed, which runs them without their callers.
     NR_TURNS = {"calls": 5000, "generators": 5000, "coroutines": sys.maxsize}
     CODE = support.read(os.path.join(support.TARGETS, "alternating.py")).split("\n")
 
@@ -193,8 +194,7 @@ class InstantOfParallelThreads(unittest.TestCase):
 
 @support.per_minor("3.8", "3.11", "3.12", "3.15")
 class InstantOfSwappedStates(InstantTestCase):
-    """Until 3.12 a thread state of another interpreter may be run by a thread that it does not
-    name."""
+    """Up to 3.12 a thread may run a thread state of another interpreter that does not name it."""
 
     def setUp(self):
         if self.interpreter.minor in ("3.6", "3.7"):
@@ -219,8 +219,8 @@ class InstantOfSwappedStates(InstantTestCase):
 
 
 class InstantOfHandedState(LocatorTestCase):
-    """A thread state that another thread runs than the one that it names: that one proves nothing,
-    be it asleep or at work."""
+    """A thread state runs in another thread than the one that it names. The named thread proves
+    nothing, whether it sleeps or works."""
 
     SCRIPT = """\
 import sys
@@ -233,7 +233,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
             self.assertFalse([name for name in stack if re.fullmatch(r"[ab]\d+", name)], stack)
 
     def attach(self, program, *options):
-        """The result, and whether it tells who runs the state."""
+        """The result, and whether it says that other threads run the state."""
         result = attach(program.pid, "-r", 1000, "-d", "0.5", "-f", "collapsed",
                                   *options)
         self.assertIn(result.status, (0, 5), result.stderr)
@@ -241,7 +241,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 
     def check(self, program, library):
         if int(library.version[2:]) < 10:
-            # Evidence: somebody has to run while he is looked at.
+            # There is only evidence here, so a look must meet a thread that runs.
             support.wait_until(lambda: self.attach(program)[1], "it is said")
             return
         for options in [], ["-n"]:
@@ -273,7 +273,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
         self.each(["hand", "pass", "make"], self.check)
 
     def test_stack_that_is_no_threads(self):
-        """A C stack of the program's own says nothing of who runs there."""
+        """A C stack that the program made does not show which thread runs there."""
         def check(program, _library):
 
             def sample():
@@ -291,8 +291,8 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 
 @support.per_minor("3.8", "3.10", "3.12", "3.15")
 class InstantOfForkedThread(unittest.TestCase):
-    """The one thread of a process that was forked in a thread has that one's stack, and one that C
-    has forked has the ids of its parent."""
+    """The only thread of a process that was forked in a thread has that thread's stack. One that
+    C has forked has its parent's ids."""
 
     def test_stacks_are_proven(self):
         for way in "thread", "C":
@@ -315,7 +315,7 @@ class InstantOfForkedThread(unittest.TestCase):
 
 @contextlib.contextmanager
 def control_group(controller, **settings):
-    """What starts a command in a control group of its own, of version 1."""
+    """A command that starts another one in a new control group of version 1."""
     folder = tempfile.mkdtemp(prefix="pysample-test-", dir=os.path.join(CONTROL_GROUPS, controller))
     try:
         for name, value in settings.items():
@@ -337,7 +337,7 @@ def can_make_groups():
 
 @unittest.skipUnless(can_make_groups(), "there are no control groups that we may make")
 class InstantInGroups(InstantTestCase):
-    """The target's processor time is somebody else's to give."""
+    """A control group limits the target's CPU time."""
 
     def check_in(self, target_group, wrapper=()):
         with support.python_target(support.newest_interpreter(), "alternating", "calls", 40,

@@ -28,7 +28,7 @@ def attach(target, *options, wrapper=()):
 
 @functools.lru_cache(maxsize=None)
 def why_not():
-    """Why there is no BPF here; "" if there is."""
+    """Why BPF cannot be used here; "" if it can."""
     with support.python_target(support.newest_interpreter(), "busy") as target:
         result = attach(target, "-d", "0.3")
     found = re.search(REFUSED, result.stderr)
@@ -42,14 +42,14 @@ class InterruptsTestCase(unittest.TestCase):
             self.skipTest(why_not())
 
     def sample(self, target, *options, wrapper=()):
-        """The stacks of a run; none if it was too short for one."""
+        """The stacks of a run; empty if it was too short for one."""
         result = attach(target, "-r", 1000, "-d", "0.3", *options, wrapper=wrapper)
         self.assertIn(result.status, (0, 5), result.stderr)
         self.assertNotIn("could not", result.stderr)
         return support.without_gc(parse_collapsed(result.stdout))
 
     def check(self, target, check_stack, leaves, *options, wrapper=()):
-        """Every stack passes, and all leaves are seen."""
+        """Check every stack of runs until all leaves are seen."""
 
         def checked():
             stacks = self.sample(target, *options, wrapper=wrapper)
@@ -84,7 +84,7 @@ class Interrupts(InterruptsTestCase):
         self.check_chains("coroutines")
 
     def test_lines_and_names_of_code_that_comes_and_goes(self):
-        """Each function lies where another one was a moment ago."""
+        """Each function is at the address where another one was a moment ago."""
 
         def check_stack(stack):
             text = ";".join(stack)
@@ -119,7 +119,7 @@ class Interrupts(InterruptsTestCase):
                 return counts.total() >= 100
 
             support.wait_until(are_enough, "there are a hundred stacks")
-        # It was every third one and more where such code was read from outside.
+        # A third and more were lost when such code was read from outside.
         self.assertLess(counts["lost"], counts["taken"] / 10)
 
     def test_deep_stack(self):
@@ -128,7 +128,7 @@ class Interrupts(InterruptsTestCase):
                 len(names(stack)) > 800 for stack in stacks), "all frames are seen")
 
     def test_threads_that_begin_later(self):
-        """They are interrupted as the ones that made them are."""
+        """They are interrupted like the threads that created them."""
         with support.python_target(self.interpreter, "parallel", "calls", 40, 4, 5000, 0) as target:
 
             def check_stack(stack):
@@ -143,7 +143,7 @@ class Interrupts(InterruptsTestCase):
 
 @support.per_interpreter
 class InterruptsAndTicks(InterruptsTestCase):
-    """Both engines that are exact tell the same stacks of a program."""
+    """Both exact engines find the same stacks of a program."""
 
     quick_on = ("3.8", "3.15")
 
@@ -173,7 +173,7 @@ class InterruptsAndTicks(InterruptsTestCase):
 
 @support.per_minor("3.8", "3.11", "3.15")
 class InterruptsOfWaiting(InterruptsTestCase):
-    """What uses no CPU time has samples, too, and the time of all adds up."""
+    """Threads that use no CPU time have samples, too, and the times add up."""
 
     def test_every_thread(self):
         with support.fresh_folder() as (folder, _), \
@@ -186,18 +186,18 @@ class InterruptsOfWaiting(InterruptsTestCase):
             self.assertEqual(json.loads(support.read(path))["engine"], "bpf")
 
     def test_each_has_a_sample_at_each_tick(self):
-        """As many as one that runs all the time, so that stacks may be counted."""
+        """They have as many as a thread that runs all the time, so that stacks can be counted."""
         with support.fresh_folder() as (folder, _), \
                 support.parked_target(self.interpreter, "corpus") as target:
             path = os.path.join(folder, "stats.json")
             self.sample(target, "--stats-json", path)
             stats = json.loads(support.read(path))
             looks = stats["samples"] + sum(stats["lost"].values())
-            # A machine that is busy otherwise may have the last tick cut off.
+            # On a busy machine the last tick may be cut off.
             self.assertGreaterEqual(looks, (stats["ticks"] - 1) * len(target.report["threads"]))
 
     def test_cpu_time(self):
-        """One thread runs: it has no more than the time that has passed, and a period."""
+        """One thread runs: its CPU time is at most the time that has passed, plus a period."""
         with support.fresh_folder() as (folder, _), \
                 support.python_target(self.interpreter, "busy") as target:
             path = os.path.join(folder, "stats.json")
@@ -210,14 +210,15 @@ class InterruptsOfWaiting(InterruptsTestCase):
 
 
 def account(pid):
-    """Nanoseconds that a thread has run, and has waited for a processor; and the time."""
+    """Nanoseconds that a thread has run and has waited for a CPU, and the current time."""
     run_ns, wanted_ns = support.read("/proc/%d/schedstat" % pid).split()[:2]
     return int(run_ns), int(wanted_ns), time.monotonic_ns()
 
 
 @support.per_minor("3.8", "3.11", "3.15")
 class InterruptsOfTurns(InterruptsTestCase):
-    """What runs and waits in turns is told to do either for as long as the kernel says."""
+    """A thread that runs and waits in turns is shown doing each for as long as the kernel
+    counts."""
     quick_on = ("3.15",)
     PERIOD_NS = 10**9 // 100
     SLACK_PERIODS = 6
@@ -240,12 +241,12 @@ class InterruptsOfTurns(InterruptsTestCase):
         for record in records:
             if record["type"] == "sample":
                 told_ns["wait" in frames[record["stack"]]] += record["wall_ns"]
-        # The account is of a longer time; a look may have been on the way from one to the other.
+        # The account covers a longer time, and a look may come between running and waiting.
         slack_ns = self.SLACK_PERIODS * self.PERIOD_NS
         self.assertLessEqual(told_ns[False], ran_ns + wanted_ns + slack_ns)
         self.assertLessEqual(told_ns[True], passed_ns - ran_ns + slack_ns)
         self.assertLessEqual(told_ns.total(), passed_ns + slack_ns)
-        # Of what it ran some was before and behind the sampling.
+        # Some of the time that it ran was before or after the sampling.
         beside_ns = passed_ns - self.SECONDS * 10**9
         self.assertGreaterEqual(told_ns[False], ran_ns - beside_ns - slack_ns)
 
@@ -258,7 +259,7 @@ class InterruptsOfTurns(InterruptsTestCase):
 
 @support.per_minor("3.8", "3.11", "3.15")
 class InterruptsOfStarved(InterruptsTestCase):
-    """A thread that could run, and shares its CPU with others, has all of its time."""
+    """A thread that could run but shares its CPU with others is credited with all of its time."""
 
     NR_OTHERS = 4
 
@@ -274,7 +275,7 @@ class InterruptsOfStarved(InterruptsTestCase):
                 stack.callback(other.kill)
 
             def has_all():
-                """But for what is behind its last interrupt."""
+                """All but the time after its last interrupt."""
                 result = support.pysample("attach", target.pid, "--engine", "bpf", "-d", 2, "-f",
                                           "jsonl", *options)
                 self.assertIn(result.status, (0, 5), result.stderr)
@@ -296,7 +297,8 @@ class InterruptsOfStarved(InterruptsTestCase):
 class InterruptsAtTheTick(InterruptsTestCase):
 
     def test_possible_stacks(self):
-        """Every stack is of one instant here, too; the output says what it is of."""
+        """These stacks are of one instant, too. The output says that they are taken at the
+        kernel's tick."""
         with support.fresh_folder() as (folder, _), support.python_target(
                 support.newest_interpreter(), "alternating", "calls", 40) as target:
             path = os.path.join(folder, "stats.json")
@@ -331,14 +333,14 @@ class InterruptsAtTheTick(InterruptsTestCase):
 
 
 class InterruptsElsewhere(InterruptsTestCase):
-    """Where others than a process of our own are sampled, and where that is refused."""
+    """Processes other than a plain child of ours, and processes that are refused."""
 
     def setUp(self):
         super().setUp()
         self.interpreter = support.newest_interpreter()
 
     def test_pid_namespace(self):
-        """There threads have other ids than here."""
+        """Threads have other ids there than here."""
         if subprocess.run(["unshare", "--pid", "--fork", "true"], capture_output=True).returncode:
             self.skipTest("unshare is not permitted here")
         with support.python_target(self.interpreter, "alternating", "calls", 40, wrapper=[
@@ -350,7 +352,7 @@ class InterruptsElsewhere(InterruptsTestCase):
                 self.assertTrue(is_possible(tuple(names(stack)), "calls"), stack)
 
     def test_a_program_that_replaces_itself(self):
-        """The next one has another layout, perhaps."""
+        """The next program may have another layout."""
         with support.python_target(self.interpreter, "execs_itself") as target:
             result = attach(target, "-r", 1000, "-d", 2)
             self.assertEqual(result.status, 0, result.stderr)
@@ -358,7 +360,7 @@ class InterruptsElsewhere(InterruptsTestCase):
 
 
 class InterruptsChosen(InterruptsTestCase):
-    """Where BPF is allowed it is used, where it is not another engine is, and both are told."""
+    """BPF is used where it is allowed, another engine where it is not, and both are reported."""
 
     def run_with_stats(self, *args, wrapper=()):
         with support.fresh_folder() as (folder, _):
@@ -383,7 +385,7 @@ class InterruptsChosen(InterruptsTestCase):
             self.assertIn("pysample: engine preempt\n", result.stderr)
 
     def test_as_root_without_the_capabilities(self):
-        """C frames are told by evidence then, and it is said."""
+        """C frames then rest on evidence, and the counters say so."""
         if os.geteuid() != 0:
             self.skipTest("only root can give capabilities up")
         rights = ["setpriv", "--bounding-set=-bpf,-perfmon,-sys_admin",
@@ -406,7 +408,7 @@ class InterruptsChosen(InterruptsTestCase):
                              r"\nengine +preempt: .*CAP_BPF")
 
     def test_a_stack_that_is_too_deep(self):
-        """The other engine goes on, with what there is of both in one profile."""
+        """The other engine goes on, and one profile has the stacks of both."""
         with support.python_target(support.newest_interpreter(), "deep", 2500) as target:
             def sample():
                 result, stats = self.run_with_stats("attach", target.pid, "-r", 1000, "-d", 1)
@@ -421,9 +423,9 @@ class InterruptsChosen(InterruptsTestCase):
 
 
 class InterruptsKilled(InterruptsTestCase):
-    """The program is gone with the process that has loaded it."""
+    """The BPF program is gone with the process that loaded it."""
 
-    alone = True  # the tests beside this one would load it, too
+    alone = True  # tests beside this one would load it, too
     BPFTOOL = shutil.which("bpftool", path=os.defpath + ":/usr/sbin:/sbin")
 
     def nr_loaded(self):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`pysample jit`: the code that a process has made.
 
-The target reports what its functions are called. What is extracted is read by objdump, readelf
-and gdb; what perf makes of the same jitdump is compared.
+The target reports the names of its functions. objdump, readelf and gdb read the code that is
+extracted, and perf reads the same jitdump for comparison.
 """
 import contextlib
 import glob
@@ -28,7 +28,7 @@ PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
 
 
 def listed(*args, status=0):
-    """What --json says."""
+    """The output of --json, parsed."""
     result = pysample("jit", "--json", *args)
     if result.status != status:
         raise AssertionError(result)
@@ -40,7 +40,7 @@ def names(codes):
 
 
 def with_trampolines(minor="3.13"):
-    """The interpreters since that one; perf's jitdump came with 3.13."""
+    """The interpreters since that version; perf's jitdump came with 3.13."""
     return [found for found in support.tested_interpreters()
             if support.version_key(found) >= [int(part) for part in minor.split(".")]]
 
@@ -52,13 +52,13 @@ class JitTestCase(unittest.TestCase):
         self.assertEqual(set(expected) - names(codes), set())
 
     def end(self, target):
-        """In the ordinary way, so that what is buffered is written."""
+        """End it normally, so that buffers are written."""
         target.process.send_signal(signal.SIGTERM)
         target.process.wait(timeout=support.PATIENCE_S)
 
 
 def dump_path(target, pid=None):
-    """Its jitdump, as seen from here."""
+    """The path of its jitdump, as seen from here."""
     for line in support.read("/proc/%d/maps" % (pid or target.pid)).splitlines():
         if line.endswith(".dump"):
             return line.split(None, 5)[5]
@@ -67,7 +67,7 @@ def dump_path(target, pid=None):
 
 class Jitdump(JitTestCase):
     def watched(self, interpreter):
-        """A target and a watcher of it, which has seen its first functions."""
+        """Watch a target to its end: its first functions are printed, each code only once."""
         with support.python_target(interpreter, "jitted", environment=PERF_JIT) as target:
             self.addCleanup(os.unlink, dump_path(target))
             with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
@@ -84,7 +84,8 @@ class Jitdump(JitTestCase):
             self.assertEqual(len(places), len(set(places)))
 
     def assert_all_are_listed(self, found, in_file, whole, wanted):
-        """By name, also those that were in no file then; and none that nobody calls."""
+        """Every wanted name is listed, even if not in the file yet, and all that is listed gets
+        into the file later."""
         now, then, later = ({code["address"]: code["name"] for code in codes}
                             for codes in (found, in_file, whole))
         self.assertGreater(len(set(now) - set(then)), 0)
@@ -119,11 +120,11 @@ class Jitdump(JitTestCase):
 
 
 class LiveJitdump(Jitdump):
-    """What is listed while it runs, and when it has ended."""
+    """What is listed while the process runs and after it has ended."""
 
 
 class WatchedJitdump(Jitdump):
-    """Everything is printed once, the end of the file included."""
+    """Everything is printed once, including the end of the file."""
 
 
 support.one_test_each(LiveJitdump, Jitdump.live, with_trampolines())
@@ -131,8 +132,8 @@ support.one_test_each(WatchedJitdump, Jitdump.watched, with_trampolines())
 
 
 class Fork(JitTestCase):
-    """The child writes what its parent had buffered into the parent's file, and then has one of its
-    own, which lacks what it has from its parent."""
+    """The child writes what its parent had buffered into the parent's file. Then it has a file of
+    its own, which lacks the code that it has from its parent."""
 
     def check(self, interpreter):
         with support.python_target(interpreter, "jitted", "fork",
@@ -224,10 +225,10 @@ class Places(JitTestCase):
 
 
 class Watch(JitTestCase):
-    """What appears is printed once, until Ctrl-C, or until the process ends."""
+    """New code is printed once, until Ctrl-C or until the process ends."""
 
     def watched(self, pid, end):
-        """What is printed of a process that makes two functions, one later than the other."""
+        """The output for a process that makes two functions, one after the other."""
         path = "/tmp/perf-%d.map" % pid
         self.addCleanup(os.unlink, path)
         with tempfile.TemporaryFile("w+", encoding="utf-8") as output:
@@ -296,7 +297,7 @@ def record(identity, body):
 
 
 def made_jitdump(address, name):
-    """A jitdump with a function that has lines."""
+    """A jitdump with one function, which has lines."""
     lines = b"".join(struct.pack("<QII", address + at, line, 0) + path + b"\0"
                      for at, line, path in LINES)
     return (struct.pack("<IIIIIIQQ", 0x4A695444, 1, 40, 62, 0, 7, 1, 0)
@@ -306,7 +307,7 @@ def made_jitdump(address, name):
 
 
 class Extracted(JitTestCase):
-    """An object of a hand-made jitdump with lines, and of the trampolines of CPython."""
+    """Object files made from a hand-made jitdump with lines and from CPython's trampolines."""
 
     ADDRESS = 0x7F0012345678
 
@@ -364,7 +365,7 @@ class Extracted(JitTestCase):
                          [str(line) for _, line, _ in LINES])
 
     def trampoline(self, interpreter):
-        """Its instructions are the memory's, and it is unwound as they say."""
+        """Its instructions are those in memory, and its unwind rows fit them."""
         with support.python_target(interpreter, "jitted", environment=PERF_JIT) as target:
             self.addCleanup(os.unlink, dump_path(target))
             code = next(code for code in listed(target.pid)["codes"]
@@ -381,7 +382,7 @@ class Extracted(JitTestCase):
         self.assertEqual(found, in_memory)
         self.assertIn("<%s>:" % code["name"], text)
         self.assertIn("pc=%016x..%016x" % (address, address + code["size"]), rows)
-        # Behind "push %rbp" and "mov %rsp,%rbp", before "call".
+        # After "push %rbp" and "mov %rsp,%rbp", before "call".
         call = in_memory.index(b"\xff\xd1")
         self.assertRegex(rows, r"%016x rbp\+16 +c-16 +c-8" % (address + call))
 
@@ -390,7 +391,7 @@ support.one_test_each(Extracted, Extracted.trampoline, with_trampolines())
 
 
 class Executors(JitTestCase):
-    """The list for debuggers of CPython's JIT."""
+    """CPython's JIT registers its code on the list for debuggers."""
 
     @classmethod
     def setUpClass(cls):
@@ -435,7 +436,7 @@ class Executors(JitTestCase):
 
 
 class UnnamedExecutors(JitTestCase):
-    """CPython 3.14 tells nobody of the code that its JIT makes."""
+    """CPython 3.14 registers the code of its JIT nowhere."""
 
     @classmethod
     def setUpClass(cls):
@@ -446,7 +447,7 @@ class UnnamedExecutors(JitTestCase):
 
     @staticmethod
     def sums(pid, codes):
-        """SHA-256 of the bytes where each code is said to be."""
+        """SHA-256 of the bytes at each code's address."""
         sums = set()
         with open("/proc/%d/mem" % pid, "rb") as memory:
             for code in codes:
@@ -467,7 +468,7 @@ class UnnamedExecutors(JitTestCase):
         self.assertRegex(text, r"(?m) executors \[jit\]$")
 
     def test_without_any(self):
-        """What would tell of code is told, and what that switches off."""
+        """The output says what would make code known, and what that switches off."""
         with support.python_target(self.interpreter, "jitted", "loop",
                                    environment={"PYTHON_JIT": "0"}) as target:
             result = pysample("jit", target.pid)
@@ -477,9 +478,9 @@ class UnnamedExecutors(JitTestCase):
 
 
 class Llvm(JitTestCase):
-    """lli tells of its code in a jitdump, with lines, and on the list for debuggers."""
+    """lli publishes its code in a jitdump, with lines, and on the list for debuggers."""
 
-    FUNCTIONS = {"hotloop": range(4, 11), "main": range(13, 18)}  # and their lines
+    FUNCTIONS = {"hotloop": range(4, 11), "main": range(13, 18)}  # with their lines
 
     @contextlib.contextmanager
     def running(self):
@@ -533,7 +534,7 @@ class Llvm(JitTestCase):
 
 
 class Libunwind(JitTestCase):
-    """What is registered with libunwind by _U_dyn_register()."""
+    """Code that is registered with libunwind by _U_dyn_register()."""
 
     def test_are_listed(self):
         with unwindlist.python_target(unwindlist.interpreter()) as target:
@@ -675,7 +676,7 @@ class Refused(JitTestCase):
             self.assertRegex(result.stderr, "CAP_SYS_PTRACE|sudo|root")
 
     def test_who_reads_has_gone(self):
-        """No reason is made up for what was lost long before the end."""
+        """An error long before the end is reported without a made-up reason."""
         with tempfile.NamedTemporaryFile("w", suffix=".map") as file:
             for address in range(0x1000, 0x100000, 0x100):
                 file.write("%x 20 py::f:/app.py\n" % address)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How targets begin, become others, fork, stop and end, and what is said of each."""
+"""Targets that begin, exec, fork, stop and end, and what is reported of each."""
 import collections
 import json
 import os
@@ -19,12 +19,12 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def interpreters_without_root():
-    """Those that see the same files as we do."""
+    """The interpreters that see the same files as we do."""
     return [found for found in support.supported_interpreters() if not found.root]
 
 
 def functions_of(stack):
-    """Without the thread that it begins with, with -t."""
+    """The names in a stack, without the thread that -t puts first."""
     return names(stack[1:] if stack and stack[0].startswith("thread ") else stack)
 
 
@@ -42,10 +42,10 @@ class LifecycleTestCase(unittest.TestCase):
                                       "--stats-json", self.stats, *options, **kwargs)
 
     def finish(self, process, status=0):
-        """The result, with the stacks and the counters if there are any."""
+        """The result, with the stacks and the counters, if any."""
         result = support.finish(process)
         result.stacks = collections.Counter()
-        if result.status == 5 and status == 0:  # on a machine that is busy otherwise
+        if result.status == 5 and status == 0:  # on a busy machine
             self.assertRegex(result.stderr, "could be proven|before the first sample")
             return result
         self.assertEqual(result.status, status, result.stderr)
@@ -60,8 +60,8 @@ class LifecycleTestCase(unittest.TestCase):
         return self.finish(self.start(pid, *options, **kwargs), status)
 
     def attach_and_tell(self, target, *options, **kwargs):
-        """The same of execs_itself.py, which is told when it is sampled."""
-        # Unbuffered: finish() gets whatever is not read here.
+        """The same for execs_itself.py, which gets a signal once it is sampled."""
+        # Unbuffered, so that finish() gets what is not read here.
         process = self.start(target.pid, *options, bufsize=0, **kwargs)
         for line in process.stderr:
             if b"sampling process" in line:
@@ -70,7 +70,7 @@ class LifecycleTestCase(unittest.TestCase):
         return self.finish(process)
 
     def assert_truth(self, pid, truths, *options, **kwargs):
-        """Every parked thread is seen, and nothing else. The last result."""
+        """Every parked thread is seen, and nothing else. Return the last result."""
         results = []
 
         def sample():
@@ -83,7 +83,7 @@ class LifecycleTestCase(unittest.TestCase):
         return results[-1]
 
     def until_seen(self, attempt, *functions):
-        """The result of the first attempt in which all the functions were seen."""
+        """Repeat attempt until a result has all the functions, and return that result."""
         results = []
 
         def all_are_seen():
@@ -100,11 +100,11 @@ class Exec(LifecycleTestCase):
     quick_on = ("3.11",)
 
     def test_the_same_program_again(self):
-        """Without randomisation everything lies where it was, under the same thread id.
+        """Without randomisation everything is at the same addresses, under the same thread id.
 
-        At a low rate hardly any tick sees the interpreter while it begins; the first one comes
-        at once, while the first program surely runs. An interrupt comes when that has used a
-        whole period of CPU time.
+        At a low rate hardly any tick meets the interpreter while it starts. The first tick comes
+        at once, while the first program surely runs. An interrupt comes once that program has
+        used a whole period of CPU time.
         """
         for options in (["-r", "1000"], ["-r", "1000", *support.PREEMPT],
                         ["-r", "2.3", *support.PREEMPT]):
@@ -133,7 +133,7 @@ class Exec(LifecycleTestCase):
 
 
 class ExecOnce(LifecycleTestCase):
-    """What does not depend on the version."""
+    """Cases that do not depend on the version."""
 
     def test_through_a_shell_and_into_another_version(self):
         found = sorted(interpreters_without_root(), key=support.version_key)
@@ -193,7 +193,7 @@ class ExecOnce(LifecycleTestCase):
         self.assertRegex(result.stderr, "stopped; [1-9]")
 
     def test_a_thread_that_is_not_the_main_one(self):
-        """It takes over the id of the main one, and the others are gone."""
+        """It takes over the main thread's id, and the other threads are gone."""
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs_itself",
                                        "thread") as target:
@@ -218,7 +218,7 @@ class Unreadable(LifecycleTestCase):
     sleeps = True
 
     def test_what_cannot_be_read_for_good_is_no_new_program(self):
-        """A list of threads that is a ring, at once or later: the run ends, without -d too."""
+        """The list of threads becomes a ring, at once or later: the run ends, even without -d."""
         for interpreter in support.tested_interpreters():
             if interpreter.minor not in ("3.13", "3.14", "3.15"):
                 continue
@@ -228,7 +228,7 @@ class Unreadable(LifecycleTestCase):
                                        self.ends(interpreter, samples), "it has samples, too")
 
     def ends(self, interpreter, samples):
-        """False if there were to be samples, and none could be proven."""
+        """Returns False if there should be samples and none could be proven."""
         with support.python_target(interpreter, "ring", *(["later"] if samples else [])) as target:
             process = support.start_pysample("attach", target.pid, "-v", "-o", "/dev/null")
             if samples:
@@ -247,7 +247,7 @@ class Unreadable(LifecycleTestCase):
 
 
 def python_library():
-    """A libpython of a version that is supported, or None."""
+    """The path of a libpython of a supported version, or None."""
     for found in interpreters_without_root():
         path = os.path.join(os.path.dirname(os.path.dirname(found.path)), "lib",
                             "libpython%s.so.1.0" % found.minor)
@@ -257,7 +257,8 @@ def python_library():
 
 
 def is_waiting(process):
-    """Whether pysample sleeps between two looks for an interpreter: in clock_nanosleep(2)."""
+    """Whether pysample sleeps between two looks for an interpreter: in nanosleep(2) or
+    clock_nanosleep(2)."""
     return support.read("/proc/%d/syscall" % process.pid).split()[0] in ("35", "230")
 
 
@@ -273,7 +274,7 @@ class Wait(LifecycleTestCase):
     sleeps = True
 
     def late_python(self, *args):
-        """A program that becomes a Python late."""
+        """A program that loads CPython late."""
         library, compiler = python_library(), shutil.which("cc")
         if not library or not compiler:
             self.skipTest("not tested here: libpython loaded late (no C compiler, or no libpython)")
@@ -283,7 +284,7 @@ class Wait(LifecycleTestCase):
         return support.plain_target(program, library, *args)
 
     def test_as_soon_as_it_is_there(self):
-        """Whatever it is just then: a fork of us, setpriv, or a Python that begins."""
+        """Whatever runs there just then: our fork, setpriv, or a Python that begins."""
         command = [*support.TIED_TO_US, *support.newest_interpreter().command(), "-c",
                    "import time; time.sleep(60)"]
         for i in range(20):
@@ -294,7 +295,7 @@ class Wait(LifecycleTestCase):
                     target.kill()
             with self.subTest(i):
                 self.assertIn(result.status, (0, 5), result)
-                if result.status:  # looked at right before an exec
+                if result.status:  # seen right before an exec
                     self.assertIn("has replaced its program", result.stderr)
 
     def test_libpython_that_is_loaded_late(self):
@@ -319,7 +320,7 @@ class Wait(LifecycleTestCase):
                         self.assertRegex(result.stderr, r"\Apysample: [^\n]*%s[^\n]*\n\Z" % pattern)
 
     def test_what_is_no_cpython_is_not_waited_for(self):
-        """A program with PyPy's text in its variables never becomes one."""
+        """A program with PyPy's version text in its variables never becomes CPython."""
         compiler = shutil.which("cc")
         if not compiler:
             self.skipTest("not tested here: PyPy's text (no C compiler)")
@@ -399,13 +400,13 @@ class Killed(LifecycleTestCase):
                     self.assertTrue(parse_collapsed(support.read(path)))
                 elif result.status == 5:
                     self.assertRegex(result.stderr, "ended before the first sample|could be proven")
-                else:  # before it was opened
+                else:  # ended before it was opened
                     self.assertEqual(result.status, 1)
                     self.assertRegex(result.stderr, "there is no process|has just ended")
 
 
-# Runs as the first process of a PID namespace: a Python is sampled, killed, and its id is
-# given to another one at once. Prints what became of pysample.
+# Runs as the first process of a PID namespace. A Python is sampled and killed, and its id is
+# reused at once. Prints how pysample ended.
 REUSE = """\
 import json, os, subprocess, sys, time
 pysample, python, busy, alternating, out = sys.argv[1:]
@@ -442,7 +443,7 @@ class IdThatIsUsedAgain(LifecycleTestCase):
                 self.assertTrue(parse_collapsed(support.read(out)))
 
     def ends(self, command):
-        """False if it did so before anything was proven."""
+        """Returns False if the process ended before anything was proven."""
         run = subprocess.run(command, capture_output=True, text=True, timeout=support.PATIENCE_S)
         self.assertEqual(run.returncode, 0, run.stderr)
         victim, other, status, stderr, other_status = json.loads(run.stdout)
@@ -470,7 +471,7 @@ class WithoutTheCallOnce(LifecycleTestCase):
 
 @support.per_layout
 class WithoutTheCall(LifecycleTestCase):
-    """Where a seccomp filter forbids process_vm_readv, or hides it."""
+    """A seccomp filter forbids process_vm_readv, or hides it."""
 
     quick_on = ("3.15",)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Line tables that each version makes, decoded as it does itself; see linetable_oracle.py."""
+"""The line tables of each version, decoded as it does itself; see linetable_oracle.py."""
 import os
 import subprocess
 import sys
@@ -29,10 +29,10 @@ class LineTables(unittest.TestCase):
         self.assertGreater(cases.stdout.count(b"\n"), 100000)
 
 
-# The tables have another form since 3.10 and since 3.11; one of each is enough with sanitizers.
+# The tables have another form since 3.10 and since 3.11. With sanitizers these are enough.
 FORMS = ("3.9", "3.10", "3.11", "3.15")
 
-# All builds of a version have one compiler.
+# All builds of a version have the same compiler of bytecode.
 ONE_OF_EACH = {found.minor: found for found in support.interpreters_since_36()
                if not found.path.endswith(("d", "t"))
                and (found.minor in FORMS or not support.is_sanitized())}

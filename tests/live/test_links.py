@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Frames that an extension module links: they are shown as what they run, and no stack is made
-of two that never were one."""
+"""Frames that an extension module links are shown as what they run, and no stack is a mix of
+two."""
 import collections
 import contextlib
 import json
@@ -14,12 +14,12 @@ import support
 from support import per_layout, pysample
 from test_attach import AttachTestCase
 
-# Before, the executable of a frame is a code object, whoever links it.
+# Before, a frame's executable is always a code object.
 FIRST_WITH_OBJECTS = [3, 12]
 
 
 def include_folders(interpreter):
-    """(those before the system's own, those behind them), or None without internal headers."""
+    """(folders before the system's own, folders after them), or None without internal headers."""
     suffix = "d" if interpreter.path.endswith("d") else ""
     suffix = "m" if interpreter.minor in ("3.6", "3.7") else suffix
     prefix = interpreter.root + os.path.dirname(os.path.dirname(interpreter.path))
@@ -28,12 +28,12 @@ def include_folders(interpreter):
     has_internal = os.path.isdir(internal) or support.version_key(interpreter) < [3, 7]
     if not os.path.exists(os.path.join(folder, "Python.h")) or not has_internal:
         return None
-    # The folder of all headers has a whole libc as well.
+    # The folder of all headers also has a whole libc.
     return [folder, internal], ["%s/include" % prefix]
 
 
 def build_module(interpreter, folder):
-    """Compile framelink.c there; a skipped test where that cannot be done."""
+    """Compile framelink.c into folder. Skips the test where that is not possible."""
     folders, compiler = include_folders(interpreter), shutil.which("cc")
     if not folders or not compiler:
         raise unittest.SkipTest("not tested here: linked frames of %s (no %s)" % (
@@ -48,12 +48,12 @@ def build_module(interpreter, folder):
 
 
 def name_of(label):
-    """A frame's name; frames that are no code object's may have no line."""
+    """A frame's name. Frames without a code object may have no line."""
     return re.fullmatch(r"(.*) \(.*\)", label).group(1)
 
 
 def by_thread(profiled):
-    """{thread id: {its stacks, by names}}"""
+    """{thread id: {its stacks, as names}}"""
     stacks = collections.defaultdict(set)
     for stack in profiled:
         tid = re.search(r"\((\d+)\)$", stack[0])
@@ -75,9 +75,9 @@ class Linked(AttachTestCase):
         return support.version_key(self.interpreter) >= FIRST_WITH_OBJECTS
 
     def has_known_end(self, truth):
-        """Before 3.15 a stack ends at a call of the interpreter's loop: one that an extension has
-        made of its own frames alone is unfinished, and so is one with more entry frames than
-        there are calls (3.12)."""
+        """Before 3.15 a stack ends at a call of the interpreter's loop. A stack that an extension
+        has made of its own frames alone is unfinished, and so is one with more entry frames than
+        calls (3.12)."""
         minor = self.interpreter.minor
         if minor == "3.12" and truth["what"].endswith("None, owner 3"):
             return False
@@ -85,7 +85,7 @@ class Linked(AttachTestCase):
             "what"].startswith("nothing else")
 
     def test_all_kinds_and_places(self):
-        """By a dump, and in every sample."""
+        """In a dump, and in every sample."""
         with self.target("park") as target:
             truths = {truth["tid"]: truth for truth in target.report["threads"]
                       if self.has_known_end(truth)}
@@ -110,7 +110,7 @@ class Linked(AttachTestCase):
             self.assertEqual((frame["path"], frame["line"]), ("/src/translated.pyx", 1234567))
 
     def check_fast(self, mode, owner):
-        """No stack that is not of one chain, and both chains are seen to their ends."""
+        """Every stack belongs to one chain, and both chains are seen to their ends."""
         chains = [("<module>", "fast", "alternate") + tuple(
             name + letter for name in ("low_", "high_", "middle_", "leaf_", "top_"))
             for letter in "ab"] + [("<module>", "fast", "announce")]
@@ -138,7 +138,7 @@ class Linked(AttachTestCase):
         self.check_fast("fast-tuple", 3)
 
     def test_objects_that_are_made_and_freed(self):
-        """The next one is made where the last one was."""
+        """Each object is made where the last one was."""
         if not self.has_objects():
             self.skipTest("before 3.12 frames run code objects alone")
         def sample():

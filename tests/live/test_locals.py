@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""`--locals` of `dump` and `core`: the variables of every frame are what the interpreter says."""
+"""`--locals` of `dump` and `core`: every frame's variables are those that the interpreter
+reports.
+"""
 import contextlib
 import json
 import re
@@ -21,13 +23,13 @@ def dump(pid, *options):
 
 
 def cut(text, nr_chars):
-    """What a text of so many characters at most is shown as."""
+    """How a text is shown in at most nr_chars characters."""
     return text if len(text) <= nr_chars else text[:nr_chars - 1] + "\u2026"
 
 
 @contextlib.contextmanager
 def values_target(interpreter, name="values"):
-    """A target where it stays."""
+    """A target, once it is parked."""
     with support.python_target(interpreter, name) as target:
         support.wait_until(lambda: support.reads_from(target.pid, target.pid,
                                                       target.report["parking"]), "it is parked")
@@ -35,7 +37,7 @@ def values_target(interpreter, name="values"):
 
 
 def without_c_names(text):
-    """A builtin has its name in the file of its module."""
+    """Leave out the names of builtins, which are in the files of their modules."""
     return re.sub(r"^(<built-in (function|method)).*", r"\1", text)
 
 
@@ -46,13 +48,13 @@ def frames_with_variables(dumped):
 
 
 class ValuesTestCase(unittest.TestCase):
-    """Has the comparison with what the target says."""
+    """The comparison with the target's report."""
 
     maxDiff = 4000
     target = None
 
     def assert_truth(self, dumped, nr_chars, has_c_names=True):
-        frames = frames_with_variables(dumped)[:-1]  # without that of tell()
+        frames = frames_with_variables(dumped)[:-1]  # without tell()'s frame
         truths = self.target.report["frames"]
         self.assertEqual([frame["name"].rpartition(".")[2] for frame in frames],
                          [truth["name"] for truth in truths])
@@ -61,7 +63,7 @@ class ValuesTestCase(unittest.TestCase):
                         for name, (kind, text) in truth["variables"].items()}
             found = {variable["name"]: [variable["kind"], variable["value"]]
                      for variable in frame["locals"]}
-            if truth["name"] == "Body":  # which has names, but no variables of its own
+            if truth["name"] == "Body":  # it has names, but no local variables
                 self.assertEqual(list(found), ["then"])
                 continue
             if not has_c_names:
@@ -111,8 +113,8 @@ class Values(ValuesTestCase):
 
 @per_interpreter
 class DeadValues(ValuesTestCase):
-    """In a core, which has neither the names of CPython's types nor, of most versions, the file
-    that has them."""
+    """In a core, which lacks the names of CPython's types and, for most versions, the file that
+    has them."""
 
     def setUp(self):
         self.enterContext(core_support.kernel_cores())
@@ -128,9 +130,9 @@ class DeadValues(ValuesTestCase):
 
 @per_interpreter
 class Damaged(unittest.TestCase):
-    """Objects that contradict themselves, or point to where nothing is."""
+    """Objects that contradict themselves or point to memory that is not there."""
 
-    # As far as it does not depend on what else is in memory.
+    # Only as far as the result does not depend on other memory.
     EXPECTED = {
         "whole": r"\[1, 2\]",
         "last": r"'whole, too'",
