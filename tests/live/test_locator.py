@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The interpreter is found however it came into the process, or it is said why not."""
+"""The interpreter is found however it came into the process, or the reason is given."""
 import ast
 import contextlib
 import glob
@@ -21,7 +21,7 @@ SYSTEM_LIBRARIES = "/usr/lib/" + (sysconfig.get_config_var("MULTIARCH") or "")
 
 
 class Library:
-    """A libpython that may be loaded, and where its standard library is."""
+    """A libpython that can be loaded, and where its standard library is."""
 
     def __init__(self, path):
         self.path = path
@@ -39,19 +39,19 @@ def libraries():
 
 
 def read_libraries():
-    """Those of a version that pysample reads."""
+    """Libraries of the versions that pysample reads."""
     return [library for library in libraries() if library.version in READ]
 
 
 def system_library():
-    """One that any user can read, or None."""
+    """A libpython that any user can read, or None."""
     paths = glob.glob(SYSTEM_LIBRARIES + "/libpython3*.so.1.0")
     return Library(paths[0]) if paths else None
 
 
 def elf_without(path, names=(), sections=True):
-    """Overwrite a file in place: names of symbols get another letter, and the ELF header
-    forgets its sections. What is mapped of it changes too."""
+    """Overwrite a file in place: the symbols in names get another first letter, and without
+    sections the ELF header loses them. Mappings of the file change, too."""
     with open(path, "r+b") as file:
         data = bytearray(file.read())
         for name in names:
@@ -64,7 +64,7 @@ def elf_without(path, names=(), sections=True):
         file.write(data)
 
 
-# What pysample reads.
+# The versions that pysample reads.
 READ = ["3.%d" % minor for minor in range(6, 16)]
 
 # Symbols that lead to the interpreter.
@@ -72,7 +72,7 @@ NAMES = ("_PyRuntime", "Py_Version", "interp_head")
 
 
 class Program:
-    """A running embed, or any other program that runs nested.py."""
+    """A running embed.c, or any other program that runs nested.py."""
 
     def __init__(self, process):
         self.process = process
@@ -89,7 +89,7 @@ class Program:
         self.process.stdin.flush()
 
     def truth(self):
-        """What nested.py says of itself; what embed says before is passed over."""
+        """nested.py's report on itself. Skips what embed.c prints before it."""
         line = self.line()
         while line == "waiting":
             line = self.line()
@@ -126,7 +126,7 @@ class LocatorTestCase(unittest.TestCase):
 
     @classmethod
     def build(cls, name, *options):
-        """Compile embed.c; its path, or a skipped test where that cannot be done."""
+        """Compile embed.c and return its path. Skips the test where that is not possible."""
         path = os.path.join(cls.folder, name)
         command = ["gcc", "-w", "-o", path, os.path.join(support.TARGETS, "embed.c"), *options]
         try:
@@ -147,7 +147,7 @@ class LocatorTestCase(unittest.TestCase):
         return copy
 
     def assert_found(self, pid, truth, way=None, run=pysample):
-        """dump shows what the target says of itself; doctor says how it was found."""
+        """dump shows what the target reports; doctor shows how the interpreter was found."""
         result = run("dump", pid, "--json")
         self.assertEqual(result.status, 0, result)
         dumped = json.loads(result.stdout)
@@ -166,7 +166,7 @@ class LocatorTestCase(unittest.TestCase):
 
 
 class Loaded(LocatorTestCase):
-    """A program of another name loads libpython when it likes."""
+    """A program of another name that loads libpython at any time."""
 
     sleeps = True
 
@@ -191,7 +191,7 @@ class Loaded(LocatorTestCase):
                 self.assert_found(program.pid, program.truth(), "section|symbol")
 
     def test_without_symbols_and_sections(self):
-        """Once it is loaded its names are overwritten: nothing but its variables is left."""
+        """Its names are overwritten after loading, so only its variables are left."""
         for library in read_libraries():
             copy = self.copied(library.path)
             subprocess.run(["strip", copy], check=True)
@@ -223,7 +223,7 @@ class Loaded(LocatorTestCase):
                 self.assert_found(program.pid, truth)
 
     def test_several(self):
-        """The one that runs is it, whatever else is loaded, before it or after."""
+        """The one that runs is found, whatever else is loaded before or after it."""
         by_version = {library.version: library for library in read_libraries()}
         for idle, used in (("3.10", "3.11"), ("3.11", "3.10"), ("3.13", "3.9"), ("3.6", "3.13")):
             if idle not in by_version or used not in by_version:
@@ -237,7 +237,7 @@ class Loaded(LocatorTestCase):
                     self.assert_found(program.pid, program.truth())
 
     def test_two_that_run(self):
-        """One of them is sampled, and doctor knows of the other."""
+        """One of them is sampled, and doctor reports the other."""
         pair = [library for library in read_libraries() if library.version in ("3.10", "3.11")]
         if len(pair) < 2:
             self.skipTest("not tested here: two interpreters (no 3.10 and 3.11)")
@@ -254,7 +254,7 @@ class Loaded(LocatorTestCase):
 
 
 class Archive:
-    """A libpython to link with."""
+    """A static libpython to link with."""
 
     def __init__(self, path, options):
         self.path = path
@@ -270,7 +270,7 @@ def archives():
     paths = glob.glob(os.path.expanduser(
         "~/.pyenv/versions/*/lib/python*/config-*/libpython[0-9].[0-9]*.a"))
     found = [Archive(path, ["-lcrypt"]) for path in sorted(paths)]
-    # Debian's is for programs at a fixed address.
+    # Debian's is built for programs at a fixed address.
     found += [Archive(path, ["-no-pie", "-lexpat", "-lz"])
               for path in glob.glob("/usr/lib/python3*/config-3*/libpython3.*[0-9d].a")]
     return [archive for archive in found if archive.version in READ]
@@ -325,7 +325,7 @@ class Linked(LocatorTestCase):
             self.check(archive, self.stripped(exporting, False), "(symbol|scan)")
 
     def waiting(self, archive, path):
-        """How its threads are dumped, before any Python runs."""
+        """How its threads are dumped before any Python runs."""
         with running([path, "begin", "wait"], home=archive.home) as program:
             program.line()
             result = pysample("dump", program.pid, "--json")
@@ -334,8 +334,8 @@ class Linked(LocatorTestCase):
                 for thread in json.loads(result.stdout)["threads"]]
 
     def test_without_a_stack(self):
-        """The interpreter has begun, and its thread is in the program's own code: what a
-        scan finds is what the names lead to."""
+        """The interpreter has begun, and its thread runs the program's own code: a scan finds
+        what the names lead to."""
         for archive, plain, _ in self.programs:
             with self.subTest(str(archive)):
                 stripped = self.waiting(archive, self.stripped(plain, False))
@@ -343,7 +343,7 @@ class Linked(LocatorTestCase):
                 self.assertEqual(stripped, self.waiting(archive, plain))
 
     def test_not_begun(self):
-        """Nothing can be told of a program without a name, a symbol and a section header."""
+        """A program without a name, a symbol and a section header cannot be identified."""
         for archive, plain, _ in self.programs:
             with self.subTest(str(archive)), running([plain, "wait"]) as program:
                 program.line()
@@ -351,7 +351,7 @@ class Linked(LocatorTestCase):
                                       "no CPython interpreter was found")
 
     def test_in_a_memfd(self):
-        """A program in a file that no path leads to."""
+        """The program is in a file that no path leads to."""
         start = ("import os, sys\n"
                  "fd = os.memfd_create('x')\n"
                  "os.write(fd, open(sys.argv[1], 'rb').read())\n"
@@ -391,7 +391,7 @@ class Interpreters(LocatorTestCase):
                     self.assert_found(program.pid, program.truth())
 
     def test_python_2(self):
-        """It is called by its version, whatever its file is called."""
+        """It is reported with its version, whatever its file is called."""
         paths = glob.glob(os.path.expanduser("~/.pyenv/versions/2.7*/lib/libpython2.7.so.1.0"))
         if not paths:
             raise unittest.SkipTest("not tested here: Python 2.7 (no such interpreter here)")
@@ -406,7 +406,7 @@ class Interpreters(LocatorTestCase):
                 self.assert_not_found(program.pid, r"2\.7\.\d+.*pysample (knows|reads)")
 
     def test_thousands_of_mappings(self):
-        """Of memory, and of a file; readable and executable ones."""
+        """Mappings of memory and of a file, some of them executable."""
         script = ("import mmap\n"
                   "file = open('/bin/true', 'rb')\n"
                   "kept = []\n"
@@ -426,7 +426,7 @@ class Interpreters(LocatorTestCase):
 
 @unittest.skipIf(os.geteuid() != 0, "needs root: to become an ordinary user")
 class OrdinaryUser(LocatorTestCase):
-    """Without the right to open what is mapped, nor a path to it."""
+    """Without the right to open what is mapped, and without a path to it."""
 
     def test_a_library_that_was_replaced(self):
         library = system_library()

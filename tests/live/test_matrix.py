@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Every interpreter that is here, in every state that its files can be in.
+"""Every installed interpreter, in every state that its files can be in.
 
-Each cell of the table starts tests/targets/few.py under an interpreter and holds
-`dump` and `attach` against what the program itself says of its stacks. The table is
-printed at the end; what is not "ok" has a number, and the reason below.
+Each cell of the table starts tests/targets/few.py under an interpreter and compares `dump` and
+`attach` with the stacks that the program reports. The table is printed at the end. A cell that is
+not "ok" has a number, with the reason below.
 """
 import collections.abc
 import concurrent.futures
@@ -25,11 +25,11 @@ NR_AT_A_TIME = 2
 
 
 class Wrong(Exception):
-    """What pysample said that is not so."""
+    """What pysample reported wrongly."""
 
 
 def not_tested_here():
-    """A line for each kind of interpreter that there is none of."""
+    """One line for each kind of interpreter that is not installed."""
     found = support.interpreters_since_36()
     minors = ["3.%d" % minor for minor in range(support.OLDEST_MINOR, support.NEWEST_MINOR + 1)]
     kinds = {
@@ -48,10 +48,10 @@ def not_tested_here():
 
 @dataclasses.dataclass
 class Subject:
-    """What is looked at, and who looks."""
+    """A target, and the pysample that reads it."""
 
     target: support.Target
-    pid: int  # in our namespace
+    pid: int  # in our PID namespace
     pysample: collections.abc.Callable = pysample
 
     def assert_maps(self, paths, suffix=""):
@@ -106,7 +106,7 @@ def deleted(interpreter):
 
 @contextlib.contextmanager
 def bare(interpreter):
-    """All of these at once."""
+    """Strip, drop sections, rename and delete, all at once."""
     with copied(interpreter) as copy:
         for change in (strip, drop_sections, rename):
             change(copy)
@@ -116,8 +116,7 @@ def bare(interpreter):
 
 
 def other_files(interpreter):
-    """Those of the next interpreter, as an upgrade would leave them; ours if there is no
-    other."""
+    """Files of the next interpreter, as an upgrade would leave them; ours if there is no other."""
     others = support.interpreters_since_36()
     other = others[(others.index(interpreter) + 1) % len(others)]
     files = [support.PYSAMPLE] if other == interpreter else files_of(other)
@@ -148,7 +147,7 @@ def own_root(interpreter):
 
 
 class NobodysInterpreter(Interpreter):
-    """Another user's, without any capability; it still dies with its parent."""
+    """Runs as another user without any capability. It still dies with its parent."""
 
     def command(self):
         return ["chroot", self.root, "setpriv", "--pdeathsig", "KILL", "--reuid=65534",
@@ -157,8 +156,8 @@ class NobodysInterpreter(Interpreter):
 
 @contextlib.contextmanager
 def nobodys(interpreter):
-    """In a root of its own, because another user may not see where it lives. Who looks is
-    that user, too."""
+    """In a separate root, because another user may not see the interpreter's folder. pysample
+    runs as that user, too."""
     with rooted(interpreter) as (inside, wrapper):
         inside = NobodysInterpreter(**vars(inside))
         with subject_in_root(inside, wrapper) as found:
@@ -226,7 +225,7 @@ def check_dump(found):
 
 
 def sampled(found):
-    """Of a run: {stack: count}; None if none could be proven."""
+    """{stack: count} of a run; empty if no stack could be proven."""
     result = found.pysample("attach", found.pid, "-q", "-d", "0.2", "-r", "1khz", "-f",
                             "collapsed", "--lines")
     if support.was_unlucky(result):
@@ -237,7 +236,7 @@ def sampled(found):
 
 
 def check_attach(found):
-    """No stack but the true ones; all of them."""
+    """Only true stacks are seen, and all of them."""
     expected = {support.expected_stack(truth, "line")
                 for truth in found.target.report["threads"]}
 
@@ -254,7 +253,7 @@ def check_attach(found):
 
 
 def check_cell(interpreter, variant):
-    """None if all is well, else the exception that says why not."""
+    """None if all is well, else the exception with the reason."""
     try:
         with VARIANTS[variant](interpreter) as found:
             support.wait_until_parked(found.target, found.pid)
@@ -262,7 +261,7 @@ def check_cell(interpreter, variant):
             check_attach(found)
     except (NotPossible, Wrong) as reason:
         return reason
-    except Exception as error:  # of this test, and shown as such
+    except Exception as error:  # a fault of this test, shown as such
         return AssertionError("the test itself: %s: %s" % (type(error).__name__, error))
     return None
 
@@ -273,7 +272,7 @@ TABLE = {}  # {interpreter: {variant: None or the exception}}
 
 
 def general(reason):
-    """The text without what differs from one cell to the next."""
+    """The text of a reason without what differs between cells."""
     text = " ".join(str(reason).split())
     return re.sub(r"process \d+", "process N", re.sub(r"/tmp/pysample-test-\w+", "/tmp/…", text))
 
@@ -309,15 +308,15 @@ def tearDownModule():
 class Matrix(unittest.TestCase):
     """One test for each interpreter."""
 
-    alone = True  # it does several at once itself
+    alone = True  # it runs several cells at once itself
 
     @classmethod
     def setUpClass(cls):
-        support.pysample_for_nobody()  # made here, not in a child that cannot take it away
+        support.pysample_for_nobody()  # made here: a child could not delete it
 
     def check_row(self, interpreter):
-        # No threads: a child that has not called exec yet holds what another one writes
-        # open for writing, and that cannot be executed.
+        # No threads: a child that has not called exec yet keeps open for writing what another
+        # thread writes, and such a file cannot be executed.
         with concurrent.futures.ProcessPoolExecutor(
                 NR_AT_A_TIME, mp_context=multiprocessing.get_context("fork")) as pool:
             reasons = pool.map(check_cell, [interpreter] * len(VARIANTS), VARIANTS)

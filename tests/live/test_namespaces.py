@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Targets in containers, and pysample beside them; what may be read by whom.
+"""Targets in containers, pysample beside them, and who may read what.
 
-A container is made by hand: namespaces of unshare(1), a root of its own. The truth is what the
-target itself reports, in its own thread ids.
+Containers are made by hand, from namespaces of unshare(1) and a separate root. The truth is the
+target's own report, in its own thread ids.
 """
 import functools
 import json
@@ -25,9 +25,9 @@ NAMESPACES = {
                                         "--net", "--ipc", "--uts"],
 }
 
-# A root with little more than the libraries that pysample needs; then the command in it. The
-# first argument is the new root's folder, the second the program that is put there, the third
-# the capabilities that are left, as a container has few of root's.
+# Makes a root with little more than the libraries that pysample needs, and runs a command in it.
+# Arguments: the new root's folder, the program to put there, and the capabilities to keep, since
+# a container has few of root's.
 IN_ANOTHER_ROOT = """\
 root=$1 program=$2 capabilities=$3
 shift 3
@@ -48,13 +48,13 @@ def unshare_is_allowed(*options):
 
 
 def interpreter_of(*origins):
-    """The newest one that came from one of these."""
+    """The newest interpreter of one of these origins."""
     found = [found for found in support.supported_interpreters() if found.origin in origins]
     return max(found, key=lambda one: [int(part) for part in one.version.split(".")], default=None)
 
 
 def tid_of(stack):
-    """Of one that begins with its thread."""
+    """The id in a stack that begins with its thread."""
     return int(re.search(r"\((\d+)\)", stack[0]).group(1))
 
 
@@ -62,14 +62,14 @@ class NamespaceTestCase(unittest.TestCase):
     maxDiff = 4000
 
     def assert_truth(self, dumped, target, own_tid=lambda tid: tid):
-        """Every thread is where the target says it is."""
+        """Every thread is where the target reports it."""
         threads = {own_tid(thread["tid"]): support.dumped_frames(thread)
                    for thread in dumped["threads"]}
         self.assertEqual(threads, {truth["tid"]: support.expected_frames(truth)
                                    for truth in target.report["threads"]})
 
     def assert_stacks(self, attach, target):
-        """Every stack of a parked target is in what attach() gives, sooner or later."""
+        """Every stack of a parked target is in the result of attach(), sooner or later."""
         expected = set(map(support.expected_stack, target.report["threads"]))
         support.sampled_until(lambda: support.without_gc(support.stacks_of_run(attach())),
                               lambda stacks: expected <= set(stacks), "every thread is seen")
@@ -121,8 +121,8 @@ class FromTheHost(NamespaceTestCase):
 
 @unittest.skipIf(os.geteuid() != 0, "needs root: namespaces")
 class FromASidecar(NamespaceTestCase):
-    """A container that shares the target's PID namespace and nothing else: it sees the target
-    under the target's own ids, and has none of its files."""
+    """A container that shares only the target's PID namespace: it sees the target under the
+    target's own ids and has none of its files."""
 
     def setUp(self):
         self.folder, _ = self.enterContext(support.fresh_folder())
@@ -152,7 +152,7 @@ class FromASidecar(NamespaceTestCase):
         return support.Result(run.returncode, run.stdout, run.stderr)
 
     def test_without_the_targets_files(self):
-        """pyenv's interpreters do not lie in the sidecar's root, nor do the testbed's."""
+        """The sidecar's root has neither pyenv's interpreters nor the testbed's."""
         for origin in ("pyenv", "testbed"):
             interpreter = interpreter_of(origin)
             if interpreter:
@@ -160,7 +160,7 @@ class FromASidecar(NamespaceTestCase):
                     self.check([*UNSHARE, "--pid", "--mount", "--"], interpreter)
 
     def test_with_the_one_capability(self):
-        """SYS_PTRACE is enough, as the remedy says (and SYS_CHROOT, for the sidecar itself)."""
+        """SYS_PTRACE is enough, as the remedy says (with SYS_CHROOT, for the sidecar itself)."""
         for origin in ("system", "pyenv"):
             interpreter = interpreter_of(origin)
             if interpreter:
@@ -169,7 +169,8 @@ class FromASidecar(NamespaceTestCase):
                                "-all,+sys_ptrace,+sys_chroot")
 
     def test_one_pid_namespace_further_out(self):
-        """The sidecar's namespace is the middle one of three: ids are neither's."""
+        """The sidecar is in the middle one of three namespaces, with other ids than in either of
+        the others."""
         inner = [*UNSHARE, "--pid", "--mount-proc", "--"]
         interpreter = interpreter_of("system", "pyenv")
         with support.python_target(interpreter, "corpus", wrapper=inner + inner) as target:
@@ -221,14 +222,15 @@ class Hidepid(NamespaceTestCase):
                     self.assert_truth(json.loads(run.stdout), target)
 
 
-# As nobody; without no-new-privs, so that a set-user-ID program and file capabilities count.
+# As nobody, but without no-new-privs, so that set-user-ID programs and file capabilities take
+# effect.
 NOBODYS = ["setpriv", "--reuid=nobody", "--regid=nogroup", "--clear-groups", "--inh-caps=-all",
            "--pdeathsig=KILL", "--"]
 
 
 @unittest.skipIf(os.geteuid() != 0, "needs root: other users")
 class Unprivileged(NamespaceTestCase):
-    """Nobody's pysample."""
+    """pysample runs as nobody."""
 
     def setUp(self):
         self.folder, _ = self.enterContext(support.fresh_folder())
@@ -270,7 +272,7 @@ class Unprivileged(NamespaceTestCase):
         self.assertRegex(result.stdout, r"\nmemory +cannot be read\n")
 
     def start(self, *command):
-        """A target that has printed a line."""
+        """Start a target and wait for its first line."""
         process = subprocess.Popen(command, stdout=subprocess.PIPE, cwd="/")
         self.addCleanup(process.stdout.close)
         self.addCleanup(process.wait)
@@ -323,7 +325,7 @@ class Unprivileged(NamespaceTestCase):
                 ["setcap", "cap_net_raw+ep", python], capture_output=True).returncode:
             self.skipTest("not tested here: file capabilities (setcap does not work)")
         target = self.start(*NOBODYS, python, "-c", self.PARK)
-        # By fs.suid_dumpable the kernel makes it undumpable, too, which comes first.
+        # fs.suid_dumpable also makes it undumpable, which is reported first.
         self.assert_refused(target.pid, "(undumpable|more capabilities than we have) .[^\n]*"
                             "file capabilities")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pysample attach --native`: C frames of a running process, with Python's in their places."""
+"""`pysample attach --native`: C frames of a running process, with Python frames in their places."""
 import collections
 import contextlib
 import functools
@@ -20,15 +20,15 @@ NATIVE_VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
 TRAMPOLINE_VERSIONS = NATIVE_VERSIONS[1:]
 PERF_JIT_VERSIONS = NATIVE_VERSIONS[2:]
 DURATION_S = 1
-WAITING_S = 1  # what stands still is seen at once
+WAITING_S = 1  # a thread that stands still is seen at once
 NR_WAITING = 50
 PERIOD_NS = 10000000  # at the default rate
-IMPORTS_S = 2  # imports.py has imported all by then
+IMPORTS_S = 2  # imports.py has imported everything by then
 NR_GENERATED = 100
 
 KEYED = ["<module>", "main", "key", "outer", "inner"]  # the calls of keyed.py
 
-# Of a thread that does not wait, and had no copy for so long, Python's frames are told alone.
+# A thread that did not wait and had no copy for this long is shown with Python frames alone.
 UNSEEN_NS = 1000000000
 
 
@@ -38,14 +38,14 @@ def attach_native(pid, *args, seconds=DURATION_S):
 
 
 def nr_with_natives(result, function):
-    """How many samples have a function of Python behind C frames."""
+    """The number of samples that begin with a C frame and have that Python function."""
     return sum(number for stack, number in support.parse_collapsed(result.stdout).items()
                if not trampoline_truth.PYTHON.match(stack[0])
                and any(label.startswith(function + " (") for label in stack))
 
 
 def is_chain(names):
-    """Whether that is the beginning of a chain of alternating.py."""
+    """Whether names is the beginning of a chain of alternating.py."""
     chains = [["<module>", "alternate"] + [letter + "00%d" % i for i in range(6)]
               for letter in "ab"]
     return any(list(names) == chain[:len(names)] for chain in chains)
@@ -68,7 +68,7 @@ def stacks_until(target, enough, what, *options):
 
 
 def samples_of(target, *options, seconds=DURATION_S):
-    """Of one run, in the order of time; each with its frames."""
+    """The samples of one run in order of time, each with its frames."""
     result = support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-r", 500, "-f", "jsonl",
                               *options, target.pid)
     is_allowed(result)
@@ -79,7 +79,7 @@ def samples_of(target, *options, seconds=DURATION_S):
 
 
 def samples_until(target, enough, what, *options, **kwargs):
-    """Those of one run, or of more until they are enough."""
+    """The samples of one run, or of more until they are enough."""
     samples = []
 
     def is_enough():
@@ -95,17 +95,17 @@ def names_of(stack):
 
 
 def innermost(stacks):
-    """The functions of Python that run in them."""
+    """The Python functions that run in these stacks."""
     return {function for stack in stacks
             for function in trampoline_truth.names_of(stack, ())[1][-1:]}
 
 
 class Calls:
-    """What both ways of having C frames and Python's of one instant are to tell."""
-    engine = ()  # the default one
+    """Tests for both ways of getting C frames and Python frames of one instant."""
+    engine = ()  # the default
 
     def test_short_calls(self):
-        """Beside what CPython's trampolines say of each stack."""
+        """Compared with CPython's trampolines in each stack."""
         if self.interpreter.minor not in TRAMPOLINE_VERSIONS:
             self.skipTest("trampolines are new in 3.12")
 
@@ -122,12 +122,12 @@ class Calls:
                                   "each function runs in a stack that is right",
                                   "-r", 500, "--trampolines", *self.engine)
             counts, examples = trampoline_truth.judge(stacks, read_map())
-        # Evidence may be wrong, an instant is not.
+        # Evidence may be wrong, an instant may not.
         if not self.engine and not why_not():
             self.assertEqual(counts["wrong"], 0, examples)
 
     def test_possible_calls(self):
-        """Without trampolines, beside what the program can do."""
+        """Without trampolines, compared with what the program can do."""
 
         def all_are_possible(stacks):
             possible = [stack for stack in stacks if trampoline_truth.HOLE not in stack
@@ -141,7 +141,7 @@ class Calls:
                          "-r", 500, *self.engine)
 
     def test_c_between_python(self):
-        """sorted() calls from C, so its frames stand between, and all begins at _start."""
+        """sorted() calls from C, so its frames are between, and every stack begins at _start."""
 
         def called(stacks):
             whole = [names for names in map(names_of, stacks)
@@ -160,8 +160,8 @@ class Native(Calls, unittest.TestCase):
     quick_on = ("3.15",)
 
     def test_plumbing(self):
-        """What starts a program and hands on calls is in no view that does not ask for it, and its
-        time is its callers'."""
+        """Code that starts a program or hands on calls is in no view that does not ask for it.
+        Its time goes to its callers."""
         with support.fresh_folder() as (folder, _), \
                 support.python_target(self.interpreter, "keyed") as target:
             path = os.path.join(folder, "a.pysample")
@@ -185,8 +185,8 @@ class Native(Calls, unittest.TestCase):
             "report", path, "-f", "collapsed", "--plumbing").stdout
 
     def test_loops_alone(self):
-        """C functions in which an older loop has left its entry are no loops: with trampolines there
-        is no frame between two of them that could be lacking."""
+        """C functions with an older loop's entry left in them are not mistaken for loops. With
+        trampolines there is no frame between two of them that could be missing."""
         if self.interpreter.minor not in TRAMPOLINE_VERSIONS:
             self.skipTest("trampolines are new in 3.12")
 
@@ -203,8 +203,8 @@ class Native(Calls, unittest.TestCase):
         self.assertEqual([names for names in told if names != KEYED[:len(names)]], [])
 
     def test_crowd(self):
-        """Of many threads that wait a tick takes longer than the time up to the next one. The copies
-        of the one that runs are taken nevertheless."""
+        """With many waiting threads a tick takes longer than its interval. The running thread is
+        copied nevertheless."""
 
         def is_seen():
             result = attach_native(target.pid, "-r", 1000)
@@ -215,8 +215,8 @@ class Native(Calls, unittest.TestCase):
             support.wait_until(is_seen, "the one that runs is seen with C frames")
 
     def test_threads_that_end(self):
-        """Those that have ended since the threads were listed have no sample of what they ran last:
-        each that there is waits in C, or is copied."""
+        """Threads that have ended since the threads were listed have no sample of what they ran
+        last: every thread that is left waits in C or is copied."""
 
         def is_alone(sample):
             return {frame["kind"] for frame in sample["frames"]} == {"python"}
@@ -230,7 +230,7 @@ class Native(Calls, unittest.TestCase):
                           if is_alone(sample) and sample["wall_ns"] < UNSEEN_NS], [])
 
     def test_collector(self):
-        """It runs when Python's frames are read, above more of them than the copy has."""
+        """It runs when Python frames are read, above more of them than the copy has."""
 
         def both_are_seen(stacks):
             return (any(support.GC in stack for stack in stacks)
@@ -242,7 +242,8 @@ class Native(Calls, unittest.TestCase):
             stacks_until(target, both_are_seen, "it is seen, and the rest", "-r", 1000)
 
     def test_several_interpreters(self):
-        """Of a thread that has a state in each of some interpreters: that of the main one runs."""
+        """A thread has a state in each of several interpreters. The main interpreter's state
+        runs."""
         if support.version_key(self.interpreter) < [3, 8]:
             self.skipTest("Python code of %s cannot make interpreters" % self.interpreter.minor)
 
@@ -255,9 +256,9 @@ class Native(Calls, unittest.TestCase):
             support.wait_until(is_seen, "the one that runs is seen with C frames")
 
     def test_imports(self):
-        """Code of files that are mapped meanwhile has its names, and is none of a JIT: the first
-        copies of a file may come before that is known, and later ones may not."""
-        named = set()  # where the functions that call it begin
+        """Code of files that are mapped meanwhile has its names and is not taken for a JIT's. The
+        first copies of a file may come before its mapping is known, later ones may not."""
+        named = set()  # first lines of the functions that call it
 
         def all_are_named():
             with support.python_target(self.interpreter, "imports") as target:
@@ -279,7 +280,7 @@ class Native(Calls, unittest.TestCase):
 
     @staticmethod
     def line_of_caller(frames):
-        """Where the function begins that work() of imports.py has called; None: none runs."""
+        """The first line of the function that work() of imports.py has called; None: none runs."""
         python = [frame for frame in frames if frame["kind"] == "python"]
         for outer, inner in zip(python, python[1:]):
             if outer["name"] == "work" and inner["path"] == outer["path"]:
@@ -287,8 +288,8 @@ class Native(Calls, unittest.TestCase):
         return None
 
     def test_frames_between(self):
-        """Two chains of calls that take turns: Python's frames are of one instant, so those of a
-        stack without a hole are never of both."""
+        """Two chains of calls take turns. Python frames are of one instant, so a stack without a
+        hole never mixes the chains."""
 
         def sample():
             result = attach_native(target.pid, "-r", 500)
@@ -309,7 +310,8 @@ class Native(Calls, unittest.TestCase):
 
     @contextlib.contextmanager
     def perf_jit_target(self, program):
-        """A target that writes a jitdump, which lies in a folder of everybody's."""
+        """A target that writes a jitdump. The file is in a shared folder and is removed at the
+        end."""
         if self.interpreter.minor not in PERF_JIT_VERSIONS:
             self.skipTest("-X perf_jit is new in 3.13")
         with support.python_target(self.interpreter, program,
@@ -319,7 +321,7 @@ class Native(Calls, unittest.TestCase):
             yield target
 
     def sample_perf_jit(self, enough, what, *options, program="shortcalls"):
-        """The frames of each sample."""
+        """Sample until there is enough, and return the frames of each sample."""
         with self.perf_jit_target(program) as target:
             samples = samples_until(
                 target, lambda samples: enough([sample["frames"] for sample in samples]), what,
@@ -332,13 +334,13 @@ class Native(Calls, unittest.TestCase):
         return set(filter(re.compile(pattern).match, names))
 
     def check_names(self, samples):
-        """CPython writes 4096 bytes of its file at a time; what lacks there is in its memory, from
-        the first sample on."""
+        """CPython writes 4096 bytes of its file at a time. What is missing there is in its
+        memory, from the first sample on."""
         names = [{frame["name"] for frame in frames} for frames in samples]
         self.assertEqual([found for found in names if trampoline_truth.UNNAMED in found], [])
 
     def test_trampolines(self):
-        """None is told beside the frame that it carries."""
+        """No trampoline is shown beside the frame that it carries."""
         samples = self.sample_perf_jit(functools.partial(self.names_like, trampoline_truth.NAMED),
                                        "one without its frame is seen")
         self.check_names(samples)
@@ -351,7 +353,7 @@ class Native(Calls, unittest.TestCase):
             "one is told beside its frame", "--trampolines"))
 
     def test_trampolines_that_are_new(self):
-        """Functions that are called for the first time, and once, a millisecond before."""
+        """Functions that were called for the first and only time a millisecond before."""
 
         def are_many(samples):
             return len(self.names_like(r"py::.*:generation \d+$", samples)) > NR_GENERATED
@@ -361,7 +363,7 @@ class Native(Calls, unittest.TestCase):
 
     @staticmethod
     def tells_twice(frames):
-        """Whether a trampoline stands beside its Python frame."""
+        """Whether a trampoline is shown beside its Python frame."""
         for outer, inner in zip(frames, frames[1:]):
             trampoline = trampoline_truth.NAMED.match(outer["name"])
             if trampoline and inner["kind"] == "python" and trampoline.group(1) == inner["name"]:
@@ -369,27 +371,27 @@ class Native(Calls, unittest.TestCase):
         return False
 
     def test_waiting(self):
-        """A thread that waits: what it has called in C is there."""
+        """A waiting thread shows what it has called in C."""
         with support.python_target(self.interpreter, "waiting") as target:
             stacks = stacks_until(target, lambda stacks: any(
                 "wait_in_c" in names_of(stack) for stack in stacks), "what waits is seen")
         waiting = [names for names in map(names_of, stacks) if "wait_in_c" in names]
         for names in waiting:
             behind = names[names.index("wait_in_c") + 1:]
-            self.assertRegex(" ".join(behind), "clock_nanosleep|select")  # the latter: to 3.10
+            self.assertRegex(" ".join(behind), "clock_nanosleep|select")  # select up to 3.10
             self.assertNotIn(trampoline_truth.HOLE, names)
             self.assertIn("_start", names)
 
 
 @support.per_minor("3.8", "3.10", *NATIVE_VERSIONS)
 class NativeByEvidence(Calls, unittest.TestCase):
-    """Where no BPF program runs in the interrupt that copies the stack."""
+    """No BPF program runs in the interrupt that copies the stack."""
     engine = support.PREEMPT
     quick_on = ("3.11", "3.15")
 
 
 class InExecutors(unittest.TestCase):
-    """Code of CPython's own JIT: on a list for debuggers in 3.15, on none in 3.14."""
+    """Code of CPython's own JIT: on the list for debuggers in 3.15, on no list in 3.14."""
 
     NAMES = {"3.14": "[jit]", "3.15": "py::jit:executor"}
     JIT = {"PYTHON_JIT": "1"}
@@ -411,7 +413,7 @@ class Executors(InExecutors):
         return self.NAMES[self.interpreter.minor] in stack
 
     def test_flag(self):
-        """Some run in executors, if there are any."""
+        """Some samples are in executors, if there are any executors."""
         with self.executors("shortcalls") as target:
             samples_until(target, lambda samples: {False, True} == {
                 sample["jit"] for sample in samples}, "both are seen")
@@ -421,7 +423,7 @@ class Executors(InExecutors):
         self.assertEqual({sample["jit"] for sample in samples}, {False})
 
     def check_whole(self, target):
-        """Those of 3.15 tell how to unwind them, and behind those of 3.14 there is a loop again."""
+        """Executors of 3.15 have unwind information. After those of 3.14 there is a loop again."""
         stacks_until(target, lambda stacks: any(
             self.is_in_executor(stack) and stack[0].startswith("_start (") for stack in stacks),
             "a whole stack in an executor is seen", "-r", 500)
@@ -431,12 +433,13 @@ class Executors(InExecutors):
             self.check_whole(target)
 
     def test_whole_loop(self):
-        """Nothing else runs than one executor."""
+        """One executor runs and nothing else."""
         with self.executors("jitted", "loop") as target:
             self.check_whole(target)
 
     def test_who_multiplies(self):
-        """Of the functions of shortcalls.py one alone does: C tells who runs, Python has to."""
+        """Only one function of shortcalls.py multiplies: C frames show that it runs, Python
+        frames must agree."""
         with self.executors("shortcalls") as target:
             stacks_until(target, lambda stacks: call_truth.who_multiplies(stacks)["double"],
                          "it is seen", "-r", 1000)
@@ -447,7 +450,8 @@ class WaitingForExecutors(InExecutors):
     sleeps = True
 
     def test_waiting(self):
-        """What waits in C that an executor has called: the line is right, and so it is not flagged."""
+        """A thread waits in C that an executor has called. Its line is right, so it is not
+        flagged."""
         with support.python_target(self.interpreter, "jitwaits", environment=self.JIT) as target:
             support.wait_until(lambda: self.sees_waiting(target), "one that waits is seen")
 
@@ -463,14 +467,14 @@ class WaitingForExecutors(InExecutors):
 
 
 def nr_runs(pid):
-    """{tid: how often it was given a processor}, of all threads but the main one"""
+    """{tid: how often it was given a CPU}, for all threads but the main one"""
     folder = "/proc/%d/task" % pid
     return {tid: support.read("%s/%s/schedstat" % (folder, tid)).split()[2]
             for tid in os.listdir(folder) if tid != str(pid)}
 
 
 def none_runs(pid):
-    """Whether no thread but the main one runs for a moment."""
+    """Whether no thread but the main one runs during a short time."""
     before = nr_runs(pid)
     time.sleep(0.2)
     return nr_runs(pid) == before
@@ -482,7 +486,8 @@ class Waiting(unittest.TestCase):
     sleeps = True
 
     def test_threads_that_do_not_run(self):
-        """Who has not run since it was looked at is not looked at again, and has all of its time."""
+        """A thread that has not run since its last look is not looked at again and has all of its
+        time."""
         if self.interpreter.minor == "3.6":
             self.skipTest("3.6 does not tell who holds the GIL: another may run a state that waits")
         with support.python_target(self.interpreter, "crowd", NR_WAITING) as target:
@@ -491,7 +496,7 @@ class Waiting(unittest.TestCase):
                                "there are more samples than looks")
 
     def are_seldom_looked_at(self, pid):
-        """In a run, unless it has few ticks: each second one looks at all."""
+        """False, too, for a run with few ticks: one tick a second looks at every thread."""
         with support.fresh_folder() as (folder, _):
             stats_path = os.path.join(folder, "stats")
             result = support.pysample("attach", "-n", "-d", 2 * WAITING_S, "-f", "jsonl",
@@ -509,18 +514,18 @@ class Waiting(unittest.TestCase):
         self.assertEqual(len(waiting), NR_WAITING)
         for samples in waiting:
             self.assertEqual({sample["stack"] for sample in samples[1:]}, {samples[-1]["stack"]})
-            # A look that comes late is told by several samples.
+            # A look that comes late is shown as several samples.
             passed_ns = samples[-1]["time_ns"] - samples[0]["time_ns"]
             told_ns = sum(sample["wall_ns"] for sample in samples
                           if sample["time_ns"] > samples[0]["time_ns"])
             self.assertLessEqual(abs(told_ns - passed_ns), 2 * PERIOD_NS)
             self.assertFalse(any(sample["on_cpu"] or sample["gil"] for sample in samples[1:]))
-        return stats["reads"] < 2 * stats["native"]["stacks"]  # a look takes three and more
+        return stats["reads"] < 2 * stats["native"]["stacks"]  # a look takes three or more
 
     def test_ways_of_waiting(self):
-        """Threads that wait are told of all versions: before 3.10 CPython does not tell where the
-        interpreter's loops are, and 3.15 is built with frame pointers, of which the kernel does
-        not tell."""
+        """Waiting threads have C frames in all versions: before 3.10 CPython does not show where
+        the interpreter's loops are, and 3.15 is built with frame pointers, which the kernel does
+        not report."""
         with support.python_target(self.interpreter, "waits") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             result = attach_native(target.pid, seconds=WAITING_S)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pysample attach --native --kernel`: what a thread does inside of the kernel."""
+"""`pysample attach --native --kernel`: what a thread does inside the kernel."""
 import json
 import unittest
 
@@ -9,12 +9,12 @@ import test_native
 import trampoline_truth
 from test_native_rights import NobodysInterpreter, newest_in_root
 
-# Who reads /dev/zero is in one of these nearly all the time (fs/read_write.c of Linux).
+# A reader of /dev/zero is in one of these nearly all the time (Linux, fs/read_write.c).
 READS = {"vfs_read", "ksys_read", "__x64_sys_read", "__arm64_sys_read"}
 
 
 def functions_of_kernel():
-    """What the kernel itself says its functions are."""
+    """The functions that the kernel lists."""
     lines = support.read("/proc/kallsyms").splitlines()
     return {line.split()[2] for line in lines if line.split()[0].strip("0")}
 
@@ -44,7 +44,8 @@ class Kernel(unittest.TestCase):
             support.wait_until(lambda: self.tells_no_kernel(target.pid), "some stacks are seen")
 
     def tells_caller(self, pid, functions):
-        """Whether a Python function stands where [unknown] does as long as the loop is not known."""
+        """Whether a Python function is shown as the caller. Until the loop is known, [unknown]
+        is."""
         result = sample(pid, "--kernel")
         if "no frames of the kernel" in result.stderr:
             self.skipTest("not tested here: " + result.stderr)
@@ -67,7 +68,7 @@ class Kernel(unittest.TestCase):
         return {"python", "native"} <= kinds
 
     def check_order(self, kinds):
-        """All of the kernel is innermost, and what has called it is C."""
+        """The kernel's frames are innermost, and a C frame has called them."""
         first = kinds.index("kernel")
         self.assertEqual(set(kinds[first:]), {"kernel"})
         self.assertEqual(kinds[first - 1], "native")
@@ -80,7 +81,7 @@ class Kernel(unittest.TestCase):
 
 @support.per_interpreter
 class Waiting(unittest.TestCase):
-    """Threads that wait, of all versions, beside what the kernel itself says at that moment."""
+    """Waiting threads in all versions, compared with the kernel's own stacks at that moment."""
 
     quick_on = ("3.11",)
     sleeps = True
@@ -101,7 +102,7 @@ class Waiting(unittest.TestCase):
 
 
 class NotTold(unittest.TestCase):
-    """Where the kernel tells nothing of itself a sentence says so, and the others go on."""
+    """Where kernel stacks are not permitted a sentence says so, and the other frames are shown."""
 
     def test_nobody(self):
         interpreter = NobodysInterpreter(**vars(newest_in_root()))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pysample attach --native` by those who may not do all: what they get, and what they are told."""
+"""`pysample attach --native` without all rights: what is shown, and what is reported."""
 import os
 import sys
 import unittest
@@ -10,11 +10,11 @@ from test_matrix import NobodysInterpreter
 from test_native import names_of
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-LATER_S = 4  # waits_later.py loads its library after one, and maps are read each second
+LATER_S = 4  # waits_later.py loads its library after 1 s, and maps are read each second
 
 
 def newest_in_root():
-    """An interpreter that another user can run: one in a root of its own."""
+    """An interpreter that another user can run: one in a separate root."""
     found = [one for one in support.tested_interpreters() if one.root and one.minor == "3.15"]
     if not found:
         raise unittest.SkipTest("not tested here: scripts/testbed was not run")
@@ -22,13 +22,14 @@ def newest_in_root():
 
 
 class Forbidden(unittest.TestCase):
-    """What a sandbox, and a user without rights, is told."""
+    """What is reported to a sandbox, and to a user without rights."""
 
     sleeps = True
 
     def sample(self, name, number, enough, seconds=1):
-        """Stacks, by names, of one target after the other until they are enough, and what is told;
-        with a seccomp filter that answers perf_event_open() with that number."""
+        """Sample one target after the other until the stacks, as names, are enough; return them
+        and what was reported. A seccomp filter fails perf_event_open() with the errno called
+        number."""
         wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open", number]
         stacks, told = [], set()
 
@@ -57,7 +58,7 @@ class Forbidden(unittest.TestCase):
                     self.assertEqual(names[0], "<module>")
 
     def test_waiting(self):
-        """What /proc tells is not forbidden by that."""
+        """What /proc shows is still permitted."""
         stacks, _ = self.sample("waiting", "EPERM", lambda names: "wait_in_c" in names)
         for names in stacks:
             if "wait_in_c" in names:
@@ -65,19 +66,20 @@ class Forbidden(unittest.TestCase):
                 self.assertIn("clock_nanosleep", names[names.index("wait_in_c"):])
 
     def test_libraries_that_are_loaded_meanwhile(self):
-        """No event tells of them, and no thread runs: what waits there does."""
+        """No event reports them, and no thread runs: a thread that waits there reveals them."""
         self.sample("waits_later", "EPERM", lambda names: (
             "wait_in_library" in names and any("poll" in name for name in names)
             and "??" not in names), seconds=LATER_S)
 
 
 class Nobody(unittest.TestCase):
-    """A user without any capability, who looks at a process of the same user."""
+    """A user without any capability samples a process of the same user."""
 
     sleeps = True
 
     def sample(self, name, enough, *args):
-        """What is told beside stacks, by names, that are enough, or beside those of another run."""
+        """Sample until the stacks of one run, as names, are enough; return what that run
+        reported."""
         interpreter = NobodysInterpreter(**vars(newest_in_root()))
         found = []
 
@@ -103,7 +105,7 @@ class Nobody(unittest.TestCase):
         self.assertEqual("user CPU only" in stderr, paranoid > 1, stderr)
 
     def test_little_locked_memory(self):
-        """Rings are locked memory. Who gets none is still sampled: here all wait."""
+        """Rings are locked memory. Threads without one are still sampled: here all wait."""
         stderr = self.sample("waits", lambda stacks: all(
             any(way in names for names in stacks) for way in native_truth.WAYS),
             "prlimit", "--memlock=0")

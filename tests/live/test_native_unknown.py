@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""`pysample attach --native`: Python that calls code of which nothing tells, which is not CPython's."""
+"""`pysample attach --native`: Python calls code that nothing describes and that is not
+CPython's."""
 import platform
 import subprocess
 import unittest
@@ -13,13 +14,13 @@ UNNAMED = "[jit]"
 
 
 def python_of(stack):
-    """The names of Python's frames."""
+    """The names of the Python frames."""
     return [label.split(" (")[0] for label in stack if trampoline_truth.PYTHON.match(label)]
 
 
 def check(case, target, python):
-    """No stack has another frame of Python's than python has there. Some in unnamed code have all,
-    and are whole but for one hole, between the code and what has called it."""
+    """No stack has Python frames other than python has there. Some stacks in unnamed code have
+    all of them and are whole but for one hole, between the code and its caller."""
 
     def is_right(stack):
         holes = [i for i, label in enumerate(stack) if label == trampoline_truth.HOLE]
@@ -49,7 +50,8 @@ class BareCode(unittest.TestCase):
         check_bare_code(self, jit="0")
 
     def test_where_a_file_was(self):
-        """Code that is made where a file was mapped is the file's no more, once that was noticed."""
+        """Code made where a file was mapped is no longer the file's, once the change was
+        noticed."""
 
         def are_told(stacks):
             ends = {(next((name for name in test_native.names_of(stack)
@@ -69,7 +71,7 @@ class BareCode(unittest.TestCase):
 @support.per_minor("3.14", "3.15")
 @unittest.skipIf(platform.machine() != "x86_64", "not tested here: the code is x86-64's")
 class BareCodeBesideExecutors(unittest.TestCase):
-    """Some of the code that is made at run time is that of CPython's JIT."""
+    """Some of the code made at run time is that of CPython's JIT."""
 
     def test_python_frames(self):
         check_bare_code(self, jit="1")
@@ -77,7 +79,7 @@ class BareCodeBesideExecutors(unittest.TestCase):
 
 @support.per_minor("3.14")
 class Numba(unittest.TestCase):
-    """That of Debian is made for its own default Python, and has no list for debuggers."""
+    """Debian's numba is built for Debian's default Python and has no list for debuggers."""
 
     def check(self, jit):
         has_numba = subprocess.run([*self.interpreter.command(), "-c", "import numba"],

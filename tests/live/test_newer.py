@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""CPythons that there are none of yet: the program file says another version, or has
-fields more or less in the table of its own structs, which nothing else in it reads."""
+"""CPython versions that do not exist yet: the program file shows another version, or has more or
+fewer fields in the table of its own structs, which nothing else in it reads.
+"""
 import contextlib
 import json
 import os
@@ -17,7 +18,8 @@ TABLE_BYTES = {"3.13": 584, "3.14": 760, "3.15": 888}
 NEWER_MINOR = int(support.SUPPORTED[-1].partition(".")[2]) + 1
 NEWER, PRE_RELEASE = 0x030000f0 | NEWER_MINOR << 16, 0xa1
 
-# Of 3.15: (offset, number of words that are put in before it or taken away from there).
+# Changes to 3.15's table: (offset, number of words to insert before it, or to remove if
+# negative).
 CHANGES = {
     "a newer minor version": (NEWER, ()),
     "more fields in a newer one": (NEWER, ((376, 1), (240, 1), (176, 1))),
@@ -28,7 +30,7 @@ CHANGES = {
 
 
 def table_in(program):
-    """Where the table is: the cookie is in the code that looks for it, too."""
+    """The offset of the table. The cookie is also in the code that looks for it."""
     at = program.index(COOKIE)
     while struct.unpack_from("<Q", program, at + 8)[0] >> 24 != 3:
         at = program.index(COOKIE, at + 1)
@@ -36,11 +38,11 @@ def table_in(program):
 
 
 def changed_table(table, changes):
-    for at, words in changes:  # from behind
+    for at, words in changes:  # the last first
         if words < 0:
             table = table[:at] + table[at - 8 * words:] + bytes(-8 * words)
         else:
-            # Some offset there might be: the one before and a little.
+            # A plausible offset: slightly more than the one before.
             more = struct.unpack_from("<Q", table, at - 8)[0] + 4
             table = table[:at] + struct.pack("<Q", more) * words + table[at:-8 * words]
     return table

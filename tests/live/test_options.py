@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table of options, the help, the manual page and what shells complete say the same."""
+"""The table of options, the help, the manual page and the shell completions agree."""
 import os
 import re
 import shutil
@@ -11,7 +11,7 @@ import support
 MANUAL = os.path.join(support.ROOT, "docs", "pysample.1")
 HELP_WIDTH = 88
 
-# Completes the words it is given, the last one in progress.
+# Completes the words that it is given, the last of them unfinished.
 BASH = """\
 . /dev/stdin
 COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
@@ -27,7 +27,7 @@ def completion(shell):
 
 
 def options_by_command():
-    """{command: its long options}, as bash is told."""
+    """{command: its long options}, from the completion of bash."""
     return {command: set(re.findall(r"--([\w-]+)", words))
             for command, words in re.findall(r'^\t\t(\w+)\) options="(.*?)"', completion("bash"), re.M)}
 
@@ -42,7 +42,7 @@ class Options(unittest.TestCase):
         self.assertEqual(set(self.options), set(re.findall(r"^  (\w+) +[a-z]", text, re.M)))
 
     def test_help(self):
-        """It names every option once, and no line is too long."""
+        """The help names every option once, and no line is too long."""
         for command, expected in self.options.items():
             with self.subTest(command):
                 text = support.pysample(command, "--help").stdout
@@ -52,7 +52,7 @@ class Options(unittest.TestCase):
                 self.assertEqual([row for row in rows if len(row) > HELP_WIDTH], [])
 
     def test_manual(self):
-        """It has all options, and none that there is not."""
+        """The manual has all options, and no others."""
         told = set(re.findall(r"Fl -([\w-]+)", support.read(MANUAL)))
         self.assertEqual(told - {"help", "version"},
                          set().union(*self.options.values()) - {"help"})

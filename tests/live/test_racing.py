@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Racing, the fallback where pysample may use none of the process's CPUs, says what it is."""
+"""Racing, the fallback where pysample may use none of the process's CPUs, and how it is
+reported."""
 import contextlib
 import json
 import os
@@ -16,7 +17,7 @@ RECORDINGS = os.path.join(support.ROOT, "tests", "recordings")
 
 @contextlib.contextmanager
 def target_elsewhere(interpreter, *target):
-    """A target with the first CPU for its own; confined() is to have the second one."""
+    """A target confined to the first CPU. confined() uses the second one."""
     with support.python_target(interpreter, *target) as target:
         for tid in os.listdir("/proc/%d/task" % target.pid):
             os.sched_setaffinity(int(tid), CPUS[:1])
@@ -37,7 +38,7 @@ def attach(target, *options):
 
 
 def is_mixed(stack):
-    """Whether it may be one of alternating.py, or made of two: each link is at its depth."""
+    """Whether it may be a stack of alternating.py, or a mix of two: each link is at its depth."""
     chains = ["<module>", "alternate"] + ["[ab]00%d" % depth for depth in range(6)]
     return stack[:2] == ["<module>", "announce"] or len(stack) <= len(chains) and all(
         re.fullmatch(link.replace("<", "[<]"), name) for link, name in zip(chains, stack))
@@ -88,14 +89,14 @@ class RacingElsewhere(RacingTestCase):
                 self.assertEqual(bool(TOLD.search(result.stderr)), stats["approximate"] > 0)
                 stacks = parse_collapsed(result.stdout)
                 for stack in stacks:
-                    # spin() never calls, so its stack is right, however it is read
+                    # spin() never calls, so its stack is right however it is read.
                     self.assertIn(names(stack)[-1], ("spin", "sleep", "announce"), stack)
                 return stats["approximate"] > 0
 
             support.wait_until(sample, "a thread is met while it runs")
 
     def test_calls(self):
-        """Two moments may be mixed, but every frame is one, and stands in its place."""
+        """Two moments may be mixed, but every frame is a real one, at its depth."""
         with target_elsewhere(self.interpreter, "alternating", "calls", 40) as target:
 
             def sample():
@@ -111,7 +112,7 @@ class RacingElsewhere(RacingTestCase):
                 "both leaves are seen")
 
     def test_deep_stacks(self):
-        """In several chunks of the data stack."""
+        """Stacks in several chunks of the data stack."""
         with target_elsewhere(self.interpreter, "deep", 400) as target:
 
             def sample():
@@ -123,7 +124,7 @@ class RacingElsewhere(RacingTestCase):
                 len(names(stack)) > 800 for stack in stacks), "all frames are seen")
 
     def test_a_target_that_sleeps(self):
-        """Where it may run is what counts, not whether it does."""
+        """What counts is where the target may run, not whether it runs."""
         with target_elsewhere(self.interpreter, "waiting") as target:
             result = attach(target, "-f", "collapsed")
             self.assertEqual(result.status, 0, result.stderr)
@@ -183,7 +184,7 @@ class NoRacing(RacingTestCase):
 @unittest.skipUnless(os.geteuid() == 0, "only root can have a real-time policy")
 @support.per_minor("3.8", "3.11", "3.15")
 class RacingBesideRealTime(RacingTestCase):
-    """A thread with a real-time priority that goes before ours keeps its CPU."""
+    """A thread with a higher real-time priority than ours keeps its CPU."""
 
     SENTENCE = "process %d has a real-time priority that pysample has not"
 
@@ -215,7 +216,8 @@ class RacingBesideRealTime(RacingTestCase):
 class GoneElsewhere(unittest.TestCase):
 
     def test_is_said_at_the_end(self):
-        """The engine is chosen when sampling begins; what it cannot do later is told."""
+        """The engine is chosen when sampling begins. What it cannot do later is reported at the
+        end."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
             run = support.start_pysample(
                 "attach", target.pid, "-r", 1000, "-f", "collapsed",
@@ -232,7 +234,7 @@ class GoneElsewhere(unittest.TestCase):
 class RacingForced(RacingTestCase):
 
     def test_where_it_is_not_needed(self):
-        """A target may be read in that way wherever it is."""
+        """Any target may be raced, wherever it runs."""
         with support.fresh_folder() as (folder, _), \
                 support.python_target(support.newest_interpreter(), "busy") as target:
             stats_path = os.path.join(folder, "stats.json")
@@ -262,7 +264,7 @@ def info(path):
 
 
 class OldRecordings(unittest.TestCase):
-    """What pysample 0.1.0 has written was read while threads ran."""
+    """pysample 0.1.0 read stacks while their threads ran."""
 
     def report(self, *args):
         result = support.pysample("report", "-f", "summary", *args)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The file of a recording while it is written: its name, and its place."""
+"""The file of a recording while it is written: its name and its place."""
 import contextlib
 import glob
 import os
@@ -10,14 +10,14 @@ import support
 
 
 def info_of(path):
-    """The pairs that --info prints of one recording."""
+    """The result of --info for one recording, and its pairs."""
     result = support.pysample("report", "--info", path)
     pairs = (line.partition(": ") for line in result.stdout.splitlines())
     return result, {name: value for name, _, value in pairs}
 
 
 class Gone(unittest.TestCase):
-    """Somebody takes the recording's name while it is written."""
+    """Another file takes the recording's name while it is written."""
 
     def setUp(self):
         self.folder, _ = self.enterContext(support.fresh_folder())
@@ -49,7 +49,7 @@ class Gone(unittest.TestCase):
 
 
 class Elsewhere(unittest.TestCase):
-    """A path means another file where the program has another root: none is shown as its own."""
+    """Where the program has another root its paths mean other files, and the recording says so."""
 
     def test_host(self):
         for interpreter in support.newest_interpreter(), *filter(
@@ -65,7 +65,7 @@ class Elsewhere(unittest.TestCase):
 
 
 def unnamed_file(pid, folder):
-    """The one without a name that a process writes in a folder; None."""
+    """The path of a file without a name that a process writes in a folder, or None."""
     for path in glob.glob("/proc/%d/fd/*" % pid):
         with contextlib.suppress(FileNotFoundError):
             if os.readlink(path).startswith(folder + "/#"):
@@ -84,8 +84,8 @@ class Away(unittest.TestCase):
             support.python_target(support.newest_interpreter(), "busy"))
 
     def start(self):
-        """Start to record, remove the folder, and wait until samples are written."""
-        while True:  # it may have its name at once
+        """Start recording, remove the folder, and wait until samples are written."""
+        while True:  # the recording may have its name at once
             os.mkdir(self.folder)
             process = support.start_pysample("attach", self.target.pid, "-o", self.path)
             self.addCleanup(process.kill)

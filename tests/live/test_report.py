@@ -22,7 +22,7 @@ def total(text):
 
 
 def limited_files(nr_bytes):
-    """A wrapper that starts a program that can write files of so many bytes at most."""
+    """A wrapper that limits the size of the files that a program writes."""
     return ["prlimit", "--fsize=%d" % nr_bytes, "--"]
 
 
@@ -53,7 +53,7 @@ class ReportTestCase(unittest.TestCase):
 
 
 class OneRecording(ReportTestCase):
-    """What is made of one recording of all."""
+    """Reports made from one recording of all threads."""
 
     @classmethod
     def setUpClass(cls):
@@ -66,7 +66,7 @@ class OneRecording(ReportTestCase):
                    "-o", cls.summary, "--stats-json", stats]
 
         def has_all():
-            """Samples of every thread, and of each that works on a CPU and off it."""
+            """Whether each option of filters() leaves some samples."""
             cls.attached = pysample(*command)
             cls.listed = sorted(os.listdir(cls.folder))
             return cls.attached.status == 0 and all(
@@ -77,7 +77,7 @@ class OneRecording(ReportTestCase):
 
     @classmethod
     def filters(cls):
-        """Pairs of options of which each sample has one."""
+        """Pairs of options: each sample matches one of the two."""
         tids = cls.target.report["threads"]
         return (
             (["--to", "0.5s"], ["--from", "0.5s"]),
@@ -96,13 +96,13 @@ class OneRecording(ReportTestCase):
         return self.report(self.recording, "-f", "collapsed", *args).stdout
 
     def name_of(self, thread):
-        """What Python calls a thread of the target."""
+        """Python's name for a thread of the target."""
         tid = self.target.report["threads"][thread]
         return re.search(r"(?m)^thread (.+) \(%d\);" % tid, self.collapse("-t")).group(1)
 
     @classmethod
     def counted(cls, args):
-        """How many samples a report of the recording has."""
+        """The number of samples in a report of the recording."""
         result = pysample("report", cls.recording, "-f", "collapsed", *args)
         if result.status not in (0, 5):
             raise AssertionError(result)
@@ -178,7 +178,7 @@ class OneRecording(ReportTestCase):
         self.assertEqual(result.stderr, "")
 
     def test_formats_that_do_not_compare(self):
-        """They are refused, and those are named that do."""
+        """They are refused, and the message names those that do."""
         for form in "pprof", "jsonl", "callgrind", "gecko", "speedscope":
             result = self.report(self.recording, "--diff", self.recording, "-o",
                                  self.path_of("d.html"), "-f", form, status=2)
@@ -186,7 +186,7 @@ class OneRecording(ReportTestCase):
                              "write collapsed, flamegraph, svg or summary\n" % form)
 
     def test_what_grew_is_named(self):
-        """Between two parts of the same recording a thread's functions went from none to all."""
+        """Nothing grew between two recordings of spin(); in another program, its functions did."""
         spin, rest = self.path_of("spin.pysample"), self.recording
         self.attach("-q", "-d", "0.3", "-o", spin)
         result = self.report(spin, "--diff", rest, "--fail-above", "0", "--include", r"^spin \(",
@@ -213,7 +213,7 @@ class OneRecording(ReportTestCase):
         self.assertEqual(int(pairs["format_version"]), 1)
         self.assertEqual(int(pairs["file_bytes"]), os.path.getsize(self.recording))
         self.assertEqual(int(pairs["recorded_samples"]), self.stats["samples"])
-        self.assertGreaterEqual(int(pairs["frames"]), 2)  # of two seconds
+        self.assertGreaterEqual(int(pairs["frames"]), 2)  # in two seconds
         self.assertEqual(pairs["seek_table_frames"], pairs["frames"])
         self.assertEqual(int(pairs["samples"]), self.stats["samples"])
         self.assertEqual(int(pairs["pid"]), self.target.pid)
@@ -294,7 +294,7 @@ class OneRecording(ReportTestCase):
         self.assertEqual([os.stat(path).st_size for path in (self.recording, base)], before)
 
     def test_from_a_pipe(self):
-        """Under whatever name."""
+        """Whatever the pipe is called."""
         result = subprocess.run(
             ["bash", "-c", '"$0" report -f collapsed <(cat "$1")', support.PYSAMPLE,
              self.recording], capture_output=True, text=True)

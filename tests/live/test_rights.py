@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What pysample may do beyond its user while it samples: no more than that takes."""
+"""The rights beyond its user's that pysample keeps while it samples: no more than it needs."""
 import json
 import os
 import re
@@ -20,7 +20,7 @@ WRITING = {"dac_override", "chown", "fowner"}
 EVENTS = {"perfmon", "ipc_lock"}
 OTHER_UID, OTHER_GID = 65534, 65533
 
-# Of the attribute that gives a program capabilities: linux/capability.h.
+# Of the file attribute that gives a program capabilities: linux/capability.h.
 CAPABILITY_REVISION_2, CAPABILITY_EFFECTIVE, CAP_NET_RAW = 0x02000000, 1, 13
 
 
@@ -35,7 +35,7 @@ def field(status, name, base=16):
 
 
 def names_of(number):
-    """A set of capabilities as it is told; those beyond the table by their numbers."""
+    """The names in a set of capabilities. Those beyond the table are numbers."""
     names = {number: name for name, number in CAPABILITIES.items()}
     return {names.get(bit, bit) for bit in range(64) if number >> bit & 1}
 
@@ -54,7 +54,8 @@ class RightsTestCase(unittest.TestCase):
                                       bufsize=0, **kwargs)
 
     def rights_of(self, process):
-        """What a pysample that was started has while it samples, and what it says of it."""
+        """The rights that a started pysample has while it samples, which must be those that it
+        reports."""
         for line in process.stderr:
             told = re.fullmatch(r"pysample: capabilities kept: (.*)\n", line.decode())
             if told:
@@ -81,7 +82,7 @@ class RightsTestCase(unittest.TestCase):
 class Rights(RightsTestCase):
 
     def test_by_what_is_asked_for(self):
-        """Events and kernel stacks of threads that come later take more."""
+        """Events, and kernel stacks of threads that come later, take more."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
             for options, rights in (
                     ([], READING),
@@ -94,13 +95,13 @@ class Rights(RightsTestCase):
                     support.wait_for_ticks(process.pid)
                     self.end(process)
                     self.assertLessEqual(READING, held)
-                    # Where BPF cannot be had, or its maps take a right, events are opened instead.
+                    # Without BPF, or where its maps take a right, events are opened instead.
                     self.assertLessEqual(held - {"bpf", "perfmon", "ipc_lock"}, rights)
                     if options:
                         self.assertEqual(held - {"bpf"}, rights)
 
     def test_the_right_that_others_were_split_off(self):
-        """Kernels before 5.8 have no CAP_PERFMON: CAP_SYS_ADMIN is in its place there."""
+        """Kernels before 5.8 have CAP_SYS_ADMIN in the place of CAP_PERFMON."""
         with support.python_target(support.newest_interpreter(), "parallel", "calls", 40, 4, 5000,
                                    0) as target:
             result = support.run_with_samples(lambda: support.pysample(
@@ -125,7 +126,7 @@ class Rights(RightsTestCase):
         self.assertEqual((status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)), mode)
 
     def test_a_file_of_somebody_else(self):
-        """It is replaced, and stays theirs."""
+        """It is replaced and keeps its owner."""
         with open(self.path, "w", encoding="utf-8"):
             os.chown(self.path, OTHER_UID, OTHER_GID)
             os.chmod(self.path, 0o640)
@@ -151,7 +152,8 @@ class Rights(RightsTestCase):
         self.assertEqual(support.pysample("report", "-f", "collapsed", recording).status, 0)
 
     def test_nothing_is_given_up_that_may_be_needed(self):
-        """Without CAP_SYS_PTRACE a process may be read because it has no more rights than we have."""
+        """Without CAP_SYS_PTRACE a process may be read because it has no more rights than we
+        have."""
         bound = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", "--"]
         with support.python_target(support.newest_interpreter(), "busy", wrapper=bound) as target:
             result = support.pysample("attach", "-v", "-d", "0.3", "-f", "collapsed", target.pid,
@@ -161,10 +163,10 @@ class Rights(RightsTestCase):
 
 
 class RightsLater(RightsTestCase):
-    """What begins when the rights are given up already."""
+    """What begins after the rights were given up."""
 
     def stats_of(self, interpreter, program, *options, wrapper=()):
-        """What is counted of execs.py, which becomes that program, and what is said."""
+        """The result and the counters of a run on execs.py, which becomes that program."""
         path = os.path.join(self.folder, "stats")
         with support.python_target(interpreter, "execs", *program, wrapper=wrapper) as target:
             result = support.pysample("attach", "-v", "-r", 1000, "-f", "collapsed",
@@ -177,7 +179,7 @@ class RightsLater(RightsTestCase):
         return [interpreter.path, os.path.join(support.TARGETS, "exits.py")]
 
     def test_the_loaded_program_goes_on(self):
-        """None can be loaded any more; the layout is the same."""
+        """No BPF program can be loaded any more, but the layout is the same."""
         found = interpreters_without_root()[0]
         for options in ([], ["-n"]):
             with self.subTest(options):
@@ -191,7 +193,7 @@ class RightsLater(RightsTestCase):
                                     for label in stack), result.stdout)
 
     def test_a_program_of_more_rights(self):
-        """Its exec ends the events of before, and nothing says so."""
+        """Its exec ends the events opened before, without notice."""
         found = interpreters_without_root()[0]
         program = os.path.join(self.folder, "python")
         shutil.copy(os.path.realpath(found.path), program)
@@ -212,7 +214,7 @@ class RightsLater(RightsTestCase):
                             for label in stack), result.stdout)
 
     def test_another_layout(self):
-        """The other engine goes on, and it is said why."""
+        """The other engine goes on, and the reason is reported."""
         by_age = sorted(interpreters_without_root(), key=support.version_key)
         if by_age[0].minor == by_age[-1].minor:
             self.skipTest("there is one version only")
@@ -223,7 +225,7 @@ class RightsLater(RightsTestCase):
         self.assertIn("the right to load a BPF program for it was given up", result.stderr)
 
     def test_threads_with_c_frames(self):
-        """The stacks of those that begin later are copied, too."""
+        """The stacks of threads that begin later are copied, too."""
         with support.python_target(support.newest_interpreter(), "parallel", "calls", 40, 4, 5000,
                                    0) as target:
             def sample():

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""pysample run: what is started, what it gets of us, what it leaves, and what is told of it."""
+"""pysample run: what it starts, what the command inherits, what is left behind and what is
+reported.
+"""
 import contextlib
 import json
 import os
@@ -16,7 +18,7 @@ import unittest
 import support
 from support import PYSAMPLE, names, parse_collapsed, per_interpreter, pysample
 
-# Works for so many seconds, then ends as it is told.
+# Works for this many seconds, then ends as the second argument says.
 WORK = """\
 import os, sys, time
 
@@ -51,7 +53,7 @@ sys.exit(9)
 
 
 def python():
-    """An interpreter that sees the files that we see."""
+    """An interpreter that sees the same files as we do."""
     return max((found for found in support.supported_interpreters() if not found.root),
                key=support.version_key).path
 
@@ -79,8 +81,8 @@ class RunTestCase(unittest.TestCase):
         return {name for stack in self.stacks() for name in names(stack)}
 
     def until_seen(self, attempt, *functions):
-        """The result of the first run in whose profile these are: stacks that cannot be proven
-        are lost."""
+        """The result of the first run whose profile has these functions: stacks that cannot be
+        proven are lost."""
         results = []
 
         def all_are_seen():
@@ -102,7 +104,7 @@ class RunTestCase(unittest.TestCase):
 
 @per_interpreter
 class Short(RunTestCase):
-    """Of each version, wherever it lives."""
+    """Each version, wherever it is installed."""
 
     def test_what_is_short_is_in_the_profile(self):
         with support.fresh_folder(self.interpreter.root) as (outside, inside):
@@ -175,7 +177,7 @@ class Status(RunTestCase):
         self.assertFalse(os.path.exists(never[1]))
 
     def test_a_signal_before_it_is_started(self):
-        """While nobody reads what is to be written."""
+        """The signal comes while nothing reads the output."""
         fifo = os.path.join(self.folder, "fifo")
         os.mkfifo(fifo)
         started = os.path.join(self.folder, "started")
@@ -186,7 +188,7 @@ class Status(RunTestCase):
         self.assertFalse(os.path.exists(started))
 
     def assert_failed(self, pattern, *args, seconds=0.2, **kwargs):
-        """The status is ours, if the command had none to tell."""
+        """The status is ours, unless the command failed itself."""
         script = self.script(WORK)
         for end, status in (("", 125), ("sys.exit(3)", 3)):
             result = pysample("run", *args, script, seconds, end, **kwargs)
@@ -218,7 +220,7 @@ class Status(RunTestCase):
         self.assert_no_profile()
 
     def test_sigchld_may_be_ignored(self):
-        """Then the kernel keeps nothing to wait for."""
+        """The kernel then keeps no child to wait for."""
         result = pysample(*self.options(), python(), self.script(WORK), "0.1", "sys.exit(3)",
                           preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
         self.assertEqual(result.status, 3, result)
@@ -260,7 +262,7 @@ class Streams(RunTestCase):
             self.assertTrue(parse_collapsed(profile))
 
     def test_files_do_not_wait_for_what_goes_to_stdout(self):
-        """Of every way to make them: added up, of a recording, of a temporary file."""
+        """For each way of making a file: added up, from a recording, from a temporary file."""
         script = self.script(WORK + "print('last', sys.stdin.read(), flush=True)")
         stats = os.path.join(self.folder, "stats")
         for options in (["--stats-json", stats], ["-o", self.profile + ".pysample"],
@@ -355,7 +357,7 @@ class Sampling(RunTestCase):
         self.assertIn("followed into", result.stderr)
 
     def test_as_an_ordinary_user(self):
-        """A parent may look at its child, also where Yama allows nothing else."""
+        """A parent may read its child, even where Yama permits nothing else."""
         folder = os.path.join(self.folder, "nobody")
         os.mkdir(folder)
         os.chmod(folder, 0o777)
@@ -369,7 +371,7 @@ class Sampling(RunTestCase):
         self.assertEqual(result.status, 65534 % 256, result)
 
     def test_a_program_that_may_not_be_read(self):
-        """It runs to its end all the same."""
+        """It runs to its end nevertheless."""
         if os.geteuid() != 0:
             self.skipTest("not tested here: a program that may not be read (not root)")
         program = os.path.join(self.folder, "sh")
@@ -413,7 +415,7 @@ class Signals(RunTestCase):
             process.communicate(timeout=support.PATIENCE_S)
 
     def end(self, process):
-        """By its command, which is told that its input ends."""
+        """The run ends with its command, which ends when its input does."""
         process.stdin.close()
         process.stdin = None  # for communicate()
         self.assertEqual(process.wait(timeout=support.PATIENCE_S), 9)
@@ -497,7 +499,7 @@ class Signals(RunTestCase):
 
 
 class Terminal:
-    """A program that has a terminal of its own, as its stdin, stdout and stderr."""
+    """A program on a terminal of its own, which is its stdin, stdout and stderr."""
 
     def __init__(self, *args, stdout=None, term="xterm"):
         self.pid, self.master = pty.fork()
@@ -509,7 +511,7 @@ class Terminal:
         self.shown = b""
 
     def read(self, seconds):
-        """What it shows in that time, or until it ends. False: it has."""
+        """Read what it shows in that time, or until it ends. Returns False if it has ended."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             ready, _, _ = select.select([self.master], [], [], 0.01)
@@ -517,7 +519,7 @@ class Terminal:
                 continue
             try:
                 self.shown += os.read(self.master, 65536)
-            except OSError:  # EIO: nobody has it open any more
+            except OSError:  # EIO: no process has it open any more
                 return False
         return True
 
@@ -564,7 +566,7 @@ class OnATerminal(TerminalTestCase):
         terminal.read_until(b"is waited for")
         self.assertEqual(support.read(counts), "%d\n" % signal.SIGINT)
         self.assertTrue(self.stacks())
-        # It is the command's from now on: an interpreter's prompt, say.
+        # From now on ^C is the command's, which may be an interpreter's prompt.
         for number in 2, 3:
             terminal.type(b"\x03")
             support.wait_until(lambda number=number: support.read(counts)
@@ -605,7 +607,7 @@ class Progress(TerminalTestCase):
         self.assertLessEqual(int(lines[0][1]), int(lines[-1][1]))
         terminal.type(b"\x03")
         self.assertEqual(terminal.finish(), 0)
-        # It is taken away before the end is told.
+        # The line is erased before the end is reported.
         self.assertRegex(terminal.shown, rb"\r {20,}\rpysample: stopped; \d+ samples of")
 
     def test_nothing_if_it_has_to_be_quiet(self):
@@ -633,7 +635,7 @@ class Progress(TerminalTestCase):
         self.assertNotRegex(told[1].decode() + result.stderr, "[\r\x1b]")
 
     def test_a_terminal_that_stands_still(self):
-        """^S: the sampling goes on, and so does the line later."""
+        """^S: sampling goes on, and so does the line of progress later."""
         recording = os.path.join(self.folder, "recording.pysample")
         terminal = self.terminal(PYSAMPLE, "attach", "-o", recording, self.target.pid)
         terminal.read_until(rb"\d+ samples, ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How a run ends at a low rate, and what can be asked of it while it goes on."""
+"""How a run ends at a low rate, and what it writes on request while it goes on."""
 import json
 import os
 import shlex
@@ -34,7 +34,7 @@ class SignalsTestCase(unittest.TestCase):
         return json.loads(support.read(self.path("stats")))
 
     def start(self, pid, *options, **kwargs):
-        """A run that is sampling."""
+        """Start a run and wait until it samples."""
         process = support.start_pysample("attach", pid, *options, **kwargs)
         self.addCleanup(process.stderr.close)
         self.addCleanup(process.kill)
@@ -42,7 +42,7 @@ class SignalsTestCase(unittest.TestCase):
         return process
 
     def line_with(self, process, text):
-        """What it says next with that in it."""
+        """The next line that it prints with this text."""
         line = b""
         while text not in line:
             line = process.stderr.readline()
@@ -50,13 +50,14 @@ class SignalsTestCase(unittest.TestCase):
         return line.decode()
 
     def ask(self, process):
-        """Ask for what there is by now, and wait until it is written: the line that says so."""
+        """Request the samples so far and wait until they are written. Returns the line that says
+        so."""
         process.send_signal(signal.SIGUSR1)
         return self.line_with(process, b"SIGUSR1: ")
 
 
 class LowRate(SignalsTestCase):
-    """Between two ticks, which are a minute and more apart."""
+    """Ticks are more than a minute apart."""
 
     def setUp(self):
         super().setUp()
@@ -68,7 +69,7 @@ class LowRate(SignalsTestCase):
                           "--stats-json", self.path("stats"), *options)
 
     def attach_and_sample(self):
-        """One whose first tick, which is at once, gave a sample."""
+        """A run whose first tick, which comes at once, gave a sample."""
         while True:
             process = self.attach()
             support.wait_until(lambda: self.ask(process) and self.stats()["ticks"],
@@ -82,7 +83,7 @@ class LowRate(SignalsTestCase):
         result = support.finish(process)
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.stderr, pattern)
-        # None was waited for, to see then that it failed.
+        # The run did not wait for another tick, which would have failed.
         self.assertEqual((self.stats()["ticks"], self.stats()["failed_ticks"]), (1, 0))
 
     def test_the_process_ends(self):
@@ -125,7 +126,7 @@ class LowRate(SignalsTestCase):
 
 
 class Meanwhile(SignalsTestCase):
-    """SIGUSR1: what there is by now is written, and the sampling goes on."""
+    """SIGUSR1: the samples so far are written, and sampling goes on."""
 
     @classmethod
     def setUpClass(cls):
@@ -145,7 +146,7 @@ class Meanwhile(SignalsTestCase):
         return parse_collapsed(support.read(self.path("profile")))
 
     def assert_whole(self):
-        """The profile has all the samples that its counters tell."""
+        """The profile has as many samples as its counters."""
         self.assertEqual(sum(self.stacks().values()), self.stats()["samples"])
         self.assertIn("spin", {name for stack in self.stacks() for name in names(stack)})
 
@@ -182,7 +183,8 @@ class Meanwhile(SignalsTestCase):
                 self.assertGreaterEqual(nr, late[name], name)
 
     def wait_for_more(self, process, before, files):
-        """The samples of each format once all have more than before; spin() is in the others."""
+        """The samples of each format, once each has more than before. The other formats have
+        spin()."""
 
         def is_there():
             self.assertIn("wrote %d files" % len(files), self.ask(process))
@@ -247,7 +249,7 @@ class Meanwhile(SignalsTestCase):
         self.assertEqual(result.stdout.count("spin"), 1, result.stdout)
 
     def test_many_at_once(self):
-        """Whenever it is looked at, the file is whole."""
+        """The file is whole at every moment."""
         process = self.collapsed()
         self.until_sampled(process)
         for _ in range(100):
@@ -259,7 +261,7 @@ class Meanwhile(SignalsTestCase):
         self.assert_nothing_else("profile", "stats")
 
     def until_sampled(self, process, before=0):
-        """Until more samples than before are written, and the busy function is in them."""
+        """Wait until more samples than before are written, with the busy function in them."""
         support.wait_until(lambda: self.ask(process) and self.stats()["samples"] > before
                            and "spin" in {name for stack in self.stacks() for name in names(stack)},
                            "there are samples")
@@ -291,7 +293,7 @@ class Meanwhile(SignalsTestCase):
             self.assert_nothing_else("profile", "stats", "html")
 
     def test_no_room(self):
-        """The old file stays, the run goes on, and has room later."""
+        """The old file stays, the run goes on, and later there is room."""
         with open(self.path("profile"), "w", encoding="ascii") as file:
             file.write("old\n")
         process = self.start(self.target.pid, "-o", self.path("profile"), "-f", "collapsed",
@@ -330,7 +332,7 @@ class Meanwhile(SignalsTestCase):
         self.assertEqual(self.end(process).stderr, "")
 
     def test_in_the_background_of_a_terminal(self):
-        """Also of one that stops whoever writes from there."""
+        """Even on a terminal that stops background processes when they write."""
         terminal = Terminal("/bin/bash", "--norc", "-i")
         self.addCleanup(terminal.close)
         terminal.type(b"stty tostop\n")

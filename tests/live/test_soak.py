@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""scripts/soak for some seconds: counters are exact, and the program is not touched."""
+"""scripts/soak for a few seconds: counters are exact, and the program is not touched."""
 import dataclasses
 import unittest
 
@@ -7,7 +7,7 @@ import soaking
 import support
 from test_interrupts import why_not
 
-SECONDS = 2  # of each run
+SECONDS = 2  # each run
 
 
 class Soak(unittest.TestCase):
@@ -17,7 +17,7 @@ class Soak(unittest.TestCase):
         self.check("preempt", soaking.PROGRAMS)
 
     def test_with_bpf(self):
-        """Nothing is written at all, so there is nothing to be cached."""
+        """This engine writes nothing at all, so there is nothing to be cached."""
         if why_not():
             self.skipTest(why_not())
         self.check("bpf", [program for program in soaking.PROGRAMS if program != "cached"])

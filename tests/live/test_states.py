@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What threads do beside their stacks, and `attach --mode`: tests/targets/states.py has a
-thread for each state, and it is known which one that is."""
+"""What threads do beside their stacks, and `attach --mode`. tests/targets/states.py has a thread
+for each state and reports which one that is.
+"""
 import collections
 import contextlib
 import json
@@ -14,23 +15,24 @@ from support import GC, per_layout, pysample
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-TOLD_IN = {"gil": 7, "<GC>": 7}  # since 3.N
+TOLD_IN = {"gil": 7, "<GC>": 7}  # the first 3.N with it
 
 
 def cpu_times(pid, tids):
-    """{name: seconds} of threads, by the kernel's own account."""
+    """{name: seconds} of CPU time, by the kernel's own account."""
     return {name: int(support.read("/proc/%d/task/%d/schedstat" % (pid, tid)).split()[0]) / 1e9
             for name, tid in tids.items()}
 
 
 @contextlib.contextmanager
 def states_target(interpreter, *names, **kwargs):
-    """Those threads, when whoever sleeps does so."""
+    """A target with these threads, once the sleeping ones sleep."""
     with support.python_target(interpreter, "states", *names, **kwargs) as target:
         sleeping = [tid for name, tid in target.report["threads"].items() if name == "sleep"]
         for tid in [target.pid, *sleeping]:
             path = "/proc/%d/task/%d/syscall" % (target.pid, tid)
-            # select(2), clock_nanosleep(2), pselect(2): not the futex(2) of who waits for the GIL
+            # select(2), clock_nanosleep(2), pselect(2); not futex(2), in which threads wait for
+            # the GIL
             support.wait_until(lambda path=path: support.read(path).split()[0] in (
                 "23", "230", "270"), "who sleeps does so")
         yield target
@@ -48,8 +50,8 @@ class StatesTestCase(unittest.TestCase):
             self.skipTest("3.%d does not tell" % self.minor())
 
     def profile(self, target, *options, run=pysample, **kwargs):
-        """{name of a thread of states.py: {its stack behind the function of that name: count}},
-        and the counters."""
+        """{name of a thread of states.py: {its stack after that function: count}}, and the
+        counters."""
         stats_path = os.path.join(self.folder, "stats.json")
         if run is pysample:
             options += ("--stats-json", stats_path)
@@ -74,7 +76,7 @@ class StatesTestCase(unittest.TestCase):
 
 
     def profile_until(self, enough, what, target, *options, **kwargs):
-        """The profile and the counters of one run, or of the first in which enough was seen."""
+        """The profile and the counters of the first run in which enough was seen."""
         profiles = []
 
         def is_enough():
@@ -88,7 +90,7 @@ class StatesTestCase(unittest.TestCase):
 @per_layout
 class Gil(StatesTestCase):
     def test_only_who_holds_it_is_shown(self):
-        """Two that take turns, one that sleeps, one that computes without it."""
+        """Two threads take turns, one sleeps, and one computes without the GIL."""
         self.need("gil")
         with states_target(self.interpreter, "spin", "half", "sleep",
                            "compute") as target:
@@ -99,7 +101,7 @@ class Gil(StatesTestCase):
                                                             "main"},
                                "everybody is seen", target, "--mode", "wall")
         total = sum(sum(counts.values()) for counts in holding.values())
-        # One at a time, where all are looked at at one instant: never more samples than ticks.
+        # One thread at a time, as all are of one instant: never more samples than ticks.
         self.assertLessEqual(total, stats["ticks"])
         self.assertEqual(total, stats["shown_samples"])
         for name in "sleep", "main":
@@ -119,7 +121,7 @@ class Gil(StatesTestCase):
 @per_layout
 class Cpu(StatesTestCase):
     def check(self, run=pysample, as_user=(), **kwargs):
-        """No thread's weight is more than the kernel says that it used meanwhile."""
+        """No thread's weight exceeds the CPU time that the kernel counted meanwhile."""
         with states_target(self.interpreter, "spin", "half", "compute", "sleep",
                            wrapper=as_user) as target:
             before = cpu_times(target.pid, target.report["threads"])
@@ -129,7 +131,7 @@ class Cpu(StatesTestCase):
             after = cpu_times(target.pid, target.report["threads"])
         for name, counts in shown.items():
             if name != "main":
-                # The kernel's account of a thread that runs is behind by up to a timer's tick.
+                # The kernel's account of a running thread lags by up to one timer tick.
                 self.assertLessEqual(sum(counts.values()) / 1e6, after[name] - before[name] + 0.02,
                                      name)
         return stats
@@ -138,7 +140,7 @@ class Cpu(StatesTestCase):
         stats = self.check()
         self.assertEqual((stats["mode"], stats["unit"]), ("cpu", "microseconds"))
         self.assertEqual(stats["clockless_threads"], 0)
-        self.assertIn(stats["rough_clock_threads"], (0, 5))  # all, where perf is forbidden to us
+        self.assertIn(stats["rough_clock_threads"], (0, 5))  # all, where we may not use perf
         self.assertAlmostEqual(stats["shown_s"], stats["sampled_cpu_s"], delta=0.001)
 
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become nobody")
@@ -148,7 +150,8 @@ class Cpu(StatesTestCase):
         self.check(run=support.pysample_as_nobody, as_user=support.AS_NOBODY)
 
     def test_where_perf_is_forbidden(self):
-        """The kernel's account takes its place: the sums are right, at its timer's ticks."""
+        """The kernel's account takes its place: the sums are right, with the resolution of timer
+        ticks."""
         forbidden = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open",
                      "EPERM"]
         stats = self.check(wrapper=forbidden)
@@ -208,14 +211,14 @@ class Exceptions(StatesTestCase):
                 target, "--mode", "exception")
         for name in "sleep", "main":
             self.assertFalse(shown[name])
-        # Where it has handled one.
+        # spin() runs after the exception was handled.
         self.assertFalse([stack for stack in shown["handle_none"] if "spin" in stack])
         self.assertEqual(stats["mode"], "exception")
         self.assertLess(stats["shown_s"], stats["sampled_wall_s"])
 
 
 class NothingToShow(unittest.TestCase):
-    """Where nobody does what the mode asks for there is no profile, but a sentence."""
+    """Where no thread does what the mode asks for there is a sentence instead of a profile."""
 
     CASES = {"gil": "held the GIL", "cpu": "used CPU time", "exception": "handled an exception"}
 

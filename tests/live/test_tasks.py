@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The tasks of asyncio in a dump are those that the program itself has."""
+"""The asyncio tasks in a dump are those that the program has."""
 import json
 import unittest
 
@@ -18,7 +18,7 @@ def dump(pid):
 
 
 class TasksTestCase(unittest.TestCase):
-    """Has the comparison with the truth."""
+    """The comparison with the truth."""
 
     maxDiff = 4000
 
@@ -41,7 +41,7 @@ class TasksTestCase(unittest.TestCase):
                 self.assert_task(tasks[number], truth, is_cut)
 
     def assert_task(self, task, truth, is_cut):
-        """is_cut: it runs, and what its thread has called may be missing."""
+        """is_cut: the task runs, and the innermost calls of its thread may be missing."""
         frames, expected = support.dumped_frames(task), support.expected_frames(truth)
         self.assertGreater(len(frames), 0)
         self.assertEqual(frames, expected[:len(frames)] if is_cut else expected)
@@ -76,12 +76,12 @@ class Live(TasksTestCase):
 @support.per_minor(*VERSIONS)
 class Dead(TasksTestCase):
     def test_kernels_core(self):
-        """The program's files are nowhere to be found: what it has in memory must do."""
+        """The program's files cannot be found, so its memory must be enough."""
         with core_support.kernel_cores(), core_support.killed(self.interpreter, "tasks") as core:
             self.assert_truth(core_support.core_json(core.path), core.report)
 
     def test_who_awaits_whom_of_those_that_are_alike(self):
-        """One of them is awaited by two tasks, the others by one of those each."""
+        """Two tasks await one of them, and each of the others is awaited by one of those two."""
         with core_support.kernel_cores(), core_support.crashed(self.interpreter, "tasks") as core:
             result = pysample("core", core.path)
             self.assertRegex(result.stdout, r'\n3 tasks like this: .*, some awaited by "Task-')

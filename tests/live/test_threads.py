@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Who threads are: names, ids, interpreters, and those that Python does not know."""
+"""The identity of threads: names, ids, interpreters, and threads that Python does not know."""
 import json
 import os
 import re
@@ -48,7 +48,7 @@ class Threads(unittest.TestCase):
     def assert_dumped(self, dumped, report, own_tid=lambda tid: tid):
         by_tid = {}
         for thread in dumped["threads"]:
-            # Until 3.11 the main thread has a state in each interpreter that it made.
+            # Up to 3.11 the main thread has a state in each interpreter that it made.
             by_tid.setdefault(own_tid(thread["tid"]), []).append(thread)
         named = names_of(report, "named")
         for tid, name in named.items():
@@ -70,7 +70,7 @@ class Threads(unittest.TestCase):
         self.assert_dumped(dump(self.target.pid), self.report)
 
     def native_tids(self):
-        """Those of the kernel's that no Python thread has told: one of them."""
+        """The kernel's threads that no Python thread has reported. There is one."""
         told = [int(tid) for key in ("named", "subs") for tid in self.report[key]]
         tids = {int(tid) for tid in os.listdir("/proc/%d/task" % self.target.pid)}
         return sorted(tids - set(told) - set(self.report["unnamed"]))
@@ -101,7 +101,7 @@ class Threads(unittest.TestCase):
             self.assertRegex(text, r'Thread %d "%s" in interpreter [1-9]' % (tid, name))
 
     def roots_until(self, sample, enough, what):
-        """What the stacks of sample() begin with, when these are enough."""
+        """The roots of the stacks of sample(), once they are enough."""
         roots = set()
 
         def is_enough():
@@ -113,7 +113,7 @@ class Threads(unittest.TestCase):
         return roots
 
     def sample(self, target, *options):
-        """One run by threads."""
+        """The stacks of one run, by thread."""
         result = pysample("attach", "-t", "-f", "collapsed", target.pid, *options)
         if result.status == 5:
             return {}
@@ -129,7 +129,7 @@ class Threads(unittest.TestCase):
                                    for sub in subs)), "everybody is seen by name")
 
     def test_renamed_while_it_is_sampled(self):
-        """It has its new name in the whole profile."""
+        """The whole profile has its new name."""
         tid, new_names = self.report["renamed"], []
 
         def sample():
@@ -164,9 +164,9 @@ class Threads(unittest.TestCase):
 
 @per_layout
 class Baton(test_attach.AttachTestCase):
-    """Threads that run one after the other: at no instant two of them work."""
+    """Threads that run one after the other: at no instant do two of them work."""
 
-    ENGINE = support.PREEMPT  # which looks at all of them at one instant
+    ENGINE = support.PREEMPT  # it reads all of them at one instant
 
     def check(self, *options):
         def sample():
@@ -191,7 +191,7 @@ class Baton(test_attach.AttachTestCase):
 @per_interpreter
 class NewThreads(unittest.TestCase):
     def test_threads_that_are_named_soon_after_they_start(self):
-        """None of a process that makes threads all the time is ever called wrongly."""
+        """The process makes threads all the time, and none ever has a wrong name."""
         def sample():
             result = pysample("attach", "-t", "-d", "0.5", "-f", "collapsed", target.pid)
             if result.status == 5:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Native stacks of stopped processes, beside libdw's and what the target knows itself."""
+"""Native stacks of stopped processes, compared with libdw's and with the target's own report."""
 import json
 import os
 import shutil
@@ -10,7 +10,7 @@ import support
 from native_truth import is_in_order, unwind
 from support import per_interpreter
 
-# One more way of making a function each.
+# Each build adds another way of making a function.
 BUILDS = {
     "O2": ["-O2"],
     "O0": ["-O0"],
@@ -35,7 +35,7 @@ class Interpreters(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    """tests/targets/native_stacks.c."""
+    """The functions of tests/targets/native_stacks.c."""
 
     @classmethod
     def setUpClass(cls):

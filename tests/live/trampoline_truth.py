@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Python's own word on stacks with C frames: under -X perf every Python function is called
-through a trampoline of its own, a C frame whose function CPython writes into a perf map. The
-trampolines of a stack are its Python frames, told by the same copy of the C stack, but in
-another way. pysample calls them what the map does, with --trampolines; without, it leaves out
-those whose Python frame it tells.
+"""Python's own account of stacks with C frames. Under -X perf every Python function is called
+through its own trampoline, a C frame whose function CPython writes into a perf map. A stack's
+trampolines are its Python frames, found in the same copy of the C stack but in another way. With
+--trampolines pysample names them as the map does. Without, it leaves out those whose Python frame
+it shows.
 """
 import collections
 import contextlib
@@ -32,8 +32,8 @@ def read_map(path):
 
 @contextlib.contextmanager
 def map_of(target, interpreter):
-    """What reads the map that CPython writes of a target, as far as it is. It lies in a folder of
-    everybody's: it is removed in the end."""
+    """A function that reads the map that CPython has written of a target so far. The map is in a
+    shared folder and is removed at the end."""
     path = "%s/tmp/perf-%d.map" % (interpreter.root, target.pid)
     try:
         yield lambda: read_map(path)
@@ -66,17 +66,17 @@ def names_of(stack, perf_map):
 
 
 def activations_of(stack):
-    """What runs by either word, outermost first, of a stack in which no trampoline is told beside
-    its frame: the names of those that are told, and of Python frames."""
+    """The names of what runs, outermost first: trampolines and Python frames, in a stack that
+    shows no trampoline beside its frame."""
     found = [NAMED.match(label) or PYTHON.match(label) for label in stack]
     return [match.group(1) for match in found if match]
 
 
 def judge(stacks, perf_map):
-    """Of collapsed stacks, Counter: samples that are "right", "holed", "wrong", or "without" C
-    frames; "wrong stacks" has an example of each.
+    """Count the samples of collapsed stacks that are "right", "holed", "wrong", or "without" C
+    frames. Also return an example of each wrong stack.
 
-    A trampoline that was called for a frame that does not run yet, or any more, is the
+    A trampoline that was called for a frame that does not run yet, or no longer runs, is the
     innermost one of its stack and has no frame.
     """
     counts = collections.Counter()
@@ -99,8 +99,8 @@ def judge(stacks, perf_map):
 
 
 def judge_frames(stacks, perf_map):
-    """The same by frame: Counter of Python frames that are "right", as one of the trampolines in
-    that order, and "wrong"."""
+    """The same by frame: count the Python frames that are "right", one of the trampolines in
+    their order, and "wrong"."""
     counts = collections.Counter()
     for stack, number in stacks.items():
         trampolines, python = names_of(stack, perf_map)

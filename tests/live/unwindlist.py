@@ -9,12 +9,12 @@ import unittest
 
 import support
 
-# What the functions of a Python are called; it runs the last one.
+# The names of the functions in a Python target, which runs the last one.
 NAMES = ["first", "a second name", "hot"]
 
 
 def compiled(folder, *options):
-    """The path of what is made of unwindlist.c; a skipped test where that cannot be done."""
+    """Compile unwindlist.c and return the path. Skips the test where that is not possible."""
     if not shutil.which("cc"):
         raise unittest.SkipTest("cc is not installed")
     path = os.path.join(folder, "unwindlist")
@@ -28,7 +28,7 @@ def compiled(folder, *options):
 
 
 def interpreter():
-    """The newest one that may use libraries of this system."""
+    """The newest interpreter that can use this system's libraries."""
     ours = [found for found in support.supported_interpreters()
             if not found.root and support.version_key(found) >= [3, 12]]
     if not ours:
@@ -38,7 +38,7 @@ def interpreter():
 
 @contextlib.contextmanager
 def python_target(python):
-    """It has loaded a library whose list no symbol names."""
+    """A Python that has loaded a library whose list has no symbol."""
     with tempfile.TemporaryDirectory() as folder:
         library = compiled(folder, "-shared", "-fPIC", "-lunwind")
         with support.python_target(python, "unwindlists", library, *NAMES) as target:
@@ -47,7 +47,7 @@ def python_target(python):
 
 @contextlib.contextmanager
 def static_program():
-    """It waits, and its list has a symbol of its own."""
+    """A program that waits, whose list has a symbol."""
     with tempfile.TemporaryDirectory() as folder:
         program = compiled(folder, "-no-pie", "-Wl,-Bstatic", "-lunwind", "-Wl,-Bdynamic", "-llzma")
         with support.plain_target(program) as target:
