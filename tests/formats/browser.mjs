@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Looks at pages in a Chromium without a head, which begins once for all of them:
+// Opens pages for scripts in a headless Chromium, which starts once for all of them:
 //   node browser.mjs NPM_FOLDER
-// Each line of stdin is a JSON array of a script's path and what its look() wants behind the browser
-// and NPM_FOLDER; the line of stdout for it is {"answer": what that says} or {"error": text}. A script
-// may export other flags, for a Chromium of its own. Pages are closed when they have been looked at. It
-// ends with stdin. The browser is $PYSAMPLE_CHROMIUM, else /usr/bin/chromium.
+// Each line of stdin is a JSON array: a script's path, and the arguments of its look() after the
+// browser and NPM_FOLDER. The line of stdout for it is {"answer": result} or {"error": text}. A
+// script may export other flags, for a Chromium of its own. Its pages are closed after it has
+// looked at them. The program ends with stdin. The browser is $PYSAMPLE_CHROMIUM, else
+// /usr/bin/chromium.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
@@ -13,7 +14,7 @@ import { pathToFileURL } from 'node:url';
 const [npm] = process.argv.slice(2);
 const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core');
 const browsers = new Map(); // by their flags
-// Our pages draw when a step wants it: at once, not 60 times in a second.
+// Our pages draw when a step wants it: at once, not 60 times a second.
 const AT_ONCE = ['--disable-frame-rate-limit', '--disable-gpu-vsync'];
 
 async function browserWith(flags) {

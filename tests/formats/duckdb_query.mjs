@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Asks DuckDB, without a database and without a network:
 //   node duckdb_query.mjs NPM_FOLDER STATEMENTS QUESTION > JSON
-// An array of rows, each an array; integers of more than 32 bits are strings.
+// Prints an array of rows, each an array. Integers of more than 32 bits are strings.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 

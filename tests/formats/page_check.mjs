@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whether a page of the interactive flame graph shows in a headless Chromium exactly what an
- * oracle computes of its samples: as a whole, zoomed, searched, brushed, by thread and state,
- * by function and by line. And that it asks for nothing but itself, has no error, and makes no
- * markup of names.
+ * Checks that a page of the interactive flame graph shows in a headless Chromium exactly what an
+ * oracle computes from its samples: as a whole, zoomed, searched, brushed, by thread and state,
+ * by function and by line. Also checks that the page requests only itself, has no error, and
+ * makes no markup of names.
  *
- * The answers' file is what page_fixture.mjs writes: {functions: [{name, path, line}], samples:
- * [{thread, time, weight, cpu, flags, stack: [[function, line], …] outermost first}]}, us. Without
- * it only the page's own sums are held against each other. The answer is an array of what failed.
+ * The file of answers is written by page_fixture.mjs: {functions: [{name, path, line}], samples:
+ * [{thread, time, weight, cpu, flags, stack: [[function, line], …] outermost first}]}, us.
+ * Without it only the page's own sums are compared with each other. The result is an array of
+ * failures.
  */
 import fs from "node:fs";
 import path from "node:path";
 
 const STATES = { frames: s => s.stack.length > 0, all: () => true, cpu: s => s.flags & 64, gil: s => s.flags & 1, waits: s => s.flags & 4, gc: s => s.flags & 8, exception: s => s.flags & 16, off: s => (s.flags & 96) === 32 && s.stack.length };
-let failures; // of the page that is looked at
+let failures; // of the current page
 
 function check(what, got, wanted) {
 	const text = value => JSON.stringify(value, (_, v) => (v && typeof v === "object" && !Array.isArray(v) ? Object.fromEntries(Object.entries(v).sort()) : v));
@@ -21,14 +22,14 @@ function check(what, got, wanted) {
 		failures.push(`${what}:\n  page   ${difference(got, wanted)}\n  oracle ${difference(wanted, got)}`);
 }
 
-/* What one has that the other has not, if they are objects. */
+/* What a has and b has not, if both are objects. */
 function difference(a, b) {
 	if (!a || !b || typeof a !== "object")
 		return JSON.stringify(a);
 	return JSON.stringify(Object.fromEntries(Object.entries(a).filter(([k, v]) => JSON.stringify(v) !== JSON.stringify(b[k])))).slice(0, 400);
 }
 
-/* As output/profile/label.h makes names harmless. */
+/* Makes names harmless, as output/profile/label.h does. */
 function shown(text) {
 	return Array.from(text, c => {
 		const p = c.codePointAt(0), bad = p < 0x20 || (p >= 0x7f && p < 0xa0) || p === 0x61c || p === 0x200e || p === 0x200f || (p >= 0x2028 && p <= 0x202e) || (p >= 0x2066 && p <= 0x2069);
@@ -41,7 +42,7 @@ function labelOf(answer, [f, line], byLine) {
 	return (shown(name) || "?") + (file ? ` (${shown(file)}${at ? ":" + at : ""})` : "");
 }
 
-/* What pysample.totals() has to be of some samples. */
+/* What pysample.totals() must return for some samples. */
 function expected(answer, samples, byLine = false, weight = "weight") {
 	const out = { total: 0, samples: samples.length, self: {}, totals: {} };
 	for (const sample of samples) {
@@ -100,7 +101,7 @@ async function compareZooms(page, answer, begin) {
 	}
 }
 
-/* A stack counts once however often it matches; capitals make case count. */
+/* A stack counts once however often it matches. Capitals make the search case-sensitive. */
 async function compareSearches(page, answer, begin) {
 	for (const query of ["script", "<module>|RUN", "lambda|module", "Red", "\\\\x1b", "🐍", "memcpy", "^a;b"]) {
 		const got = await page.evaluate(([b, q]) => window.pysample.set({ ...b, query: q }), [begin, query]);
@@ -109,7 +110,7 @@ async function compareSearches(page, answer, begin) {
 	}
 }
 
-/* The views and gestures of a person; nothing of it may fail or change a sum. */
+/* Uses the views and gestures as a person does. Nothing may fail or change a sum. */
 async function useIt(page) {
 	const before = await page.evaluate(() => window.pysample.set({ view: "flame", zoom: 0, query: "", from: null, to: null, state: "all", lines: false, focus: [], exclude: [], threads: null }));
 	for (const key of ["1", "2", "3", "4", "5", "1", "l", "l", "u", "u", "d", "d", "t", "Escape", "ArrowDown", "ArrowDown", "Enter", "Escape", "Escape", "?", "Escape"])

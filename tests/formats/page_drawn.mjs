@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-// Opens a page of the interactive flame graph and tells what a person sees of its views: rows of
-// tables as their texts, canvases as the calls that drew them, tooltips as their lines.
-// Steps are [state, what, argument]: the state as window.pysample.set() takes it, a name of READ
-// below, and what that wants. The answer is {"seen": [one for each], "complaints"}.
+// Opens a page of the interactive flame graph and reports what a person sees in its views: rows
+// of tables as texts, canvases as the calls that drew them, tooltips as lines. Steps are [state,
+// what, argument]: a state for window.pysample.set(), a name in READ below, and its argument. The
+// answer is {"seen": [one for each step], "complaints"}.
 import { pathToFileURL } from 'node:url';
 
 // In the page, before its own script: each canvas keeps what was drawn since it was cleared.
@@ -21,13 +21,13 @@ function keepDrawing() {
   }
 }
 
-// In the page: what the steps are made of.
+// In the page: the parts of the steps.
 function helpers() {
   const frame = () => new Promise(done => requestAnimationFrame(done));
   const settled = async () => { for (let i = 0; i < 3; i++) await frame(); };
   const texts = (host, selector) => [...host.querySelectorAll(selector)].map(e => e.textContent);
 
-  // All rows of a list that has only those in the document which are seen, from top to bottom.
+  // All rows, from top to bottom, of a list that has only its visible rows in the document.
   async function* rowsOf(host) {
     let below = -1;
     host.scrollTop = 0;
@@ -56,7 +56,7 @@ function helpers() {
     throw new Error('no such row');
   }
 
-  // The lines of the tooltip with the pointer at a place of a canvas; none if there is none.
+  // The lines of the tooltip when the pointer is at a place of a canvas; empty without a tooltip.
   function tip(canvas, x, y) {
     const { left, top } = canvas.getBoundingClientRect(), tip = document.getElementById('tip');
     canvas.dispatchEvent(new PointerEvent('pointermove', { clientX: left + x, clientY: top + y }));
@@ -65,7 +65,7 @@ function helpers() {
     return [...tip.children].flatMap(e => (e.rows ? [...e.rows].map(r => texts(r, 'th, td')) : [e.textContent]));
   }
 
-  // Blocks of frames, each with the text in it, and at most nrTips of them with their tooltip.
+  // The blocks of frames, each with its text, and at most nrTips of them with their tooltips.
   function drawn(host, nrTips) {
     const canvas = host.querySelector('canvas'), calls = canvas.drawn ?? [], blocks = [], others = [];
     const few = getComputedStyle(document.documentElement).getPropertyValue('--few').trim();
@@ -87,19 +87,19 @@ function helpers() {
   }
 
   const READ = {
-    // argument: nothing
+    // argument: none
     table: () => rows(document.querySelector('#table .list'), row => ({
       label: row.title, self: texts(row, '.c-self b, .c-self span:last-child'),
       total: texts(row, '.c-total b, .c-total span:last-child'), samples: row.querySelector('.c-samples').textContent,
     })),
-    // argument: the label of a function, whose row is clicked at
+    // argument: the label of a function, whose row is clicked
     calls: async label => {
       await click(document.querySelector('#table .list'), row => row.title === label);
       return ['callers', 'callees'].map(id => drawn(document.getElementById(id), 2000));
     },
-    // argument: nothing
+    // argument: none
     files: () => rows(document.querySelector('#source .files'), row => [row.title, ...texts(row, '.num')]),
-    // argument: [path, line]: which are clicked at; line 0: what is shown then
+    // argument: [path, line], which are clicked; with line 0 only the path is
     source: async ([path, line]) => {
       const code = document.querySelector('#source .code');
       await click(document.querySelector('#source .files'), row => row.title === path);
@@ -112,7 +112,7 @@ function helpers() {
           [...section.querySelectorAll('button')].map(b => [b.querySelector('.num').textContent, b.title]))),
       };
     },
-    // argument: how far to scroll, each time in px
+    // argument: the scroll positions to visit, in px
     chart: async scrolls => {
       const host = document.getElementById('chart'), seen = [];
       for (const scroll of scrolls) {
@@ -123,7 +123,7 @@ function helpers() {
       return seen;
     },
   };
-  // What a click at a line of the menu of exports saves.
+  // What a click on a line of the export menu saves.
   READ.saved = async name => {
     const { createObjectURL } = URL, { click } = HTMLAnchorElement.prototype;
     let saved;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages of the interactive flame graph made of invented profiles, without the C writer, and
- * what must be read off them.
+ * Makes pages of the interactive flame graph from invented profiles, without the C writer, and
+ * the answers that must be read off them.
  *
  * usage: page_fixture.mjs KIND OUT.html VIEWER LOADER
  *
- * VIEWER and LOADER are what `output/assets/bundle.py --parts` wrote. KIND is nasty (names that
- * try to be markup, recursion, one thing at several lines), demo, diff or deep (a stack of
- * 1,000,000 frames). Beside OUT.html an OUT.json has every sample of nasty, for page_check.mjs.
+ * VIEWER and LOADER are written by `output/assets/bundle.py --parts`. KIND is nasty (names that
+ * try to be markup, recursion, one function at several lines), demo, diff or deep (a stack of
+ * 1,000,000 frames). For nasty, an OUT.json beside OUT.html has every sample, for page_check.mjs.
  */
 import fs from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -17,7 +17,7 @@ const ORIGINS = ["application", "site-packages", "standard library", "native", "
 const KINDS = ["python", "collector", "native", "jit", "kernel"];
 const RUNNING = 65, HAS_CPU = 128, GIL = 1, WAITS = 4, GC = 8, EXCEPTION = 16, MEASURED = 32, ON_CPU = 64;
 
-/* Numbers that repeat from run to run. */
+/* Pseudo-random numbers that are the same in every run. */
 export function random(seed) {
 	let state = seed >>> 0;
 	return () => {
@@ -38,7 +38,7 @@ function leb(values, signed) {
 	return Uint8Array.from(out);
 }
 
-/* As output/text/base91.h says. */
+/* As specified in output/text/base91.h. */
 function base91(bytes) {
 	let text = "", bits = 0, nr = 0;
 	const put = digit => (text += String.fromCharCode(35 + digit).replace("<", "~"));
@@ -59,7 +59,7 @@ function base91(bytes) {
 	return text;
 }
 
-/* What all are multiples of, at least 1. */
+/* The greatest common divisor, at least 1. */
 const unitOf = values => values.reduce((a, b) => {
 	for (b = Math.abs(b); b; )
 		[a, b] = [b, a % b];
@@ -68,7 +68,7 @@ const unitOf = values => values.reduce((a, b) => {
 
 const deltas = values => values.map((v, i) => (i ? v - values[i - 1] : v));
 
-/* Numbers that are small for values which come often, and what they stand for. */
+/* Numbers that are small for frequent values, and the values that they stand for. */
 function ranked(values) {
 	const counts = new Map();
 	for (const value of values)
@@ -78,7 +78,7 @@ function ranked(values) {
 	return { rows, numbers: values.map(value => numbers.get(value)) };
 }
 
-/* A profile that is put together call by call. */
+/* A profile that is built call by call. */
 export class Builder {
 	constructor() {
 		Object.assign(this, { strings: [], stringIds: new Map(), functions: [], frames: [], frameIds: new Map(), nodes: [], nodeIds: new Map() });
@@ -101,18 +101,18 @@ export class Builder {
 			this.nodeIds.set(key, this.nodes.push({ parent, frame }) - 1);
 		return this.nodeIds.get(key);
 	}
-	/* The node of [[function, line], …], outermost first; -1 for none. */
+	/* The node of [[function, line], …], outermost first; -1 for an empty stack. */
 	stack(frames) { return frames.reduce((parent, [func, line]) => this.node(parent, func, line), -1); }
 	thread(name, main = false, process = 0) {
 		return this.threads.push({ process, tid: 4242 + this.threads.length, name, main, interpreter: 0 }) - 1;
 	}
-	/* tick is an index; cpu in us, or undefined if it was not measured. */
+	/* tick is an index. cpu is in us, or undefined if it was not measured. */
 	sample(thread, tick, node, weight, flags, cpu) { this.samples.push({ thread, tick, node, weight, flags, cpu }); }
 	columns() {
 		const { functions, frames, nodes, ticks } = this, by = [...this.threads.keys(), this.threads.length].map(t => this.samples.filter(s => s.thread === t));
 		const each = f => by.flatMap(list => list.map((s, i) => f(s, i ? list[i - 1] : null)));
 		const stacks = ranked(each(s => s.node + 1));
-		let nextFrame = 0; // the first that no node had yet
+		let nextFrame = 0; // the first that no node has used yet
 		const base = [...this.base].sort((a, b) => a[0] - b[0]), out = [
 			["function.name", "u", functions.map(f => this.string(f.name))], ["function.path", "u", functions.map(f => this.string(f.path))],
 			["function.line", "s", deltas(functions.map(f => f.line))], ["function.kind", "u", functions.map(f => KINDS.indexOf(f.kind))],
@@ -161,7 +161,7 @@ const run = (samples, ticks, extra = {}) => ({
 
 const NASTY = ["</script><script>document.title='owned'</script>", "<img src=x onerror=alert(1)>", "a;b c 12", "q\"'`${1}", "line\nbreak\ttab", "\u001b[31mred\u001b[0m", "🐍.run<locals>", "\u202eevil\u202c", "<module>", "<lambda>", "", "\\x0a", "*+?[("];
 
-/* Every sample is told in the answer too, as the page must count it. */
+/* Every sample is in the answer, too, as the page must count it. */
 function nasty() {
 	const b = new Builder(), next = random(7);
 	b.processes = [{ pid: 4242, command_line: "python3 <b>app.py</b> --x=\"1\"" }, { pid: 4243, command_line: "python3 child.py" }];
@@ -205,7 +205,7 @@ const CODE = ["def {name}(self, items):", '    """Work on what came in."""', "  
 	"            continue  # never ours", "        result[key] = self.convert(value, strict=True)", "        self.seen += 1", "    with self.lock:", "        self.store.update(result)",
 	"    log.debug(\"%d items of %s\", len(result), self.name)", "    return result", "", ""];
 
-/* A program that looks like one: a server with workers, a database, JSON, the collector. */
+/* A realistic program: a server with workers, a database, JSON, the collector. */
 function demo(compared) {
 	const b = new Builder(), next = random(3), app = "/srv/orders/", lib = "/usr/lib/python3.13/", site = "/srv/venv/lib/python3.13/site-packages/";
 	b.processes = [{ pid: 4242, command_line: "python3 -m orders.serve --port 8080 --workers 4" }];
@@ -271,7 +271,7 @@ function demo(compared) {
 	return { builder: b };
 }
 
-/* Made of columns at once: the objects of a million samples would take a while. */
+/* Samples of a stack of 1,000,000 frames, and of half of it, in turn. */
 function deep() {
 	const b = new Builder(), f = b.func("fall", "/srv/app/deep.py", 1), g = b.func("land", "/srv/app/deep.py", 9);
 	b.processes = [{ pid: 1, command_line: "python3 deep.py" }];

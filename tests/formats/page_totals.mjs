@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Opens a page of the interactive flame graph and asks it, by window.pysample, for its totals.
-// Steps are ["set", {...}] and ["zoom", [label, ...]]; the answer is
+// Opens a page of the interactive flame graph and asks window.pysample for its totals. Steps are
+// ["set", {...}] and ["zoom", [label, ...]]; the answer is
 // {"totals": [one for each step], "title", "complaints": [...], "requests": [...]}.
 import { pathToFileURL } from 'node:url';
 
@@ -23,7 +23,7 @@ export async function look(browser, npm, file, steps) {
       const { self, totals, ...others } = window.pysample[what](argument);
       return { ...others, self: Object.entries(self), totals: Object.entries(totals) };
     }, [what, argument]));
-  // Every view is drawn once with every name in it.
+  // Draw every view once, with every name in it.
   for (const view of ['flame', 'inverted', 'chart', 'table', 'source'])
     await page.evaluate(view => new Promise(drawn => {
       window.pysample.set({ view });

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the views of the interactive flame graph have to show of a recording: names and figures as
-they are written there, blocks of its canvases where they have to be."""
+"""What the views of the interactive flame graph must show of a recording: names and figures as
+written there, and blocks of its canvases in their places.
+"""
 import collections
 import decimal
 import functools
@@ -13,7 +14,7 @@ import oracle
 ROW, HEAD, GAP, FIRST_LANE = 20, 24, 8, 4  # px
 NARROW_SPACE = "\u202f"
 MOST_LINKS = 12
-MOST_SEEN = 100  # boxes from top to bottom: there is no room for more
+MOST_SEEN = 100  # boxes from top to bottom: no more fit
 
 Block = collections.namedtuple("Block", "x y width name")
 Run = collections.namedtuple("Run", "nr start end")  # samples, us
@@ -23,7 +24,7 @@ Run = collections.namedtuple("Run", "nr start end")  # samples, us
 
 
 def fixed(value, digits):
-    """toFixed(): of two numbers as near the larger one."""
+    """toFixed(): of two numbers that are equally near, the larger one."""
     return str(decimal.Decimal(value).quantize(decimal.Decimal(1).scaleb(-digits),
                                                decimal.ROUND_HALF_UP))
 
@@ -71,8 +72,8 @@ def has_source(function):
 
 
 def boxes(frames, lines):
-    """A stack as (function, line) pairs; line is 0 for the function itself, which has a box of
-    each known line inside of it if lines are shown."""
+    """A stack as (function, line) pairs. Line 0 is the function itself. If lines are shown, each
+    known line has a box inside its function's."""
     for frame in frames or (oracle.IDLE,):
         yield frame.function, 0
         if lines and frame.line:
@@ -83,7 +84,7 @@ def boxes(frames, lines):
 
 
 class Shown:
-    """Samples that a page shows, in us: what a view and a way to weigh make of them."""
+    """The samples that a page shows, in us: determined by a view and a way to weigh them."""
 
     def __init__(self, view, by_samples=False):
         self.view, self.by_samples = view, by_samples
@@ -101,7 +102,7 @@ class Shown:
         return list(self.view.stacks(oracle.by_line).items())
 
     def table(self):
-        """Rows as page_drawn.mjs has them, sorted by self and total time."""
+        """Rows as page_drawn.mjs reports them, sorted by self and total time."""
         totals = self.view.totals(oracle.by_function)
         for function, total in sorted(totals.items(), key=lambda row: [
                 -self.measure(row[1].self), -self.measure(row[1].total)]):
@@ -115,7 +116,7 @@ class Shown:
     # ---- callers and callees ----
 
     def calls(self, function, lines):
-        """Of callers, then callees: {path of (name, place): Weights of the boxes there}."""
+        """Callers, then callees: {path of (name, place): Weights of the boxes there}."""
         sums = [collections.defaultdict(lambda: oracle.NOTHING) for _ in range(2)]
         for frames, weight in self.stacks:
             here = [number for number, frame in enumerate(frames) if frame.function == function]
@@ -159,11 +160,11 @@ class Shown:
         return {path: file for path, file in files.items() if self.measure(file.total)}
 
     def lines_of(self, file):
-        """Those that have a row."""
+        """The lines that have a row."""
         return {line: row for line, row in file.lines.items() if self.measure(row[1])}
 
     def around(self, path, line):
-        """[(us, label)] of who calls a line, and of what it calls, the heaviest first."""
+        """[(us, label)] of a line's callers, and of its callees, the heaviest first."""
         callers, callees = collections.Counter(), collections.Counter()
         for frames, weight in self.stacks:
             places = [(frame.function.path, frame.line) for frame in frames]
@@ -205,13 +206,13 @@ class File:
 
 
 class Lane:
-    """A thread of the chart: samples as (time, start, node ids or None if it is not shown)."""
+    """A thread of the chart: samples as (time, start, node ids or None if not shown)."""
 
     def __init__(self, name, y):
         self.name, self.y, self.samples, self.rows = name, y, [], 1
 
     def at(self, time):
-        """The index of the sample that is shown at a time; None."""
+        """The index of the sample that is shown at a time, or None."""
         low, high = 0, len(self.samples)
         while low < high:
             middle = (low + high) // 2
@@ -224,7 +225,7 @@ class Lane:
         return None
 
     def run(self, index, depth):
-        """Of samples in a row that are in the same box there."""
+        """The adjacent samples that are in the same box at this depth."""
         def goes_on(one, next_one):
             before, after = self.samples[one], self.samples[next_one]
             return after[1] <= before[0] and both_in(before[2], after[2], depth)
@@ -247,7 +248,8 @@ LATE = "samples ran in JIT code: the line may be some statements late"
 
 class Chart:
     def __init__(self, recording, meta, passes, threads, lines):
-        """passes(recording, sample): whether its state is shown; threads: indices of the page."""
+        """passes(recording, sample): whether its state is shown. threads: indices of the page,
+        None for all."""
         self.recording, self.passes, self.lines = recording, passes, lines
         self.start_us = round(meta["start_ms"] * 1000)
         times = {self.us(sample) for sample in recording.samples}
@@ -262,7 +264,7 @@ class Chart:
         return sample.time // 1000 - self.start_us
 
     def add_lanes(self, meta, threads):
-        """By process, the main thread first, then by weight."""
+        """Sort by process, the main thread first, then by weight."""
         own = collections.defaultdict(list)
         for sample in self.recording.samples:
             own[sample.thread].append(sample)
@@ -296,7 +298,7 @@ class Chart:
             before = time
 
     def ids_of(self, frames):
-        """A number for each box of a stack, which says all those outside of it, too."""
+        """A number for each box of a stack, which identifies the boxes outside of it, too."""
         if frames not in self.ids:
             found, outside = [], None
             for box in boxes(frames, self.lines):
@@ -313,7 +315,7 @@ class Chart:
         return "line %d" % line if line else name_of(function)
 
     def blocks(self, seen, begin, end):
-        """Of what is seen of a stage that shows the times from begin to end; a pixel is the
+        """The visible blocks of a stage that shows the times from begin to end. A pixel shows the
         sample at its middle."""
         width, height, scroll = seen["width"], seen["height"], seen["scroll"]
         for lane in self.lanes:
@@ -336,7 +338,7 @@ class Chart:
             x += width
 
     def tip(self, seen, x, y, begin, end):
-        """The lines of the tooltip at a place; [] for none."""
+        """The lines of the tooltip at a place; [] without a tooltip."""
         inside, time = y + seen["scroll"], begin + x / seen["width"] * (end - begin)
         for lane in self.lanes:
             if lane.y <= inside < lane.y + HEAD + lane.rows * ROW:

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Opens a file in speedscope, as its users do, and tells what it made of it:
+// Opens a file in speedscope, as its users do, and reports what it made of it:
 // {"export": the profile as speedscope exports it again, "complaints": [...], "requests": [...]}
 import fs from 'node:fs';
 import os from 'node:os';
@@ -10,7 +10,7 @@ const PATIENCE_MS = 60000;
 export const flags = ['--use-angle=swiftshader', '--enable-unsafe-swiftshader',
   '--allow-file-access-from-files'];
 
-// The way of speedscope's own command line: a script that hands the file to the page.
+// As speedscope's own command line does it: a script hands the file to the page.
 function handOver(file, script) {
   const words = [path.basename(file), fs.readFileSync(file, 'base64')];
   fs.writeFileSync(script, `speedscope.loadFileFromBase64(${

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The independent consumers, as far as they are here: who needs one that is not is skipped."""
+"""The independent consumers that are installed. A test that needs another one is skipped."""
 import functools
 import json
 import os
@@ -17,7 +17,7 @@ PATIENCE_S = 170
 
 
 def run(*command, **options):
-    """What it prints; it has to end well and to say nothing on stderr."""
+    """Return what the command prints. It must succeed."""
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
                             capture_output=True, timeout=PATIENCE_S, **options)
     if result.returncode:
@@ -39,7 +39,7 @@ def file(path, package):
 
 
 def npm(*packages):
-    """The folder whose node_modules has them, and a node to run it with."""
+    """A node, and the folder whose node_modules has the packages."""
     node = program("node", "nodejs")
     folder = run(os.path.join(support.ROOT, "scripts", "consumers"), "--path").strip()
     for package in packages:
@@ -49,7 +49,7 @@ def npm(*packages):
 
 @functools.lru_cache(maxsize=None)
 def browser():
-    """browser.mjs: one for this process, with which it ends."""
+    """The only browser.mjs of this process, with which it ends."""
     node, folder = npm("playwright-core")
     file(os.environ.get("PYSAMPLE_CHROMIUM", "/usr/bin/chromium"), "chromium")
     return subprocess.Popen([node, os.path.join(HERE, "browser.mjs"), folder],
@@ -57,7 +57,7 @@ def browser():
 
 
 def in_browser(script, *wanted):
-    """What the look() of one of our scripts says of a page in chromium."""
+    """What the look() of one of our scripts returns for a page in Chromium."""
     process = browser()
     timer = threading.Timer(PATIENCE_S, process.kill)
     timer.start()
@@ -85,7 +85,7 @@ def node_major(command):
 
 
 def testbed_with(path, package):
-    """The root of the testbed, if it has that."""
+    """The testbed's root, if it has that path."""
     root = run(os.path.join(support.ROOT, "scripts", "testbed"), "--path").strip()
     if os.geteuid():
         absent(package, "the testbed needs root")
