@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What frames and threads are called in texts for people, after output/profile/label.h."""
+"""Names of frames and threads in texts for people, following output/profile/label.h."""
 import re
 
 import oracle
@@ -29,7 +29,7 @@ def by_function(frame):
 
 
 def line_mark(frame, late):
-    """What stands in front of a line that may be some statements late."""
+    """The mark before a line that may be some statements late."""
     return "~" if frame in late else ""
 
 
@@ -45,7 +45,7 @@ def thread_label(thread):
 
 
 def collapsed(label):
-    """The same where ';' separates frames and a number at the end would be a count."""
+    """The label where ';' separates frames and a number at the end would be a count."""
     label = label.replace(";", ":")
     return label + " ()" if LEAF_WITH_COUNT.search(label) else label
 
@@ -54,16 +54,16 @@ IDLE = by_function(oracle.IDLE)
 
 
 def as_json(text):
-    """In a field of its own, as json_string() has it."""
+    """In a field of its own, as json_string() writes it."""
     return STRAY_BYTE.sub("\ufffd", text)
 
 
 def thread_name(thread):
-    """Where threads are told by their names alone."""
+    """The name of a thread where only names identify threads."""
     name = escaped(thread.name) or "thread %d" % thread.tid
     return name + (" (interpreter %d)" % thread.interpreter if thread.interpreter else "")
 
 
 def decoded_by_javascript(text):
-    """Its TextDecoder takes a byte order mark away, wherever a text begins."""
+    """JavaScript's TextDecoder removes a byte order mark at the beginning of any text."""
     return text.removeprefix("\ufeff")

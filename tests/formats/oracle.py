@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What a recording says, added up in the plainest way: the truth that every format is held against.
+"""A recording's contents, summed in the simplest way: the truth that every format is compared
+with.
 
 All times are in nanoseconds.
 """
 import collections
 import dataclasses
 
-# enum function_kind and enum sample_flags, as docs/formats.md has them.
+# enum function_kind and enum sample_flags, as in docs/formats.md.
 PYTHON, COLLECTOR, NATIVE, JIT, KERNEL = range(5)
 HOLDS_GIL, UNPROVEN, WAITS_FOR_GIL, GC, EXCEPTION, CPU_MEASURED, ON_CPU = (1 << n for n in range(7))
 IN_JIT = 1 << 12
@@ -15,10 +16,10 @@ APPROXIMATE = 1 << 13
 Function = collections.namedtuple("Function", "kind qualname path first_line")
 Frame = collections.namedtuple("Frame", "function line")
 Weight = collections.namedtuple("Weight", "samples ns")
-Total = collections.namedtuple("Total", "self total")  # a Weight each
+Total = collections.namedtuple("Total", "self total")  # both are a Weight
 
 NOTHING = Weight(0, 0)
-IDLE = Frame(Function(PYTHON, "[no python frames]", "", 0), 0)  # stands for a stack without frames
+IDLE = Frame(Function(PYTHON, "[no python frames]", "", 0), 0)  # a stack without frames
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,17 +48,17 @@ class Sample:
 
 
 class Recording:
-    """Definitions and samples in the order of the file, equal stacks being one."""
+    """Definitions and samples in the order of the file. Equal stacks are one."""
 
     def __init__(self):
-        self.told = {}  # of the run: name: value, both text
+        self.told = {}  # about the run: {name: value}, both text
         self.processes, self.threads, self.samples = [], [], []
         self.stacks = [()]  # tuples of Frame, outermost first
-        self.flushes = []  # behind each frame of the file: how many samples there are
+        self.flushes = []  # the number of samples after each frame of the file
         self._known = {(): 0}
 
     def stack(self, frames):
-        """The index of a stack."""
+        """The index of a stack, which is added if it is new."""
         if frames not in self._known:
             self._known[frames] = len(self.stacks)
             self.stacks.append(frames)
@@ -74,7 +75,7 @@ MODES = {"wall": 0, "cpu": ON_CPU, "gil": HOLDS_GIL, "exception": EXCEPTION}
 
 
 class View:
-    """Those samples of recordings that a mode shows and a filter lets pass."""
+    """The samples of recordings that a mode shows and a filter lets pass."""
 
     def __init__(self, *recordings, mode="wall", passes=lambda recording, sample: True):
         self.mode, self.recordings = mode, recordings
@@ -89,7 +90,7 @@ class View:
         return Weight(len(self.samples), sum(self.ns(sample) for _, sample in self.samples))
 
     def idle(self):
-        """Of samples without a Python frame."""
+        """The Weight of samples without frames."""
         return self.stacks(lambda frame: frame).get((), NOTHING)
 
     def by_stack(self, group=lambda recording, sample: None):
@@ -102,7 +103,7 @@ class View:
         return {key: Weight(*pair) for key, pair in sums.items()}
 
     def stacks(self, key, group=None):
-        """{tuple of key(Frame): Weight}; with group of (group, key(Frame), ...)."""
+        """{tuple of key(Frame): Weight}. With group the tuples are (group, key(Frame), ...)."""
         sums = collections.defaultdict(lambda: NOTHING)
         for (owner, frames), weight in self.by_stack(*([group] if group else [])).items():
             names = ((owner,) if group else ()) + tuple(key(frame) for frame in frames)
@@ -110,8 +111,8 @@ class View:
         return dict(sums)
 
     def late(self):
-        """Frames whose lines may be some statements late: Python's innermost of samples in the
-        JIT."""
+        """Frames whose lines may be some statements late: the innermost Python frames of samples
+        in the JIT."""
         found = set()
         for recording, sample in self.samples:
             if sample.flags & IN_JIT:
@@ -120,7 +121,7 @@ class View:
         return found
 
     def totals(self, key, group=None):
-        """{key(Frame): Total}: recursion counts once; IDLE is a row, too, if there is any. With
+        """{key(Frame): Total}. Recursion counts once. IDLE is a row, too, if it occurs. With
         group {(group, key(Frame)): Total}."""
         own = collections.defaultdict(lambda: NOTHING)
         total = collections.defaultdict(lambda: NOTHING)
@@ -147,7 +148,8 @@ def by_line(frame):
 
 
 def prefixes(stacks):
-    """{every beginning of a stack: Weight of all that begin so}, as the boxes of a flame graph."""
+    """{every beginning of a stack: Weight of all stacks with it}, like the boxes of a flame
+    graph."""
     boxes = collections.defaultdict(lambda: NOTHING)
     for names, weight in stacks.items():
         for length in range(1, len(names) + 1):
@@ -156,8 +158,8 @@ def prefixes(stacks):
 
 
 def in_time(start, end):
-    """A filter: [start, end) since the run's start, in ns; end 0 is its end. Times of samples are
-    cut to microseconds, so the first may seem to be before that."""
+    """A filter for [start, end) since the run's start, in ns; end 0 is its end. Times of samples
+    are truncated to microseconds, so the first sample may seem to precede the start."""
     def passes(recording, sample):
         since = sample.time - min(int(recording.told["start_unix_ns"]), recording.samples[0].time)
         return since >= start and (not end or since < end)
@@ -165,7 +167,7 @@ def in_time(start, end):
 
 
 def of_thread(*wanted):
-    """A filter: names or tids."""
+    """A filter for threads by name or tid."""
     def passes(recording, sample):
         thread = recording.thread_of(sample)
         return thread.name in wanted or str(thread.tid) in wanted

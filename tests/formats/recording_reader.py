@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a .pysample file, written after docs/formats.md and nothing else."""
+"""Reads a .pysample file; written from docs/formats.md and nothing else."""
 import dataclasses
 import struct
 import subprocess
@@ -12,7 +12,7 @@ TOLD = 1 << 7
 
 
 class Broken(Exception):
-    """A rule of the document is."""
+    """The file breaks a rule of the document."""
 
 
 def rule(holds, text):
@@ -27,11 +27,11 @@ def rule(holds, text):
 class Outer:
     frames: list  # their bytes
     seek_table: list  # [(size in the file, size of the content)]; None if there is none
-    nr_left: int  # bytes behind the last whole frame
+    nr_left: int  # bytes after the last whole frame
 
 
 def frame_length(data, start):
-    """Of a zstd frame, as RFC 8878 lays it out; None if it is cut off."""
+    """The length of a zstd frame, by RFC 8878; None if it is cut off."""
     try:
         descriptor = data[start + 4]
         single, has_checksum = descriptor >> 5 & 1, descriptor >> 2 & 1
@@ -91,7 +91,7 @@ def compress(data):
 
 
 class Bytes:
-    """What is left of some bytes."""
+    """Bytes that are read from front to back."""
 
     def __init__(self, data):
         self.data, self.place = data, 0
@@ -131,7 +131,7 @@ class Bytes:
 
 
 def sparse(column, *values):
-    """{index: values} of a column that begins each with a gap."""
+    """{index: values} of a column in which each entry begins with a gap."""
     found, index = {}, -1
     while column:
         index += 1 + column.uint()
@@ -151,7 +151,7 @@ class Slot:
 
 
 class Weights:
-    """The columns of weights: the CPU's have a value for some of the samples that have one."""
+    """The columns of weights. CPU weights are stored for only some of the samples that have one."""
 
     def __init__(self, walls, cpus):
         self.walls, self.cpus, self.nr_cpus = walls, cpus, 0
@@ -181,7 +181,7 @@ class Reader:
         (self.epoch_us,) = struct.unpack("<Q", stream.take(8))
 
     def frame(self, stream):
-        """The records of one frame, the first of which begins with the header."""
+        """The records of one frame. The first frame begins with the header."""
         if self.epoch_us is None:
             self.header(stream)
         self.nr_in_frame = 0
@@ -317,7 +317,7 @@ RECORDS = {INFO: Reader.info, COUNTERS: Reader.counters, PROCESS: Reader.process
 
 
 def read(path, torn=False):
-    """An oracle.Recording of a file, which is whole, or torn."""
+    """Read a file, whole or torn, into an oracle.Recording."""
     with open(path, "rb") as file:
         found = outer(file.read())
     reader = Reader()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Writes a .pysample file of samples that a test makes up, after docs/formats.md and nothing else.
+"""Writes a .pysample file of made-up samples; written from docs/formats.md and nothing else.
 
-Where the document leaves a choice, chance makes it, so that readers meet every form.
+Where the document leaves a choice it is made at random, so that readers meet every form.
 """
 import struct
 
@@ -35,13 +35,13 @@ def columns(*parts):
 
 
 class Sparse:
-    """A column whose values say how many have the default before them."""
+    """A column of values, each with the number of defaults before it."""
 
     def __init__(self):
         self.data, self.gap = b"", 0
 
     def add(self, value):
-        """value is None for the default."""
+        """A value of None is the default."""
         if value is None:
             self.gap += 1
         else:
@@ -68,7 +68,7 @@ class Writer:
         if self.chance.random() < 0.1:
             self.content += uint(UNKNOWN_TAG) + uint(3) + b"abc"
         if tag in (3, 5, 10) and self.chance.random() < 0.3:
-            payload += b"later"  # of a later version
+            payload += b"later"  # as of a later version
         self.content += bytes([tag]) + uint(len(payload)) + payload
 
     def flush(self):
@@ -110,7 +110,7 @@ class Writer:
         return self.functions[function]
 
     def stack(self, frames):
-        """Its node as samples have it. What is new of it is written."""
+        """The node of a stack, as samples have it. Writes what is new of the stack."""
         node, new = 0, []
         for frame in frames:
             function = self.function(frame.function)
@@ -186,7 +186,7 @@ class Writer:
         return (node_gaps.data, nodes, flag_gaps.data, flags_of, walls, cpu_gaps.data, cpus)
 
     def finish(self):
-        """The bytes of the file."""
+        """Return the bytes of the file."""
         self.record(10, uint(self.nr_samples))
         self.flush()
         table = b"".join(SEEK_TABLE.pack(*sizes) for sizes in self.table)

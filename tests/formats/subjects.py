@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The recordings that the tests look at, and what pysample makes of them."""
+"""The recordings that the tests read, and the reports that pysample makes of them."""
 import atexit
 import contextlib
 import dataclasses
@@ -22,7 +22,7 @@ import recording_reader  # noqa: E402
 import support  # noqa: E402
 import synthetic  # noqa: E402
 
-# Of all processes that run tests; the first of them, which imports this, deletes it.
+# Shared by all processes that run tests. The first of them, which imports this, deletes it.
 FOLDER = tempfile.mkdtemp(prefix="pysample-test-")
 atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
 
@@ -36,7 +36,7 @@ class Subject:
     name: str
     path: str
     recording: oracle.Recording
-    report: dict = None  # what the target says of itself, if there is one
+    report: dict = None  # the target's report, if there is a target
 
     def view(self, **how):
         return oracle.View(self.recording, **how)
@@ -51,7 +51,7 @@ def path_of(name):
 
 @contextlib.contextmanager
 def _made_once(name):
-    """Whether the block has to make the file: whoever comes first does, the others wait."""
+    """Yield whether the block must make the file: the first process does, the others wait."""
     with open(path_of(name + ".lock"), "wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield not os.path.exists(path_of(name))
@@ -69,7 +69,7 @@ def made_up():
 
 @functools.lru_cache(maxsize=None)
 def live(interpreter=None):
-    """Of tests/targets/nasty.py, with what the same run wrote besides."""
+    """A recording of tests/targets/nasty.py, with the other outputs of the same run."""
     interpreter = interpreter or support.newest_interpreter()
     name = interpreter.label + ".pysample"
     with _made_once(name) as needed:
@@ -81,7 +81,8 @@ def live(interpreter=None):
 
 
 def record(target, name):
-    """Whether every function of the target is in the recording; else there is none."""
+    """Whether every function of the target is in the recording. If not, the recording is
+    dropped."""
     outputs = [path_of(name + suffix) for suffix in (".making.pysample", *LIVE_OUTPUTS)]
     result = support.pysample("attach", target.pid, "-q", "-r", 1000, "-d", SECONDS, *itertools.chain(
         *(("-o", path) for path in outputs)))
@@ -98,7 +99,7 @@ def record(target, name):
 
 
 def record_jit(target, name):
-    """Whether code of the JIT is in the recording; else there is none."""
+    """Whether code of the JIT is in the recording. If not, the recording is dropped."""
     path = path_of("making-" + name)
     result = support.pysample("attach", "-n", "-r", 500, "-d", SECONDS, "-o", path, target.pid)
     if "no C frames" in result.stderr:
@@ -119,7 +120,7 @@ def load_json(name):
 
 
 def lives():
-    """One, or of all versions that have code.replace() if everything is to be tested."""
+    """One recording or, if everything is tested, one of each version that has code.replace()."""
     if not os.environ.get(support.ALL):
         return [live()]
     return [live(found) for found in support.tested_interpreters()
@@ -127,7 +128,7 @@ def lives():
 
 
 def has_jit(interpreter):
-    """Whether it tells where the code of its JIT is, which 3.14 does not."""
+    """Whether it has a JIT and lists the JIT's code, which 3.14 does not."""
     if support.version_key(interpreter) < [3, 15]:
         return False
     told = subprocess.run([*interpreter.command(), "-c", "import sys; print(sys._jit.is_enabled())"],
@@ -137,8 +138,8 @@ def has_jit(interpreter):
 
 @functools.lru_cache(maxsize=None)
 def in_jit():
-    """A list of one, of tests/targets/jitloop.py with C frames; of none where there is no JIT, or
-    no C frames can be had."""
+    """A list of one recording, of tests/targets/jitloop.py with C frames. Empty where there is no
+    JIT or where C frames cannot be had."""
     found = [one for one in support.tested_interpreters() if has_jit(one)]
     name = "jit.pysample"
     if not found:
@@ -154,7 +155,7 @@ def in_jit():
 
 
 def each(check):
-    """Have a test look at every subject, which is its first argument, in a sub-test."""
+    """Run a test on every subject, its first argument, each in a sub-test."""
     @support.looks_at_more
     @functools.wraps(check)
     def check_each(case, *arguments, **options):
@@ -168,7 +169,7 @@ _numbers = itertools.count()
 
 
 def report(*paths, form, options=(), suffix=""):
-    """The path of what `pysample report` writes of recordings."""
+    """The path of the report that `pysample report` makes of recordings."""
     out = path_of("%d-%d-%s%s" % (os.getpid(), next(_numbers), form, suffix))
     result = support.pysample("report", "--plumbing", *paths, "-f", form, "-o", out, *options)
     if result.status:
@@ -177,7 +178,7 @@ def report(*paths, form, options=(), suffix=""):
 
 
 def different(got, expected, limit=4):
-    """Where two dicts differ, in a few lines; empty if they do not."""
+    """Where two dicts differ, in a few lines; empty if they are equal."""
     keys = [key for key in {**expected, **got} if got.get(key) != expected.get(key)]
     shown = keys[:limit] + keys[max(limit, len(keys) - limit):]
     lines = ["%.300r: got %r, expected %r" % (key, got.get(key), expected.get(key))
@@ -186,7 +187,7 @@ def different(got, expected, limit=4):
 
 
 def assert_same(case, got, expected):
-    """Two dicts; what differs is shown."""
+    """Compare two dicts and show the differences."""
     if got != expected:
         case.fail(different(dict(got), dict(expected)))
     case.assertTrue(expected, "nothing is compared")

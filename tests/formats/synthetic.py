@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A recording that was made up: three processes, every kind of function, names of every kind.
+"""A made-up recording: three processes, every kind of function, names of every kind.
 
-What is in it and cannot be had of a real one to order: threads that are renamed, that take
-another's slot, of a sub-interpreter; tables that begin anew; weights of a microsecond, and none;
+It has what a real recording cannot have to order: threads that are renamed, that take another's
+slot, that are in a sub-interpreter; tables that begin anew; weights of a microsecond, and none;
 stacks of 1000 frames; the same function in several processes.
 """
 import os
@@ -18,8 +18,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 import nasty_names  # noqa: E402
 
-EPOCH_US = 1_767_225_600_123_456  # 2026-01-01, when the clock of the ticks was 0
-BEGIN_NS = 5_000_000_000  # of the run, by that clock
+EPOCH_US = 1_767_225_600_123_456  # 2026-01-01, when the tick clock was 0
+BEGIN_NS = 5_000_000_000  # of the run, by the tick clock
 TICK_NS = 1_000_000
 NR_TICKS = 1500
 NR_PARTS = 5  # of the file
@@ -29,7 +29,7 @@ PROCESSES = [(4242, "python3 app.py --name 'a b' <&>\";"), (4243, ""), (0, "\033
 
 
 def as_bytes(name):
-    """A lone surrogate as three bytes that are no UTF-8."""
+    """Encode a lone surrogate as three bytes that are not UTF-8."""
     return name.encode("utf-8", "surrogatepass").decode("utf-8", "surrogateescape")
 
 
@@ -52,7 +52,7 @@ def line_of(chance, function):
 
 
 def stacks(chance):
-    """A tree's: children are chosen from few, so that stacks share their outer frames."""
+    """Stacks of a tree. Children are chosen from a few, so that stacks share their outer frames."""
     children, found = {}, [()]
     for _ in range(400):
         frames, place = (), ()
@@ -77,7 +77,7 @@ class Maker:
         self.truth = oracle.Recording()
         self.writer = Writer(self.chance, EPOCH_US)
         self.stacks = stacks(self.chance)
-        self.busy = {}  # slot: [index of its thread, its stack now, ns of its last sample]
+        self.busy = {}  # slot: [index of its thread, its current stack, ns of its last sample]
 
     def begin(self):
         self.info(pysample="1.2.3", arguments="attach \"4242\" -d <2> ;\n", host="host & <b>",
@@ -122,7 +122,7 @@ class Maker:
         if chance.random() < 0.25:
             flags |= oracle.APPROXIMATE
         cpu = 0
-        if slot != 3:  # whose clock cannot be read
+        if slot != 3:  # slot 3's clock cannot be read
             flags |= oracle.CPU_MEASURED
             cpu = chance.choice((0, wall, wall + 1, wall * 2 // 3))
             flags |= oracle.ON_CPU if cpu else 0
@@ -169,7 +169,7 @@ class Maker:
 
 
 def make(path, seed=1):
-    """Write it to path; what is in it is returned."""
+    """Write a recording to path and return what is in it."""
     maker = Maker(seed)
     maker.begin()
     for number in range(NR_PARTS):
