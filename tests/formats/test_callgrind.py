@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Callgrind's format, by callgrind_annotate."""
+"""Callgrind's format, read by callgrind_annotate."""
 import collections
 import re
 import unittest
@@ -27,12 +27,12 @@ def object_of(function):
 
 
 def names(functions):
-    """{function: "FILE:NAME [OBJECT]"}, as the document says that names are kept apart."""
+    """{function: "FILE:NAME [OBJECT]"}, with names kept apart as the document specifies."""
     shared = collections.Counter((file_of(one), one.qualname) for one in functions)
     has_objects = len({object_of(one) for one in functions}) > 1
     found = {}
     for one in functions:
-        name = (labels.escaped(one.qualname) or "?").lstrip()  # which callgrind_annotate drops
+        name = (labels.escaped(one.qualname) or "?").lstrip()  # as callgrind_annotate does
         if shared[file_of(one), one.qualname] > 1:
             name += ":%d" % one.first_line if one.first_line else (
                 " (%s)" % labels.escaped(one.path) if one.path else "")
@@ -43,7 +43,7 @@ def names(functions):
 
 class Callgrind(unittest.TestCase):
     def annotated(self, path, inclusive):
-        """(totals, {row: (samples, ns)}), without what has neither."""
+        """(totals, {row: (samples, ns)}), without rows that have neither."""
         annotate = tools.program("callgrind_annotate", "valgrind")
         lines = tools.run(annotate, "--auto=no", "--threshold=100", "--inclusive=" + inclusive,
                           path).split("\n")
@@ -70,7 +70,7 @@ class Callgrind(unittest.TestCase):
         called[oracle.IDLE.function] = idle
         for inclusive, of in ("no", "self"), ("yes", "total"):
             expected = collections.defaultdict(lambda: oracle.NOTHING)
-            for one, total in totals.items():  # one of them may be called as IDLE is
+            for one, total in totals.items():  # a function may have IDLE's name
                 expected[called[one]] = oracle.plus(expected[called[one]], getattr(total, of))
             expected = {name: tuple(pair) for name, pair in expected.items() if any(pair)}
             if inclusive == "yes":
@@ -79,7 +79,7 @@ class Callgrind(unittest.TestCase):
             self.assertEqual(whole, tuple(view.whole()))
             subjects.assert_same(self, rows, expected)
             for pair in rows.values():
-                self.assertLessEqual(pair, whole)  # more than 100 % is not possible
+                self.assertLessEqual(pair, whole)  # more than 100 % is impossible
 
     def test_functions(self):
         self.check()

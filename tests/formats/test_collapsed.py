@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Collapsed stacks: by our own parser and by flamegraph.pl."""
+"""Collapsed stacks, read by our own parser and by flamegraph.pl."""
 import collections
 import re
 import unittest
@@ -14,7 +14,7 @@ import tools
 
 def expected(view, key=labels.by_function, **how):
     """{tuple of labels: count}"""
-    counts = collections.Counter()  # a function may be called as what has no frames
+    counts = collections.Counter()  # a function may have the label of stacks without frames
     for names, weight in view.stacks(lambda frame: labels.collapsed(key(frame)), **how).items():
         count = (weight.ns + 500) // 1000 if view.mode == "cpu" else weight.samples
         if count:
@@ -54,7 +54,7 @@ class Collapsed(unittest.TestCase):
 
 
 class FlamegraphPl(unittest.TestCase):
-    """The original, which has a title for every box."""
+    """The original flamegraph.pl, which has a title for every box."""
 
     def titles(self, path):
         perl = tools.program("perl", "perl")
@@ -71,7 +71,7 @@ class FlamegraphPl(unittest.TestCase):
     def test_boxes(self, subject):
         stacks = collections.Counter()
         for names, count in expected(subject.view()).items():
-            # It writes names so.
+            # flamegraph.pl writes names like this.
             stacks[tuple(re.sub("<", "(", name).replace(">", ")") for name in names)] += count
         boxes = collections.Counter({("all", sum(stacks.values())): 1})
         weights = {names: oracle.Weight(count, 0) for names, count in stacks.items()}

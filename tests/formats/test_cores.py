@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Profiles of core files: each thread of each core is one sample, in every format that needs no
-time."""
+time.
+"""
 import collections
 import json
 import os
@@ -21,20 +22,20 @@ PARKED = 50  # threads beside the main one in the situation "threads"
 
 
 def native_label(frame):
-    """As support.label(), of a frame of JSON that may be a C function's."""
+    """support.label() for a frame of JSON, which may be a C function's."""
     if frame["kind"] != "native":
         return support.label(frame, "first_line")
     return "%s (%s)" % (frame["name"], frame["path"]) if frame["path"] else frame["name"]
 
 
 def whole(thread):
-    """What a target tells of a thread, with each frame in place of [frame, how often]."""
+    """A target's report on a thread, with each [frame, how often] expanded."""
     entries = [[entry, 1] if isinstance(entry, dict) else entry for entry in thread["frames"]]
     return {**thread, "frames": [frame for frame, nr in entries for _ in range(nr)]}
 
 
 class Cores(unittest.TestCase):
-    """Of three cores, two of them of one death."""
+    """Three cores, two of them of the same death."""
 
     @classmethod
     def setUpClass(cls):
@@ -178,7 +179,7 @@ class Cores(unittest.TestCase):
 
 
 class DiedInC(unittest.TestCase):
-    """A thread that Python does not know calls abort(), while the main one sleeps."""
+    """A thread that Python does not know calls abort() while the main thread sleeps."""
 
     PROGRAM = ("import ctypes, time; libc = ctypes.CDLL(None); made = ctypes.c_ulong(); "
                "libc.pthread_create(ctypes.byref(made), None, libc.abort, None); time.sleep(60)")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Outputs that nobody read to their end, that there was no room for, or whose writer was killed:
-a sentence and the exit status 1 if that can be, and what was written means what it says."""
+"""Outputs that are not read to their end, that run out of room, or whose writer is killed. Where
+possible there is a sentence and the exit status 1, and what was written is right.
+"""
 import contextlib
 import fcntl
 import itertools
@@ -18,13 +19,13 @@ import support
 from test_collapsed import expected
 
 PIPE_BYTES = 4096
-NR_FRAMES = 3  # that are read of a recording
+NR_FRAMES = 3  # read of a recording
 TEXTS = "collapsed", "jsonl"
 KILLS = 10
 RATE_HZ = 1000
 ROOM_BYTES = 32768
 
-# A file system that has next to no room, and what is left there: SCRIPT FOLDER COPY COMMAND...
+# A file system with next to no room, whose contents are copied: SCRIPT FOLDER COPY COMMAND...
 IN_NO_ROOM = ["unshare", "--mount", "--", "sh", "-c", """
 mount -t tmpfs -o size=%d tmpfs "$1" || exit 99
 folder=$1 copy=$2
@@ -49,7 +50,7 @@ class CutOff(unittest.TestCase):
         self.assertRegex(result.stderr, "(?m)^pysample: [^\n]*cannot write [^\n]*: %s$" % reason)
 
     def assert_torn(self, path):
-        """pysample reads of it what stands before the tear, as our own decoder does."""
+        """pysample reads what is before the tear, as our own decoder does."""
         recording = recording_reader.read(path, torn=True)
         self.assert_flushed(recording)
         with open(path, "rb") as file:
@@ -60,14 +61,14 @@ class CutOff(unittest.TestCase):
                              expected(oracle.View(recording)))
 
     def assert_flushed(self, recording):
-        """No frame of the file keeps back what is older than a second before its last sample."""
+        """No frame of the file holds samples that are more than a second apart."""
         for begin, end in itertools.pairwise([0, *recording.flushes]):
             times = [sample.time for sample in recording.samples[begin:end]]
             self.assertLessEqual(max(times, default=0) - min(times, default=0), 1e9)
 
     def assert_begins(self, text, form):
-        """Its whole lines are lines of what the recording beside it gives, and its last one is
-        a line's beginning."""
+        """Its whole lines are lines of a report on the recording beside it, and its last line is
+        the beginning of one."""
         self.assertIn("torn: no", support.pysample("report", "--info", self.recording).stdout)
         lines = support.read(subjects.report(self.recording, form=form)).split("\n")
         *whole, cut = text.split("\n")
@@ -80,7 +81,7 @@ class CutOff(unittest.TestCase):
 class ClosedPipe(CutOff):
     @contextlib.contextmanager
     def attach(self, *options):
-        """A pysample that writes into a pipe with next to no room, and what comes out."""
+        """A pysample that writes into a pipe with next to no room, and the pipe's output."""
         out, into = os.pipe()
         fcntl.fcntl(into, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         process = support.start_pysample("attach", self.target.pid, "-q", *options, stdout=into)
@@ -90,7 +91,7 @@ class ClosedPipe(CutOff):
             yield process, stream
 
     def test_recording(self):
-        """Some frames and the beginning of the next one are read."""
+        """The reader takes some frames and the beginning of the next one."""
         data = b""
         with self.attach("-f", "recording", "-o", "-") as (process, stream):
             while len(recording_reader.outer(data).frames) < NR_FRAMES:
@@ -145,15 +146,16 @@ class NoRoom(CutOff):
 
 
 def nr_sleeps(pid):
-    """How often its main thread has waited for something, as for a tick."""
+    """How often its main thread has waited for something, such as a tick."""
     return int(re.search(r"^voluntary_ctxt_switches:\s*(\d+)", support.read(
         "/proc/%d/status" % pid), re.M).group(1))
 
 
 class Killed(CutOff):
     def kill(self, process, seconds):
-        """After so long. How often it had slept since the file was seen to grow: there is a sleep
-        before each tick, so no more of them are missing, but for those until that was seen."""
+        """Kill it after so many seconds. Returns how often it slept since the file was last seen
+        to grow. It sleeps before each tick, so no more ticks are missing, apart from those before
+        that was seen."""
         size = nr_then = 0
         end = time.monotonic() + seconds
         while process.poll() is None:

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Recordings compared with others: what each format that can says, against sums of our own."""
+"""Recordings compared with others: each format that can show it, checked against sums of our
+own."""
 import collections
 import re
 import unittest
@@ -21,7 +22,7 @@ TITLE = re.compile(r"(?s)(.*) \(([\d,]+) samples, ([\d.]+)%; ([+-][\d.]+)%\)")
 
 
 def pairs():
-    """(what is compared, its base): with one that shares next to nothing, and with itself."""
+    """(recording, its base): with a base that shares next to nothing, and with itself."""
     made, live = subjects.made_up(), subjects.live()
     return [(live, made), (made, live), (live, live)]
 
@@ -55,7 +56,8 @@ class Collapsed(unittest.TestCase):
 
     @each
     def test_boxes_of_flamegraph_pl(self, subject, base):
-        """Its title of a box: what it was called for, and how much its own count has changed."""
+        """flamegraph.pl's title of a box: its name, its count, and how much its own count has
+        changed."""
         perl = tools.program("perl", "perl")
         script = tools.file(tools.FLAMEGRAPH_PL, "libdevel-nytprof-perl")
         svg = xml.etree.ElementTree.fromstring(tools.run(
@@ -64,7 +66,7 @@ class Collapsed(unittest.TestCase):
         got = collections.Counter()
         for title in svg.iter(SVG + "title"):
             found = PERL_TITLE.fullmatch(title.text)
-            # The outermost one has no change, and one that has gone no width.
+            # The outermost box has no change, and a stack that is gone has no width.
             if found and number(found[2]):
                 got[found[1], number(found[2]), found[3]] += 1
         now, before = (expected_stacks(one.view()) for one in (subject, base))

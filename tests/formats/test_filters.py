@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Filters, merging and comparing, by collapsed stacks."""
+"""Filters, merging and comparing, checked with collapsed stacks."""
 import functools
 import re
 import unittest
@@ -104,7 +104,7 @@ class Several(unittest.TestCase):
 class OneRun(unittest.TestCase):
     @support.looks_at_more
     def test_outputs(self):
-        """What attach wrote beside the recording is what the recording gives."""
+        """What attach wrote beside the recording is what report makes of it."""
         for subject in subjects.lives():
             for suffix in ".collapsed", ".jsonl":
                 with self.subTest(suffix):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The Firefox Profiler's format, by its own code: npm's profiler-cli."""
+"""The Firefox Profiler's format, read by its own code: npm's profiler-cli."""
 import collections
 import contextlib
 import decimal
@@ -17,13 +17,13 @@ import subjects
 import support
 import tools
 
-MIN_NODE = 24  # what profiler-cli asks for
-PATIENCE = 40  # half seconds
+MIN_NODE = 24  # the oldest that profiler-cli supports
+PATIENCE = 40  # in half seconds
 SCRIPT = "@firefox-devtools/profiler-cli/dist"
 
 
 class Session:
-    """A profile that profiler-cli has loaded; its file lies in folder, as node sees it."""
+    """A profile that profiler-cli has loaded. folder holds its file, as node sees it."""
 
     def __init__(self, node, script, folder):
         self.command = [*node, script]
@@ -37,7 +37,7 @@ class Session:
         return json.loads(self.text(*words, "--json"))
 
     def load(self, path):
-        """Its daemon has half a second to begin, which is not always enough: ask for it again."""
+        """The daemon has half a second to start, which is not always enough: ask again."""
         try:
             self.text("load", path)
             return
@@ -56,7 +56,7 @@ class Session:
 
 @contextlib.contextmanager
 def own_node(path):
-    """With the node of this system."""
+    """Uses the node of this system."""
     node, npm = tools.npm("@firefox-devtools/profiler-cli")
     with support.fresh_folder() as (folder, _):
         copy = shutil.copy(path, folder)
@@ -66,7 +66,7 @@ def own_node(path):
 
 @contextlib.contextmanager
 def testbed_node(path):
-    """With the testbed's, which is recent."""
+    """Uses the testbed's node, which is recent."""
     _, npm = tools.npm("@firefox-devtools/profiler-cli")
     root = tools.testbed_with("/usr/bin/node", "nodejs")
     with support.fresh_folder(root) as (outside, inside):
@@ -98,17 +98,18 @@ def thread_key(recording, sample):
 
 
 def expected(view):
-    """{(thread, name, self ns, total ns): how many functions}: others may have that name."""
+    """{(thread, name, self ns, total ns): number of functions}, since several may have that
+    name."""
     found = collections.Counter()
     for (thread, frame), total in view.totals(lambda frame: frame.function, thread_key).items():
         name = labels.as_json(frame.qualname) or "?"
-        if total.total.ns:  # it leaves out what weighs nothing
+        if total.total.ns:  # profiler-cli leaves out what weighs nothing
             found[thread, name, total.self.ns, total.total.ns] += 1
     return found
 
 
 def to_ns(milliseconds):
-    """Sums of binary fractions are off in the last place; times are whole microseconds."""
+    """Sums of binary fractions are off in the last place, but times are whole microseconds."""
     return round(milliseconds * 1000) * 1000
 
 
@@ -128,7 +129,7 @@ class Gecko(unittest.TestCase):
                                      "--thread", thread["threadHandle"])
                 self.assertEqual(found["weightType"], "tracing-ms")
                 for row in found["functions"]:
-                    # Its own name of "<!--" is "--".
+                    # profiler-cli shows "<!--" as "--".
                     got[who, names[row["functionIndex"]], to_ns(row["selfSamples"]),
                         to_ns(row["totalSamples"])] += 1
         subjects.assert_same(self, got, expected(subject.view()))
@@ -153,8 +154,8 @@ class Gecko(unittest.TestCase):
         self.assertEqual(bool(found), bool(int(subject.recording.told.get("approximate", 0))))
 
     def marker_ends(self, subject, name, flag):
-        """Markers of stretches of samples with the flag end where a sample of the thread does that
-        has it, and nobody else's."""
+        """Markers of stretches of samples with the flag end where the last sample of a stretch
+        does, and nowhere else."""
         read, expected = document(self.write(subject)), collections.Counter()
         runs = collections.defaultdict(list)
         for recording, sample in subject.view().samples:

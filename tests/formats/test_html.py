@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The interactive flame graph, in a browser without a head, by the totals that it tells."""
+"""The interactive flame graph in a headless browser, checked by its totals."""
 import collections
 import gzip
 import json
@@ -19,7 +19,8 @@ BUSY = {"state": "frames"}
 
 
 def base91(text):
-    """The bytes: 13 bits are two digits from # on, with ~ for <; up to six are one."""
+    """Decode to bytes: 13 bits are two digits from # on, with ~ for <; up to six bits are one
+    digit."""
     digits = [ord(character) - ord("#") for character in text.replace("~", "<")]
     out, bits, nr_bits = bytearray(), 0, 0
     for low, high in zip(digits[::2], digits[1::2] + [0]):
@@ -49,7 +50,7 @@ def in_json(frame):
 
 
 def sums(view, of, by=first_line):
-    """{label: us} of the functions, or of their lines."""
+    """{label: us} of functions, or of their lines."""
     found = collections.Counter()
     for frame, total in view.totals(by).items():
         found[in_json(frame)] += getattr(total, of).ns // 1000
@@ -79,7 +80,7 @@ def both(*filters):
 
 
 def below(names):
-    """Stacks that begin so."""
+    """Stacks that begin with these names."""
     def passes(recording, sample):
         frames = recording.stacks[sample.stack][:len(names)]
         return [labels.by_function(frame) for frame in frames] == names
@@ -91,7 +92,8 @@ class Page(unittest.TestCase):
         return subjects.report(subject.path, form="flamegraph", options=options, suffix=".html")
 
     def ask(self, path, steps):
-        """The answers, one for each step; the page complained of nothing and asked nobody."""
+        """The answers, one for each step. The page must raise no complaint and request nothing
+        else."""
         answer = tools.in_browser("page_totals.mjs", path, steps)
         self.assertEqual(answer["complaints"], [])
         self.assertEqual(answer["requests"], [pathlib.Path(path).as_uri()])
@@ -118,7 +120,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_lines(self, subject):
-        """Totals are of the lines of source files there, whichever functions they belong to."""
+        """Totals here are of lines of source files, whichever functions they belong to."""
         (got,) = self.ask(self.write(subject), [["set", {"state": "all", "lines": True}]])
         view, functions = subject.view(), collections.defaultdict(set)
         for frame in view.totals(oracle.by_line):
@@ -139,7 +141,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_weighed_by_cpu(self, subject):
-        """Samples that the mode shows, by the CPU time that each has."""
+        """The samples that the mode shows, weighed by their CPU time."""
         view = subject.view()
         view.ns = lambda sample: sample.cpu
         (got,) = self.ask(self.write(subject), [["set", {"state": "all", "weight": "cpu"}]])
@@ -173,7 +175,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_base(self, subject):
-        """Samples without a frame are hidden on both sides, with a root for each thread, too."""
+        """Samples without a frame are hidden on both sides, even with a root for each thread."""
         for options in (), ("-t",):
             path = self.write(subject, "--diff", subject.path, *options)
             for got, state in zip(self.ask(path, [["set", BUSY], ["set", {"state": "all"}]]),
@@ -185,7 +187,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_search(self, subject):
-        """Matched is a union: however many of its frames match, a stack counts once."""
+        """Matches are a union: a stack counts once, however many of its frames match."""
         patterns = "<b>", "worker", r"\.py:10\)$", "~none~"
         got = self.ask(self.write(subject), [["set", {"state": "all", "query": pattern}]
                                              for pattern in patterns])

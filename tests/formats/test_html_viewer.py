@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The viewer of the interactive flame graph alone, without the C writer: pages of invented
-profiles, which page_fixture.mjs makes, in a browser without a head."""
+"""The viewer of the interactive flame graph without the C writer: a headless browser shows pages
+of invented profiles, which page_fixture.mjs makes.
+"""
 import os
 import sys
 import tempfile

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What the interactive flame graph draws: its functions with their callers and callees, its lines
-of source and its stacks in the order of time, each as a person sees them in a browser."""
+"""What the interactive flame graph draws, as a person sees it in a browser: functions with their
+callers and callees, lines of source, and stacks in the order of time.
+"""
 import collections
 import dataclasses
 import json
@@ -19,23 +20,23 @@ from test_svg import SVG
 
 NOTHING_SET = {"state": "frames", "threads": None, "from": None, "to": None, "lines": False,
                "weight": "time"}
-ALWAYS = {"at first", "together"}  # the other situations with --all
-LEAST_FOUND, LEAST_DRAWN = 2, 3.5  # px: boxes that are looked at, and that have to be there
+ALWAYS = {"at first", "together"}  # other situations only with --all
+LEAST_FOUND, LEAST_DRAWN = 2, 3.5  # px: boxes that are checked, and boxes that must be there
 
 
 def in_page(frame):
-    """The frame of a function in collapsed stacks that the page makes."""
+    """A function's frame in the collapsed stacks that the page makes."""
     function = page_views.in_json(frame.function)
     return labels.collapsed(labels.by_function(frame._replace(function=function)))
 
 
 @dataclasses.dataclass
 class Situation:
-    """What a page was set to, and what it leaves of a recording."""
+    """A page's settings, and what they leave of a recording."""
 
     name: str
     state: dict
-    is_shown: object  # whatever the time: what the chart draws
+    is_shown: object  # at any time: what the chart draws
     shown: page_views.Shown
 
 
@@ -49,7 +50,7 @@ def of_threads(meta, indices):
 
 
 def situations(subject, meta):
-    """Everything, what is shown at first, a brush, threads, lines, and all of these together."""
+    """Everything, the first view, a brush, threads, lines, and all of these together."""
     start = round(meta["start_ms"] * 1000)
     times = sorted({sample.time // 1000 - start for sample in subject.recording.samples})
     brush = {"from": times[len(times) // 3], "to": times[len(times) // 2]}
@@ -82,7 +83,7 @@ class Views(unittest.TestCase):
         return path, list(situations(subject, meta_of(path)))
 
     def see(self, path, steps):
-        """What page_drawn.mjs tells of each step: (situation, view, what to read, argument)."""
+        """What page_drawn.mjs reports for each step: (situation, view, what to read, argument)."""
         answer = tools.in_browser("page_drawn.mjs", path, [
             [{**situation.state, "view": view}, what, argument]
             for situation, view, what, argument in steps])
@@ -143,7 +144,7 @@ class Functions(Views):
 
     @staticmethod
     def chosen(shown):
-        """Two functions with a label of their own that have callers, callees and recursion."""
+        """Two functions with unique labels that have callers, callees and recursion."""
         names = collections.Counter(map(page_views.label, shown.view.totals(oracle.by_function)))
         deep = collections.Counter()
         for frames, weight in shown.stacks:
@@ -257,7 +258,7 @@ class Source(Views):
 
     @staticmethod
     def sorted_names(row):
-        """The title's functions come in any order."""
+        """The functions in a title come in any order."""
         figures, colon, names = row[-2].partition(": ")
         return [*row[:-2], figures + colon, sorted(names.split(", ")), row[-1]]
 
@@ -286,7 +287,7 @@ class TimeOrder(Views):
                                 part, *block["at"], begin, end), block["at"])
 
     def check_blocks(self, part, expected):
-        """Blocks lie side by side with a pixel between them where there is room."""
+        """Blocks are side by side, with a pixel between them where there is room."""
         self.assertEqual(subjects.different(
             {(block["x"], block["y"]): block["w"] for block in part["blocks"]},
             {(block.x, block.y): block.width - (block.width > 3) for block in expected}), "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""JSON Lines, by the sums that DuckDB makes of them."""
+"""JSON Lines, checked by the sums that DuckDB makes of them."""
 import collections
 import json
 import os
@@ -32,7 +32,7 @@ SELECT f.name, f.path, f.first_line, f.kind, count(*), sum(wall_ns) FROM
     (SELECT frames[-1] AS f, wall_ns FROM seen) GROUP BY ALL
 """
 
-# However often a function is in a stack.
+# Counts once, however often a function is in a stack.
 TOTAL = """
 SELECT f.name, f.path, f.first_line, f.kind, count(*), sum(wall_ns) FROM
     (SELECT unnest(list_distinct(list_transform(frames, lambda f: {
@@ -59,7 +59,8 @@ SELECT on_cpu, gil, waits_for_gil, gc, exception, jit, approximate, count(*), su
 
 
 def numbers(rows, texts):
-    """Integers of more than 32 bits come as strings; texts are the columns that are some."""
+    """Convert integers that come as strings, being longer than 32 bits. texts: columns of real
+    strings."""
     return [[int(value) if index not in texts and isinstance(value, str) else value
              for index, value in enumerate(row)] for row in rows]
 
@@ -133,14 +134,14 @@ class Jsonl(unittest.TestCase):
 
 
 def documented(database):
-    """The statements that docs/formats.md has for a database."""
+    """The statements for a database in docs/formats.md."""
     text = support.read(os.path.join(support.ROOT, "docs", "formats.md"))
     block = re.search(r"^In %s\b[^\n]*:\n\n```sql\n(.*?)```\n" % database, text, re.M | re.S)[1]
     return [statement.strip() for statement in block.split(";") if statement.strip()]
 
 
 class Document(unittest.TestCase):
-    """What docs/formats.md tells people to ask, asked as it stands there."""
+    """The queries in docs/formats.md, run as they are printed there."""
 
     def ask(self, subject, number):
         """Rows of names and a sum in seconds, the largest first."""

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""What every format says of samples with C frames that a live process gave: that they are of user
-CPU only, where they are, what [unknown] stands for, and which of them ran in code of CPython's JIT."""
+"""What every format says of a live process's samples with C frames: that they are of user CPU
+only, where they are, what [unknown] stands for, and which of them ran in code of CPython's JIT.
+"""
 import contextlib
 import json
 import os
@@ -14,13 +15,13 @@ from test_matrix import NobodysInterpreter
 from test_run_told import NOTES, READERS
 
 USER_ONLY = "user CPU only"
-ALLOWED_TO_ALL = 1  # kernel.perf_event_paranoid up to which all may be told of the kernel
+ALLOWED_TO_ALL = 1  # kernel.perf_event_paranoid up to which anybody may sample the kernel
 COUNTERS = ("stacks", "broken", "python_holed", "dumps", "lost_dumps", "undumped",
             "foreign_dumps", "refused_threads")
 
 
 def newest_in_root():
-    """An interpreter that another user can run: one in a root of its own."""
+    """An interpreter that another user can run: one in a separate root."""
     found = [one for one in support.tested_interpreters()
              if one.root and support.version_key(one) >= [3, 12]]
     if not found:
@@ -30,7 +31,7 @@ def newest_in_root():
 
 @contextlib.contextmanager
 def recorded(interpreter, pysample):
-    """(path of a recording with C frames, the counters of its run)"""
+    """Yield the path of a recording with C frames, the counters of its run, and what it printed."""
     with support.fresh_folder() as (folder, _), \
             support.python_target(interpreter, "shortcalls") as target:
         os.chmod(folder, 0o777)
@@ -95,7 +96,7 @@ class UserCpuOnly(unittest.TestCase):
 
 
 class InJit(unittest.TestCase):
-    """Of a loop that the JIT has compiled; subjects.each has every format be right about it."""
+    """A loop that the JIT has compiled. subjects.each checks it in every format."""
 
     def setUp(self):
         if not subjects.in_jit():
@@ -110,7 +111,7 @@ class InJit(unittest.TestCase):
             self.assertIn(oracle.JIT, {frame.function.kind for frame in frames})
 
     def test_lines_that_may_be_late(self):
-        """In rows that are lines the loop's are marked, and in collapsed stacks none is."""
+        """Where rows are lines those of the loop are marked. In collapsed stacks none is."""
         for form, is_marked in ("summary", True), ("svg", True), ("collapsed", False):
             with self.subTest(form):
                 text = support.read(subjects.report(self.subject.path, form=form,
@@ -127,7 +128,8 @@ class InJit(unittest.TestCase):
                 self.assertIn("%.1f%% of samples ran in JIT code" % (100 * part), text)
 
     def test_category(self):
-        """In the Firefox Profiler frames of the JIT's code are of a category of that name."""
+        """The Firefox Profiler's format has a category of that name for frames of the JIT's
+        code."""
         document = gecko_document(subjects.report(self.subject.path, form="gecko"))
         names = [one["name"] for one in document["meta"]["categories"]]
         frames, functions, texts = (document["shared"][name] for name in
@@ -137,7 +139,7 @@ class InJit(unittest.TestCase):
         self.assertEqual(found, {"jit"})
 
     def test_object(self):
-        """What KCachegrind groups by."""
+        """KCachegrind groups functions by object."""
         text = support.read(subjects.report(self.subject.path, form="callgrind"))
         self.assertRegex(text, r"\nob=\(\d+\) \[jit\]\nfl=[^\n]*\nfn=\(\d+\) py::jit:executor\n|"
                          r"\ncob=\(\d+\) \[jit\]\ncfi=[^\n]*\ncfn=\(\d+\) py::jit:executor\n")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""pprof: by npm's pprof-format, by protoc and by pprof itself."""
+"""pprof, read by npm's pprof-format, by protoc and by pprof itself."""
 import codecs
 import collections
 import gzip
@@ -38,7 +38,7 @@ def write(subject, *options):
 
 
 class PprofFormat(unittest.TestCase):
-    """Decoded by somebody else's decoder."""
+    """Decoded by an independent decoder."""
 
     def decoded(self, subject, *options):
         node, npm = tools.npm("pprof-format")
@@ -125,7 +125,7 @@ def text_format(text):
 
 
 class Protoc(unittest.TestCase):
-    """The schema, and that strings are UTF-8: protoc would write their bytes otherwise."""
+    """Checks the schema, and that strings are UTF-8: protoc prints other bytes in another way."""
 
     SCHEMA = os.path.join(support.ROOT, "output", "formats", "proto", "profile.proto")
 

@@ -15,12 +15,12 @@ import tools
 
 
 def plain(recording):
-    """What can be compared."""
+    """The samples without the indices of their stacks, which may differ."""
     return [dataclasses.replace(sample, stack=0) for sample in recording.samples]
 
 
 class Decoder(unittest.TestCase):
-    """Ours, which every other test relies on."""
+    """Our decoder, on which every other test relies."""
 
     def test_made_up(self):
         for seed in range(1, 6):
@@ -38,7 +38,7 @@ class Decoder(unittest.TestCase):
 class Names(unittest.TestCase):
     @support.looks_at_more
     def test_functions(self):
-        """Every name of the target is there, to the byte."""
+        """Every name of the target is there, byte for byte."""
         for subject in subjects.lives():
             read = {(function.qualname, function.path) for frames in subject.recording.stacks
                     for function, _ in frames}
@@ -50,12 +50,12 @@ class Names(unittest.TestCase):
         for subject in subjects.lives():
             names = {str(thread.tid): thread.name for thread in subject.recording.threads}
             for tid, name in subject.report["threads"].items():
-                if name not in ("worker 3 5", ""):  # has two; has none, so the kernel's counts
+                if name not in ("worker 3 5", ""):  # the first has two, the other the kernel's
                     self.assertEqual(names[tid], support.shown(name))
 
 
 class Figures(unittest.TestCase):
-    """What a recording says of itself is what is in it."""
+    """A recording's own figures are those of its contents."""
 
     @subjects.each
     def test_sums(self, subject):
@@ -77,7 +77,7 @@ class Figures(unittest.TestCase):
         recording = subjects.live().recording
         start = int(recording.told["start_unix_ns"])
         length = int(recording.told["end_ns"]) - int(recording.told["start_ns"])
-        slack = 1000000  # the start and the epoch are two looks at the clock
+        slack = 1000000  # the start and the epoch are read from the clock one after the other
         for sample in recording.samples:
             self.assertGreater(sample.time, start - slack)
             self.assertLess(sample.time, start + length + slack)
@@ -98,7 +98,7 @@ class Zstd(unittest.TestCase):
         self.assertEqual(len(whole), sum(size for _, size in outer.seek_table))
 
     def test_torn_anywhere(self):
-        """A file that was cut off is read up to its last whole frame, by pysample too."""
+        """A file that was cut off is read up to its last whole frame, by pysample, too."""
         subject = subjects.live()
         with open(subject.path, "rb") as file:
             data = file.read()
@@ -132,7 +132,7 @@ class Refusals(unittest.TestCase):
 
 
 def idle_samples(nr, slots=None):
-    """A record of so many ticks that takes next to no bytes, each of one thread that goes on."""
+    """A record of nr ticks in next to no bytes, each with one thread that goes on."""
     columns = [b""] * 11
     columns[3] = bytes([0, len(slots), *slots]) if slots else b""
     payload = (recording_writer.uint(nr) * 2 + recording_writer.uint(10 ** 18) + bytes(3)
@@ -142,7 +142,7 @@ def idle_samples(nr, slots=None):
 
 class Limits(unittest.TestCase):
     def test_samples_of_a_frame(self):
-        """A frame of some bytes that stands for one sample too many ends the recording."""
+        """A frame of a few bytes that stands for one sample too many ends the recording."""
         with open(subjects.made_up().path, "rb") as file:
             frames = recording_reader.outer(file.read()).frames[:-1]
         path = subjects.path_of("idle.pysample")

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Every file says of what run it is, in whatever format: the command lines, the versions, the
-mode, the rate asked for and achieved, and what was lost by which reason."""
+"""Every file describes its run, in whatever format: the command lines, the versions, the mode,
+the rates asked for and achieved, and what was lost, by reason.
+"""
 import gzip
 import json
 import os
@@ -27,7 +28,7 @@ TARGET = re.compile(r"(?:pid \d+ · )?Python (?P<python>\S+) · .* · (?P<mode>\
 
 
 def runs_of(pairs):
-    """A list of dicts: where a name comes again another run begins."""
+    """A list of dicts. A name that is repeated begins another run."""
     runs = [{}]
     for name, value in pairs:
         if name in runs[-1]:
@@ -108,8 +109,8 @@ def svg_texts(path):
                     xml.etree.ElementTree.parse(path).getroot().iter(SVG + "text"))
 
 
-# Where each format has a place for a word to people. What it says of each run has the rest:
-# "native.user_cpu_only" and "jit_samples" are among the pairs of collapsed and jsonl.
+# Where each format has room for a note to people. The others have it among the pairs of each run:
+# "native.user_cpu_only" and "jit_samples" in collapsed and jsonl.
 NOTES = {
     "speedscope": ("", lambda path: json.loads(support.read(path))["name"]),
     "pprof": ("", lambda path: "\n".join(pprof_comments(path))),
@@ -122,7 +123,7 @@ NOTES = {
 
 
 class Caveats(unittest.TestCase):
-    """What has to be known of samples lest they be misread."""
+    """Notes without which samples would be misread."""
 
     def notes(self, subject, form, *options):
         suffix, read = NOTES[form]
@@ -199,7 +200,7 @@ class Told(unittest.TestCase):
 
     @subjects.each
     def test_summary(self, subject):
-        """It is short: figures are rounded, and reasons have a name only if something was lost."""
+        """It is short: figures are rounded, and reasons are named only if something was lost."""
         truth = subject.recording.told
         command, target, rate, *_ = support.read(
             subjects.report(subject.path, form="summary")).split("\n")

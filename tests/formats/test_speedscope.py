@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""speedscope's format: by its own JSON schema, and by the application itself in a browser."""
+"""speedscope's format, checked by its own JSON schema and by the application itself in a
+browser."""
 import collections
 import json
 import os
@@ -30,7 +31,7 @@ def sampled_stacks(profile, frames):
 
 
 def evented_stacks(profile, frames):
-    """The same of a profile of type evented, which tells when frames open and close."""
+    """The same for a profile of type evented, which lists when frames open and close."""
     stacks, stack, last = collections.Counter(), (), profile["startValue"]
     for event in profile["events"]:
         stacks[stack] += event["at"] - last
@@ -69,7 +70,7 @@ def thread_key(recording, sample):
 def expected(view):
     threads = collections.defaultdict(dict)
     for (thread, *stack), weight in view.stacks(key, group=thread_key).items():
-        threads[thread]  # has a profile, even without a Python frame
+        threads[thread]  # a profile, even without a Python frame
         if stack and weight.ns:
             threads[thread][tuple(stack)] = weight.ns
     return list(threads.values())
@@ -77,7 +78,7 @@ def expected(view):
 
 class Speedscope(unittest.TestCase):
     def same(self, document, expected_threads):
-        """Whatever order the threads are in."""
+        """Compare the threads, which may be in any order."""
         got = profiles(document)
         self.assertEqual(len(got), len(expected_threads))
         for thread in expected_threads:

@@ -14,7 +14,7 @@ ROW = re.compile(r" *([\d.]+)  +([\d.]+)  +([\d.]+)  +([\d.]+)  (.*)")
 
 
 def one_space(text):
-    """Columns are as wide as they have to be."""
+    """Ignore the widths of columns."""
     return re.sub(" +", " ", text).strip()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The static flame graph, by a parser of XML: what its boxes say, and where they are."""
+"""The static flame graph, read by an XML parser: what its boxes say, and where they are."""
 import collections
 import re
 import unittest
@@ -20,7 +20,7 @@ def number(text):
 
 
 class Image:
-    """Of all boxes what they are called, and (left, right) of each of a row."""
+    """The titles of all boxes, and (left, right) of each box by row."""
 
     def __init__(self, path):
         root = xml.etree.ElementTree.parse(path).getroot()
@@ -41,7 +41,7 @@ class Image:
 
 
 def expected(view, key):
-    """The boxes of an image, and how many have no place in it."""
+    """The boxes of an image, and the numbers of those that are left out."""
     of = "ns" if view.mode == "cpu" else "samples"
     unit = "microseconds" if view.mode == "cpu" else "samples"
     stacks = {names or (oracle.IDLE,): weight
@@ -79,7 +79,7 @@ class Svg(unittest.TestCase):
         self.check_places(image)
 
     def check_places(self, image):
-        """No box is on another, and each is above one of the row below."""
+        """No box overlaps another, and each is above one of the row below."""
         below = None
         for _, row in sorted(image.rows.items(), reverse=True):
             row.sort()
