@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A program that has CPython in it, by its commands:
+ * A program that embeds CPython. Its arguments are commands:
  *
- *	load FILE     dlopen() a libpython; what follows is about that one
+ *	load FILE     dlopen() a libpython; later commands use that one
  *	home FOLDER   set PYTHONHOME
- *	wait          print "waiting", and go on when a line comes
+ *	wait          print "waiting", and go on after a line of input
  *	begin         Py_InitializeEx()
- *	run SCRIPT    run it; it does not come back
- *	hand SCRIPT   the same in another thread, which has taken over the state of the main one;
- *		      each on a CPU of its own, if there are two, and the main one sleeps
+ *	run SCRIPT    run it and exit
+ *	hand SCRIPT   the same in another thread, which has taken over the main thread's state;
+ *		      each on its own CPU, if there are two, and the main one sleeps
  *	pass SCRIPT   the same, but the main thread works, without Python
- *	make SCRIPT   the same in a state that the main thread has made for the other one, and works
- *	apart SCRIPT  run it in the main thread, on a C stack that is no thread's
+ *	make SCRIPT   as pass, in a state that the main thread has made for the other one
+ *	apart SCRIPT  run it in the main thread, on a C stack that belongs to no thread
  *
- * With STATIC_PYTHON defined it is linked with one, and load is of no use.
+ * With STATIC_PYTHON defined one is linked into the program, and load is not needed.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -56,7 +56,7 @@ static void run(void *library, const char *script)
 	exit(run_file(fopen(script, "r"), script, 1, NULL));
 }
 
-/* What the other thread needs, and how that gets it. */
+/* What the other thread gets, and in which way. */
 struct handed {
 	void *library;
 	void *state;
@@ -101,7 +101,7 @@ static void hand(struct handed handed)
 	void *made, *begin_threads = dlsym(handed.library, "PyEval_InitThreads");
 	pthread_t thread;
 
-	/* Of use in 3.6 alone, which has no GIL until then. */
+	/* Needed only in 3.6, which has no GIL until then. */
 	if (begin_threads)
 		((void (*)(void))begin_threads)();
 	made = handed.is_made ? make_state(handed.library) : NULL;
@@ -115,7 +115,7 @@ static void hand(struct handed handed)
 	pthread_join(thread, NULL);
 }
 
-/* makecontext() hands on numbers alone. */
+/* makecontext() passes only integers. */
 static void *apart_library;
 static const char *apart_script;
 

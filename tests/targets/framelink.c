@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An extension module that links frames of its own from the C stack, as compilers of
- * Python code and tracing helpers do: framelink.py builds stacks with it. Compiled by
- * tests/live/test_links.py for each version, against its internal headers.
+ * An extension module that links its own frames from the C stack, as compilers of Python code and
+ * tracing helpers do: framelink.py builds stacks with it. tests/live/test_links.py compiles it
+ * for each version, against its internal headers.
  *
- * In 3.11 and newer what is linked is a struct _PyInterpreterFrame; before, a frame
- * object, and the executable must be a code object.
+ * In 3.11 and newer a struct _PyInterpreterFrame is linked. Before, it is a frame object, whose
+ * executable must be a code object.
  */
 #define PY_SSIZE_T_CLEAN
 #define Py_BUILD_CORE 1
@@ -36,7 +36,7 @@ struct link {
 	struct _PyInterpreterFrame frame;
 };
 
-/* The first instruction of code that a frame which has begun can stand at. */
+/* The first instruction of code at which a frame that has begun can be. */
 static void *first_instruction(PyCodeObject *code)
 {
 	return _PyCode_CODE(code) + code->_co_firsttraceable;
@@ -64,7 +64,7 @@ static void link_frame(struct link *link, PyObject *executable, int owner)
 #endif
 	frame->owner = (char)owner;
 	frame->previous = CURRENT_FRAME(thread);
-	/* It is whole before anybody can see it: the place on the stack held another chain's. */
+	/* Complete the frame before it can be seen: its place on the stack held another chain's. */
 	__asm__ volatile("" ::: "memory");
 	CURRENT_FRAME(thread) = frame;
 }
@@ -126,7 +126,7 @@ static PyObject *module_call(PyObject *module, PyObject *args)
 	return result;
 }
 
-/* park(executable, owner, descriptor): read from it with a linked frame on top. */
+/* park(executable, owner, descriptor): read from descriptor with a linked frame on top. */
 static PyObject *module_park(PyObject *module, PyObject *args)
 {
 	PyObject *executable;
@@ -183,10 +183,10 @@ static void *run_thread(void *argument)
 	return NULL;
 }
 
-/* thread(executable, owner, descriptor): park in a thread that has no other frame; its id. */
+/* thread(executable, owner, descriptor): park in a thread without other frames. Returns its id. */
 static PyObject *module_thread(PyObject *module, PyObject *args)
 {
-	struct thread_start *start = PyMem_RawCalloc(1, sizeof(*start)); /* for ever */
+	struct thread_start *start = PyMem_RawCalloc(1, sizeof(*start)); /* never freed */
 	pthread_t thread;
 
 	(void)module;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* For a JIT of LLVM: two functions, of which one is always on the stack of the other. */
+/* For a JIT of LLVM: two functions, one of which is always called by the other. */
 __attribute__((noinline)) unsigned long hotloop(unsigned long nr)
 {
 	unsigned long sum = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parks threads in C functions of many kinds, and tells where each has to return to: a line
- * of JSON, {"threads": {NAME: {"tid": TID, "returns": [ADDRESS, …]}}}, outermost first. For
- * tests/live/test_unwind.py, which compiles it.
+ * Parks threads in C functions of many kinds, and reports the return addresses of each in a line
+ * of JSON, {"threads": {NAME: {"tid": TID, "returns": [ADDRESS, …]}}}, outermost first.
+ * tests/live/test_unwind.py compiles it.
  */
 #include <alloca.h>
 #include <inttypes.h>
@@ -20,7 +20,7 @@
 #define NR_THREADS  7
 #define MAX_RETURNS 128
 #define NOINLINE    __attribute__((noinline, noclone))
-/* So that no call is the last thing that a function does: that would be a jump. */
+/* Keeps a call from being the last thing that a function does, which would become a jump. */
 #define KEEP() __asm__ volatile("" ::: "memory")
 
 struct stack {
@@ -34,7 +34,7 @@ struct stack {
 static __thread struct stack *self;
 static pthread_barrier_t parked;
 
-/* Says where the function returns to that this is written in. */
+/* Records the return address of the function that contains it. */
 #define TELL() (self->returns[self->nr++] = (uintptr_t)__builtin_return_address(0))
 
 static NOINLINE void park(void)
@@ -62,7 +62,7 @@ static void run_plain(void)
 	KEEP();
 }
 
-/* A stack of a size that is known at run time only, and one that is aligned. */
+/* A stack whose size is known only at run time, and one that is aligned. */
 static NOINLINE void sized(size_t nr_bytes)
 {
 	__attribute__((aligned(256))) volatile char aligned[256];
@@ -82,7 +82,7 @@ static void run_sized(void)
 	KEEP();
 }
 
-/* Out of a function of the C library. */
+/* Called by a function of the C library. */
 static int compare(const void *a, const void *b)
 {
 	TELL();

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code that is made at run time and registered with libunwind, for a Python that loads this with
- * ctypes: cc -shared -fPIC unwindlist.c -lunwind. As a program of its own it waits.
+ * Makes code at run time and registers it with libunwind, for a Python that loads this with
+ * ctypes: cc -shared -fPIC unwindlist.c -lunwind. As a program it registers code and waits.
  */
 #include <libunwind.h>
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static const unsigned char loop[] = {0x55, 0x48, 0x89, 0xe5, 0x48, 0xff,
 				     0xcf, 0x75, 0xfb, 0x5d, 0xc3};
 
-/* A function of that name that counts its argument down. What to cancel; NULL: there is none. */
+/* A function of that name that counts its argument down. Returns what to cancel, or NULL. */
 unw_dyn_info_t *make_code(const char *name)
 {
 	unw_dyn_info_t *info = calloc(1, sizeof(*info));
@@ -36,7 +36,7 @@ unsigned long code_addr(const unw_dyn_info_t *info)
 	return info->start_ip;
 }
 
-/* It is registered no more; the code stays. */
+/* Unregisters the code, which stays in memory. */
 void cancel_code(unw_dyn_info_t *info)
 {
 	_U_dyn_cancel(info);
