@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
 """Two chains of calls that take turns, a microsecond or two each, for ever.
 
-A stack is possible only if it is the beginning of one chain: whatever mixes
-them, or leaves a link out, was never there. With the argument "generators" the
-links 1 to 3 are generators, made anew for each turn: run by a for loop, by yield
-from, and by C. With "coroutines" the links 1 and 2 are coroutines, made once for each thread. A
-second argument says how many steps a leaf takes, 25 to 50 ns each.
+A stack is possible only if it is the beginning of one chain: a stack that mixes the chains or
+lacks a link never existed. With the argument "generators" the links 1 to 3 are generators, made
+anew for each turn and run by a for loop, by yield from, and by C. With "coroutines" the links 1
+and 2 are coroutines, made once for each thread. The second argument is the number of steps that a
+leaf takes, 25 to 50 ns each.
 """
 import sys
 import types
@@ -129,7 +129,7 @@ async def coroutine_b002():
         await pause()
 
 
-OWN = _thread._local()  # of each thread
+OWN = _thread._local()  # per thread
 
 
 def send_a000():

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Python that calls code made at run time all the time, of which nothing tells anything: neither its
-name nor how to unwind it, as kernels of numba. It is no code of CPython's JIT."""
+"""Python that calls code made at run time all the time. Nothing describes the code, neither its
+name nor how to unwind it, as with kernels of numba. It is not code of CPython's JIT."""
 import ctypes
 import mmap
 
 import ready
 
-# push all that a function has to keep, and set it to 0; then count down from the first argument
+# push all registers that a function must keep, and clear them; then count the first argument down
 COUNT = bytes.fromhex(
     "53 55 4154 4155 4156 4157"
     "31db 31ed 4531e4 4531ed 4531f6 4531ff"

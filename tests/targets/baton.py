@@ -18,7 +18,7 @@ def work(until):
 
 
 def run(index, batons):
-    """Works while it has the baton; thread 0 four times as long as any other."""
+    """Works while it has the baton. Thread 0 works four times as long as any other."""
     nr_units = 4 if index == 0 else 1
     while True:
         batons[index].acquire()

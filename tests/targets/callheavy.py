@@ -20,7 +20,7 @@ def right(depth):
 
 
 def descend(levels):
-    """Puts the tree as deep in the stack as argv says."""
+    """Calls the tree as deep in the stack as argv says."""
     if levels:
         return descend(levels - 1)
     while True:

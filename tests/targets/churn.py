@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Threads that begin and end all the time, a few at once, of which half hardly live. An argument has
-the others live so many times as long."""
+"""Threads that begin and end all the time, a few at once. Half of them live only for a moment. An
+argument makes the others live that many times as long."""
 import sys
 import threading
 

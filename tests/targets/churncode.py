@@ -2,10 +2,10 @@
 """Functions that are compiled, run for a moment and thrown away, for ever.
 
 The functions of generation N are called outer_N and inner_N, come from the file
-"generation N", begin at the lines N % 1000 + 1 and + 2, and are called by
-caller_K with K = N % 7. They are alike in everything else, so that the next
-ones are made where the last ones were: a name that is kept too long shows in a
-stack whose parts do not belong together.
+"generation N", begin at the lines N % 1000 + 1 and + 2, and are called by caller_K with
+K = N % 7. They are alike in everything else, so that each generation is made where the
+one before was: a name that is kept too long shows in a stack whose parts do not belong
+together.
 """
 import ready
 

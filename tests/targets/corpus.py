@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Parked in every situation that has ever confused a stack walker; see parking.py.
 
-Runs on CPython 3.6 and newer; what a version does not have is left out. Lines are
-the matter of statements.py and its companions.
+Runs on CPython 3.6 and newer. Situations that a version does not have are left out. Lines are
+tested by statements.py and its companions.
 """
 import abc
 import asyncio
@@ -35,24 +35,24 @@ COLD_ONLY = []
 
 
 def situation(function):
-    """Parked twice: by code that runs for the first time, and by specialised code."""
+    """Park twice: in code that runs for the first time, and in specialised code."""
     SITUATIONS.append(function)
     return function
 
 
 def situation_once(function):
-    """Parked once: it cannot be repeated."""
+    """Park once: the situation cannot be repeated."""
     COLD_ONLY.append(function)
     return function
 
 
 def since(minor, decorator):
-    """What 3.MINOR was the first to have."""
+    """The decorator from 3.MINOR on; before, one that changes nothing."""
     return decorator if sys.version_info >= (3, minor) else lambda function: function
 
 
 def run_coroutine(coroutine):
-    if hasattr(asyncio, "run"):  # 3.7
+    if hasattr(asyncio, "run"):  # 3.7 and newer
         return asyncio.run(coroutine)
     return asyncio.new_event_loop().run_until_complete(coroutine)
 
@@ -273,7 +273,7 @@ def suspended_generators_around(park):
     waiting = [counting(int, 5) for _ in range(4)]
     for generator in waiting:
         next(generator)
-    created = counting(park, 0)  # begun by nobody yet
+    created = counting(park, 0)  # not begun yet
     park()
     return waiting, created
 
@@ -441,7 +441,7 @@ SPECIAL_USES = {
 
 @since(8, situation)
 def cached_property(park):
-    """With a class of its own: until 3.12 all objects of a class share a lock."""
+    """Has a class of its own: before 3.12 all objects of a class share a lock."""
 
     class Cached:
         @functools.cached_property
@@ -705,7 +705,7 @@ def del_statement(park):
 
 @situation
 def del_of_a_dying_frame(park):
-    """The locals of a frame are destroyed when it is already on its way out."""
+    """A frame's locals are destroyed when the frame is already on its way out."""
 
     def owner():
         mortal = Mortal(park)
@@ -825,7 +825,7 @@ def evaluated_expression(park):
 
 @situation_once
 def far_apart_lines(park):
-    """Line numbers that need every form of the location table, forwards and back."""
+    """Line numbers that need every form of the location table, forwards and backwards."""
     source = "\n" * 70000 + "def far(park):\n" + "\n" * 9000 + "    return (1,\n" + "\n" * 300
     source += "        park(\n" + "\n" * 200 + "        ))\n"
     namespace = {}
@@ -884,7 +884,7 @@ def names_of_every_width(park):
 
 @situation_once
 def importing(park):
-    """Frozen frames; park is the module's own."""
+    """Has frozen frames. The module has its own park."""
     import imported_while_parked
 
 
@@ -909,7 +909,7 @@ def recursion_over_many_chunks(park):
 
 @situation
 def back_from_the_deep(park):
-    """Chunks that were given back lie above the stack."""
+    """Chunks that were given back are above the stack."""
     recurse(400, int)
     return recurse(3, park)
 
@@ -994,7 +994,7 @@ def signal_handler(park):
         park()
 
     signal.signal(signal.SIGUSR1, handler)
-    while True:  # CPython 3.10 may forget one that another thread was told of
+    while True:  # CPython 3.10 may forget a signal that another thread received
         os.kill(os.getpid(), signal.SIGUSR1)
 
 
@@ -1006,7 +1006,7 @@ def main():
     situations = repeated + [(name + ", warm", parking.warm(use)) for name, use in repeated]
     situations += [(function.__name__, function) for function in COLD_ONLY]
     situations += statements.situations()
-    # The module is loaded by whoever needs it first, so before anybody is parked.
+    # The first thread that needs the module would load it, so load it before any is parked.
     importlib.import_module("módulo_日本_𐌰")
     parking.main(situations, RAW_THREADS, signal_handler,
                  before_report=functools.partial(shutil.rmtree, FOLDER))

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Dies, or stays, in a situation: crash.py SITUATION[=NUMBER] END [ANYTHING]...
+"""Dies or stays in a situation: crash.py SITUATION[=NUMBER] END [ANYTHING]...
 
-A line of JSON says first what the interpreter has to say about every thread, of the very
-moment of the end: the last call of all, into C, has an argument that tells the truth when
-it is converted, and no line of Python runs behind that. Runs on CPython 3.6 and newer.
+First a line of JSON gives the interpreter's own account of every thread, at the very moment of
+the end: the last call of all, into C, has an argument that reports the truth when it is
+converted, and no line of Python runs after that. Runs on CPython 3.6 and newer.
 """
 import ctypes
 import faulthandler
@@ -21,13 +21,13 @@ import time
 import parking
 from ready import native_id
 
-BAD_ADDRESS = 0xBAD  # below vm.mmap_min_addr, where nothing ever is
+BAD_ADDRESS = 0xBAD  # below vm.mmap_min_addr, where nothing is mapped
 
 # ---- the truth ------------------------------------------------------------------------
 
 
 def frames_of(frame):
-    """[frame, how often it is there one after another], outermost first."""
+    """[frame, number of equal frames in a row], outermost first."""
     runs = []
     while frame is not None:
         key = frame.f_code, frame.f_lasti
@@ -44,12 +44,12 @@ def described(exception):
 
 
 def exception_of(ident, handled):
-    """A member for a thread's truth, if it is known."""
+    """The member for a thread's truth, if the exception is known."""
     return {"exception": described(handled[ident])} if ident in handled else {}
 
 
 def handled_exceptions():
-    """{ident: the exception that a thread handles}; only its own tell of it before 3.10."""
+    """{ident: the exception that a thread handles}; before 3.10 only the calling thread's."""
     found = {threading.get_ident(): sys.exc_info()}
     found.update(getattr(sys, "_current_exceptions", dict)())
     return {ident: one[1] if isinstance(one, tuple) else one for ident, one in found.items()}
@@ -76,8 +76,8 @@ def threads_of(own_frame):
 
 
 class LastWord:
-    """A number that tells the truth when it is asked for; holds_gil is what the caller does
-    with the GIL when it has the number."""
+    """A number that reports the truth when it is converted. holds_gil says whether the caller
+    keeps the GIL once it has the number."""
 
     def __init__(self, number, holds_gil):
         self.number = int(number)
@@ -98,14 +98,14 @@ class LastWord:
         }), flush=True)
         return self.number
 
-    __int__ = __index__  # asked for by 3.7 and older
-    _as_parameter_ = property(__index__)  # by ctypes
+    __int__ = __index__  # called by 3.7 and older
+    _as_parameter_ = property(__index__)  # called by ctypes
 
 
 read_end, write_end = os.pipe()
 collecting = False
 
-# The thread keeps the GIL in the calls of signal and os, and not in others.
+# signal.pthread_kill() and os.kill() keep the GIL during the call; the others do not.
 ENDS = {
     "abort": lambda: functools.partial(signal.pthread_kill, threading.get_ident(),
                                        LastWord(signal.SIGABRT, True)),
@@ -157,13 +157,13 @@ def deep(end, depth=900):
 
 
 def far(end, depth=100000):
-    """From 3.11 on, where a call of a function needs no room on the stack of C."""
+    """From 3.11 on, where a call of a Python function needs no C stack."""
     sys.setrecursionlimit(depth + 1000)
     deep(end, depth)
 
 
 def overflow(end):
-    """Up to 3.11: each call has its room on the stack of C."""
+    """Up to 3.11, where each call needs C stack."""
     sys.setrecursionlimit(1 << 30)
     LastWord(0, True).__index__()
     overflow_again()
@@ -174,7 +174,7 @@ def overflow_again():
 
 
 def deep_in_c(_):
-    """In code that calls itself, and has moved the stack pointer when it writes."""
+    """In code that calls itself and has moved the stack pointer when it writes."""
     LastWord(0, False).__index__()
     call_itself()
 
@@ -227,7 +227,7 @@ class Ошибка(LookupError):
 
 
 class Secret:
-    """Nobody is shown what it has, with the message of an exception least of all."""
+    """Its contents must not be shown, least of all in the message of an exception."""
 
     def __init__(self):
         self.password = "hunter2"
@@ -306,7 +306,7 @@ def mixture(end):
 
 
 def tasks(end):
-    """asyncio: one task waits for another, a group for two, and one is running."""
+    """asyncio: one task waits for another, a group waits for two, and one runs."""
     import asyncio
 
     async def sleep(name):

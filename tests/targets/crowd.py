@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One thread that runs beside many that wait; how many is the argument."""
+"""One thread that runs beside many that wait. The argument is how many."""
 import sys
 import threading
 

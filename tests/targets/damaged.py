@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Holds objects whose insides are damaged, and one that is whole; tells where they are.
+"""Holds objects whose insides are damaged and one that is whole, and reports where they are.
 
-Nothing of them may be looked at, freed or collected any more: the program stays where it is.
-Runs on CPython 3.6 and newer, builds with the GIL.
+They must not be used, freed or collected any more, so the program stays where it is. Runs on
+CPython 3.6 and newer, builds with the GIL.
 """
 import ctypes
 import gc

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Below so many calls as argv says two chains, as deep again, that take turns of some ms each.
+"""Two chains that take turns of some ms each, below as many calls as argv says, and as deep again.
 
-With a second argument threads come and go meanwhile, as deep as 100 calls. The first line tells
-where the main thread's state lies (0: not known).
+With a second argument threads come and go meanwhile, up to 100 calls deep. The first line reports
+where the main thread's state is (0: unknown).
 
-Possible stacks of the main thread: <module>; trunk (DEPTH times); alternate, and then up to
-DEPTH times chain_a or chain_b, and below all of these leaf_a or leaf_b.
+Possible stacks of the main thread: <module>; trunk (DEPTH times); alternate; then up to DEPTH
+times chain_a or chain_b; and below all of these leaf_a or leaf_b.
 """
 import sys
 import threading

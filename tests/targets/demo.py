@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A small web shop: it serves pages over loopback, and does what shops do besides.
+"""A small web shop: it serves pages over loopback and does what shops do besides.
 
-Threads: the customers (who ask for pages), the server, the log analyser, and the
-nightly report, which is the slow one: a profile shows why.
+Threads: the customers (who ask for pages), the server, the log analyser, and the nightly report,
+which is slow: a profile shows why.
 """
 import collections
 import hashlib
@@ -146,7 +146,7 @@ def analyse_log():
 
 
 def edit_distance(first, second):
-    """Slow on purpose, and called for every pair: this is what the profile shows."""
+    """Slow on purpose and called for every pair, as the profile shows."""
     row = list(range(len(second) + 1))
     for i, a in enumerate(first, 1):
         previous, row[0] = row[0], i

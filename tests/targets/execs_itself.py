@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Works until SIGUSR1 tells it that it is sampled, and for 0.6 s more. Then it becomes the same
+"""Works until SIGUSR1 reports that it is sampled, and for 0.6 s more. Then it execs the same
 program again, which works for 1.2 s and ends.
 
-With the argument "thread" another thread than the main one does that.
+With the argument "thread" another thread than the main one execs.
 """
 import os
 import signal

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Has come to its end, and stays in the __del__ of one of its variables: it says, by then,
-whether the interpreter is finalizing."""
+"""Comes to its end and stays in the __del__ of one of its variables, which reports whether the
+interpreter is finalizing."""
 import json
 import os
 import sys
@@ -14,7 +14,7 @@ lines = [json.dumps(dict(facts, finalizing=finalizing)).encode() + b"\n"
 
 
 class Last:
-    # What it needs may be gone by then, but not what it holds.
+    # What it needs may be gone then, but not what it holds.
     def __del__(self, is_finalizing=sys.is_finalizing, write=os.write, read=os.read, lines=lines,
                 end=read_end):
         write(1, lines[is_finalizing()])

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Forks a process that works: forked.py thread|C. It ends when this one does.
 
-With "thread" it is forked in a thread that is not the main one, with "C" CPython does not know."""
+With "thread" another thread than the main one forks; with "C" CPython does not know of the fork."""
 import ctypes
 import os
 import signal

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Stacks with frames that an extension module linked from the C stack (framelink.c).
 
-The arguments are the folder of the module and what to do. "park" parks a thread for each
-kind of executable, owner of the frame and place in the stack, and tells the names of the
-frames that each has; "fast N" lets chains with linked frames take turns for ever, N steps
-for each leaf; "fresh N" does so with executables that are made and thrown away.
+The arguments are the module's folder and what to do. "park" parks a thread for each kind of
+executable, owner of the frame and place in the stack, and reports the names of each thread's
+frames. With "fast N" chains with linked frames take turns for ever, N steps for each leaf. "fresh
+N" does so with executables that are made and thrown away.
 """
 import _thread
 import functools
@@ -18,7 +18,7 @@ sys.path.insert(0, sys.argv[1])
 import framelink
 import ready
 
-HAS_OBJECTS = sys.version_info >= (3, 12)  # as executables; else code objects only
+HAS_OBJECTS = sys.version_info >= (3, 12)  # as executables; before, only code objects
 read_end, write_end = os.pipe()
 OWNERS = [0, 1, 2, 3] + ([4] if sys.version_info[:2] == (3, 14) else [])
 
@@ -33,7 +33,7 @@ def compiled():
 
 
 def executables():
-    """Pairs of an executable and the name that its frame has; None: it has no frame."""
+    """Pairs of an executable and its frame's name; None: it has no frame."""
     yield compiled.__code__, "compiled"
     if not HAS_OBJECTS:
         return
@@ -87,7 +87,7 @@ def below_a_generator(executable, owner):
     framelink.call(executable, owner, next, generate(inner))
 
 
-# What each situation has above itself; "#" stands for the linked frame.
+# The frames of each situation above itself; "#" stands for the linked frame.
 SITUATIONS = {
     on_top: "#",
     in_the_middle: "# inner",

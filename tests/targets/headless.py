@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Its main thread ends, at once or when it gets SIGUSR1, and leaves the work to another one."""
+"""The main thread ends, at once or when it gets SIGUSR1, and leaves the work to another thread."""
 import ctypes
 import signal
 import sys

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Imports one module after the other that is a file of its own, and runs its code for a while."""
+"""Imports one module after the other, each a file of its own, and runs its code for a while."""
 import importlib.util
 import itertools
 import time
@@ -27,8 +27,8 @@ def work(name):
         WORK[name](module)
 
 
-names = [name for name in WORK if importlib.util.find_spec(name)]  # it may be built without some
+names = [name for name in WORK if importlib.util.find_spec(name)]  # a build may lack some
 ready.announce(lines=[WORK[name].__code__.co_firstlineno for name in names])
-time.sleep(0.5)  # to be sampled from here on
+time.sleep(0.5)  # sampled from here on
 for name in itertools.cycle(names):
     work(name)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""A loop of Python and nothing else, which CPython's JIT compiles if it is on; half of the time
-while an exception is handled."""
+"""A Python loop and nothing else, which CPython's JIT compiles if it is on. Half of the time an
+exception is being handled."""
 import ready
 
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Calls many functions of its own, and reports what perf's trampolines call them.
+"""Calls many functions of its own, and reports the names that perf's trampolines have for them.
 
-    jitted.py             then waits, until SIGTERM ends it in the ordinary way
+    jitted.py             then waits, until SIGTERM ends it normally
     jitted.py fork        forks in between: the child reports, too, and both wait
     jitted.py loop        then runs a loop that a JIT compiles
     jitted.py executors   likewise, and reports what CPython's JIT has made of it
@@ -16,7 +16,7 @@ NR_FUNCTIONS = 300
 
 
 def make(name):
-    """A function of that name, called once, and what it is called in a jitdump."""
+    """Make a function of that name, call it once, and return its name in a jitdump."""
     space = {}
     exec(compile("def %s(x):\n    return x + 1\n" % name, "/made up/%s.py" % name, "exec"), space)
     space[name](1)
@@ -32,7 +32,7 @@ def report(**what):
 
 
 def loop(rounds=-1):
-    """So many rounds; less than none: without an end."""
+    """Run this many rounds; without end if negative."""
     total = 0
     while rounds:
         for i in range(10000):
@@ -55,7 +55,7 @@ def executors():
 
 
 def wait(parent=None):
-    """A child goes when its parent is gone, however that ended."""
+    """A child ends when its parent is gone, however the parent ended."""
     while parent in (None, os.getppid()):
         time.sleep(0.01)
 
@@ -74,7 +74,7 @@ def main():
             os._exit(0)
         with os.fdopen(told) as file:
             theirs = json.loads(file.readline())
-        time.sleep(0.05)  # when the child began is known by hundredths of a second
+        time.sleep(0.05)  # the child's start time is known in hundredths of a second
         report(pid=os.getpid(), child=child, before=before, theirs=theirs,
                after=make_all("after"))
         try:

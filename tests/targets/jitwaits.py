@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A loop of Python that waits in C on one of its lines, which CPython's JIT compiles if it is on."""
+"""A Python loop that waits in C on one of its lines. CPython's JIT compiles it if it is on."""
 import time
 
 import ready
