@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Has the kernel fill memory with zeros all the time, in pieces that take it milliseconds."""
+"""Makes the kernel fill memory with zeros all the time, in pieces that take milliseconds."""
 import ready
 
 PIECE_BYTES = 16 << 20

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A key function of sorted(), called through C, that calls two others: each function is called in
+"""A key function of sorted(), called through C, that calls two others. Each function is called in
 one place only."""
 import ready
 

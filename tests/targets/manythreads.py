@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads that sleep, each with a name that it gave itself; how many is the argument."""
+"""Threads that sleep, each with a name that it gave itself. The argument is how many."""
 import ctypes
 import sys
 import threading

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Threads of every kind and with every kind of name; runs on CPython 3.6 and newer.
 
-The first line of JSON tells each thread's id and name, as the interpreter itself and the
-kernel have them. SIGUSR1 renames one of them, which the second line tells.
+The first line of JSON reports each thread's id and name, as known to the interpreter and to the
+kernel. SIGUSR1 renames one of them, which the second line reports.
 """
 import ctypes
 import json
@@ -53,7 +53,7 @@ class Slotted(threading.Thread):
 
 
 def interpreter_calls():
-    """How this version makes an interpreter and runs text in one; None: it cannot (3.6)."""
+    """How this version makes an interpreter and runs text in one; None where it cannot (3.6)."""
     try:
         import _interpreters
         return _interpreters.create, _interpreters.exec
@@ -80,7 +80,7 @@ def start(tids, name, make=threading.Thread, **options):
 
 
 def start_native():
-    """A thread of C, which Python never sees."""
+    """A thread of C that Python never sees."""
     handle = ctypes.c_ulong()
     libc.sleep.argtypes = [ctypes.c_uint]
     if libc.pthread_create(ctypes.byref(handle), None, libc.sleep, ctypes.c_void_p(3600)):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads that come and go all the time; each calls itself after its own id, twice."""
+"""Threads come and go all the time. Each names itself after its own id, twice."""
 import ctypes
 import json
 import os

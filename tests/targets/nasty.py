@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Functions, files and threads whose names mean something to one format or another; 3.8 and newer.
 
-Every name is that of two functions, in two files, one of which calls the other; some work and
-some sleep. The report has what they are called: {"functions": [[qualname, path], ...],
+Each name belongs to two functions, in two files, one of which calls the other. Some work and
+some sleep. The report has the names: {"functions": [[qualname, path], ...],
 "threads": {tid: name}}.
 """
 import gc
@@ -52,7 +52,7 @@ def back(depth, callee, *rest):
 
 
 def define(source, path, name=None):
-    """The function of a source as if it came of a file of that name; its own name is another."""
+    """A function that seems to come from the file path, renamed to name."""
     scope = {"clock": time.monotonic, "pause": time.sleep}
     exec(compile(source, path, "exec"), scope)
     function = scope[source.partition("def ")[2].partition("(")[0]]
@@ -65,14 +65,14 @@ def define(source, path, name=None):
 
 
 def pairs(body, shift):
-    """For every name a function in one file and one in another, which body is."""
+    """For every name, a caller in one file and a function with that body in another."""
     for number, name in enumerate(NAMES):
         paths = PATHS[number % len(PATHS)], PATHS[(number + shift) % len(PATHS)]
         yield define(CALLER, paths[0], name), define(body, paths[1], name)
 
 
 class Circle:
-    """Garbage that runs Python code in a collection."""
+    """Garbage that runs Python code when it is collected."""
 
     def __init__(self):
         self.itself = self
@@ -129,7 +129,7 @@ def forever(tids, number, name, function, *args):
     begun.wait()
     while True:
         function(*args)
-        # A thread that is called another name now and then, and is called its own again.
+        # One thread has another name now and then, and gets its own back.
         if number == 0:
             threading.current_thread().name = "renamed;\u2028" if function is idle else name
             function(*args)

@@ -21,7 +21,7 @@ NAMES = [
     "\U0001f40d\U0001f469\u200d\U0001f469\u200d\U0001f467", "e\u0301\u0327 combining",
     "caf\u00e9", "cafe\u0301", "\uff26\uff35\uff2c\uff2c\u5e45", "\ufeffbom", "zero\u200bwidth",
     "no\u00a0break", "lone \ud800 surrogate",
-    # what others are called
+    # names that mean something else
     "", "?", "<GC>", "<module>", "<lambda>", "all", "root", "thread main (1)",
     "long " + 3000 * "x",
 ]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Says where it is, as a Python literal, and stays there. For every CPython there is,
-without any module that is not built in."""
+"""Reports where it is, as a Python literal, and stays there. Runs on every CPython, without any
+module that is not built in."""
 import os
 import sys
 

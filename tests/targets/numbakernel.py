@@ -27,6 +27,6 @@ def main():
         repeat()
 
 
-kernel(1)  # is compiled
+kernel(1)  # compiles it
 ready.announce()
 main()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The two chains of alternating.py in several threads at once, for ever: VARIANT LEAF_STEPS
-NR_THREADS NR_TURNS [DEPTH]. A thread ends after NR_TURNS, and starts the next one before. DEPTH
-calls of dive() are below each chain.
+NR_THREADS NR_TURNS [DEPTH]. A thread ends after NR_TURNS turns and starts the next thread before
+that. DEPTH calls of dive() are below each chain.
 """
 import sys
 import time

@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Parks threads and tells the truth about where they are parked.
+"""Parks threads and reports the truth about where they are parked.
 
-A situation is a function that calls its argument, park, once, somewhere. Each
-runs in a thread of its own, and park never returns: it reads a pipe that nobody
-writes to. When all are there, a line of JSON says what the interpreter itself
-has to say about every thread (sys._current_frames), which is what a profiler
-has to see. Runs on CPython 3.6 and newer.
+A situation is a function that calls its argument, park, once, somewhere. Each runs in
+a thread of its own, and park never returns: it reads a pipe to which nothing is
+written. When all threads are parked, a line of JSON gives the interpreter's own account
+of every thread (sys._current_frames), which a profiler must match. Runs on CPython 3.6
+and newer.
 
-That every thread is in its final place when the truth is taken needs no waiting
-time: park announces itself with the GIL held and gives it up only inside
-read(2), because the switch interval is too long for the GIL to be taken away.
+Every thread is in its final place when the truth is taken, without any waiting time:
+park announces itself with the GIL held and releases it only inside read(2), because the
+switch interval is too long for the GIL to be taken away.
 """
 import functools
 import itertools
@@ -25,28 +25,28 @@ from ready import native_id
 ENOUGH_TO_SPECIALIZE = 60
 
 _read_end, _write_end = os.pipe()
-_arrived = {}  # ident -> native id
+_arrived = {}  # {ident: native id}
 
 
 def arrived():
-    """{ident: native id} of who is parked."""
+    """{ident: native id} of the parked threads."""
     return dict(_arrived)
 
 
 class _Announcement:
-    """The number 1, as os.read() asks for it at the very last moment."""
+    """The number 1, which os.read() asks for at the very last moment."""
 
     def __index__(self):
         _arrived[_thread.get_ident()] = native_id()
         return 1
 
 
-# A partial object is called from C: the frame that parks is the situation's own.
+# A partial object is called from C, so the frame that parks is the situation's own.
 park = functools.partial(os.read, _read_end, _Announcement())
 
 
 def warm(situation):
-    """The situation after so many harmless runs that its code is specialised."""
+    """Parks in the situation after enough harmless runs for its code to be specialised."""
 
     @functools.wraps(situation)
     def after_warming_up(park):
@@ -58,7 +58,7 @@ def warm(situation):
 
 
 def position_of(frame):
-    """Where in the source a frame is, if its version knows (3.11): the positions of its code."""
+    """A frame's position in the source, from the positions of its code (3.11 and newer)."""
     code = frame.f_code
     positions = itertools.islice(code.co_positions() if hasattr(code, "co_positions") else (),
                                  max(frame.f_lasti, 0) // 2, None)
@@ -70,7 +70,7 @@ def described(frame):
     code = frame.f_code
     return dict(
         position_of(frame),
-        name=getattr(code, "co_qualname", code.co_name),  # told from 3.11 on
+        name=getattr(code, "co_qualname", code.co_name),  # co_qualname: 3.11 and newer
         path=code.co_filename,
         line=frame.f_lineno or 0,
         first_line=code.co_firstlineno,
@@ -118,9 +118,9 @@ def main(situations, raw_threads=(), in_main_thread=lambda park: park(),
          before_report=lambda: None):
     """Park every (name, situation) and every (name, function, args), then the main thread.
 
-    The functions of raw_threads are started without threading.Thread and get
-    no park: what they do ends in parking.park anyhow. before_report is called
-    when everybody is parked, and may return more of the report.
+    The functions of raw_threads are started without threading.Thread and get no park: they end in
+    parking.park by themselves. before_report is called when every thread is parked, and may
+    return more of the report.
     """
     sys.setswitchinterval(1000)
     names = {}
@@ -135,7 +135,7 @@ def main(situations, raw_threads=(), in_main_thread=lambda park: park(),
 
 
 def numbered(function, numbers):
-    """Situations that differ in one number."""
+    """Situations that differ only in a number."""
     return [
         ("%s %d" % (function.__name__, number), functools.partial(function, number))
         for number in itertools.chain(numbers)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The first line that every target prints: it has begun, and this is what it is."""
+"""The first line of every target, which says that it has begun and what it is."""
 import json
 import os
 import sys
@@ -10,7 +10,7 @@ if sys.version_info >= (3, 8):
 else:
     import ctypes
 
-    native_id = ctypes.PyDLL(None).gettid  # glibc 2.30; with the GIL held
+    native_id = ctypes.PyDLL(None).gettid  # glibc 2.30; called with the GIL held
 
 
 def announce(**facts):

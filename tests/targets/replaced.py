@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Python that calls code of a file for a second, and from then on the same code in the same place,
-which is made at run time by then, as a JIT may do where a module was unloaded."""
+"""Python that calls code of a file for a second, and after that the same code in the same place,
+now made at run time, as a JIT may do where a module was unloaded."""
 import ctypes
 import mmap
 import os
@@ -9,7 +9,7 @@ import time
 
 import ready
 
-# count down from the first argument
+# count the first argument down
 COUNT = bytes.fromhex("48ffcf 75fb c3")
 MAP_FIXED = 0x10
 
@@ -37,7 +37,7 @@ def main():
                           file.fileno(), 0)
     count_down = ctypes.CFUNCTYPE(None, ctypes.c_long)(place)
     ready.announce()
-    time.sleep(0.5)  # to be sampled from here on
+    time.sleep(0.5)  # sampled from here on
     call_file(count_down)
     libc.mmap(place, mmap.PAGESIZE, mmap.PROT_READ | mmap.PROT_WRITE | mmap.PROT_EXEC,
               mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | MAP_FIXED, -1, 0)

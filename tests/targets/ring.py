@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Its list of threads, of 3.13 to 3.15, is a ring: at once or, with "later", after SIGUSR1."""
+"""Its list of threads (3.13 to 3.15) is a ring: at once or, with "later", after SIGUSR1."""
 import ctypes
 import signal
 import sys
@@ -7,7 +7,7 @@ import time
 
 import ready
 
-NEXT = 8  # of PyThreadState
+NEXT = 8  # offset in PyThreadState
 
 
 def close_ring(*_):

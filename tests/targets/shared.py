@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Two functions call a third one, which calls another leaf for each of them."""
+"""Two functions call a third one, which calls a different leaf for each of them."""
 import sys
 
 import ready

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Functions of a microsecond or less, called by Python and through C: what was running is
-over long before anybody can look."""
+"""Functions of a microsecond or less, called by Python and through C: each is over long before a
+look can begin."""
 import ready
 
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""What a long run has to bear, for ever; the first argument says what.
+"""Loads for a long run, for ever. The first argument selects one.
 
 code       functions, lambdas and classes are compiled, called and dropped; their names repeat
-threads    threads are made and joined all the time, and zero-filled buffers, the size of a
-           freed thread state and others, are looked through for what somebody else wrote
+threads    threads are made and joined all the time; zero-filled buffers, of the size of a
+           freed thread state and of other sizes, are searched for foreign writes
 tasks      asyncio tasks that wait for one another come and go
 recursion  a recursion goes deep for a moment and stays shallow for long
-cached     as threads, beside a main thread that is deep, so that 3.15 and newer are written
-           to; the first line tells where the main thread's state is
+cached     as threads, beside a deep main thread, so that pysample writes to 3.15 and newer;
+           the first line reports where the main thread's state is
 
-SIGTERM ends it with a second line: how much was done, how many threads there were at
-once at the most, and what was found in buffers. With the argument "poke" one is damaged.
+SIGTERM ends it with a second line: how much was done, the largest number of threads at once, and
+what was found in buffers. With the argument "poke" a buffer is damaged.
 """
 import asyncio
 import json
@@ -32,7 +32,7 @@ class Class_{n}:
 """
 
 NR_THREADS = 5
-# From 513 bytes on they are malloc()'s, as thread states are; those have 300 to 2000.
+# malloc() serves 513 bytes and more. It serves thread states, too, which have 300 to 2000.
 BUFFER_SIZES = range(520, 2200, 8)
 NR_KEPT = 20
 
@@ -92,7 +92,7 @@ def threads():
             thread.start()
         for thread in started:
             thread.join()
-        # What was freed just now is used again by these.
+        # These use the memory again that was just freed.
         kept.append([bytearray(size) for size in BUFFER_SIZES])
         if "poke" in sys.argv and report["turns"] == 3:
             kept[-1][5][56:64] = b"\x90\0\xff\x7f\0\0\0\0"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Statements over several lines, parked once at each call of spot() in them.
 
-The functions call spot() in everything that leaves a mark in a line table; spot(value)
-returns value, and each call of it is a situation of its own, see parking.py. This
-file has what 3.6 can compile, statements_3N.py what 3.N can. The comments of a line
-count, so do not join lines here.
+The functions call spot() in everything that leaves a mark in a line table. spot(value)
+returns value, and each call of it is a situation of its own, see parking.py. This file
+has what 3.6 can compile, statements_3N.py what 3.N can. Lines and columns matter, so do
+not join lines here.
 """
 import ast
 import asyncio
@@ -335,7 +335,7 @@ LINES_OUT_OF_ORDER = [5, 900, 6, 7, 3, 130, 2, 131, 5000, 4872, 5000, 2]
 
 @stated
 def lines_out_of_order(spot):
-    """Steps forwards and back that take one and more entries of a line table."""
+    """Steps forwards and backwards that take one or more entries of a line table."""
     tree = ast.parse(OUT_OF_ORDER)
     for statement, line in zip(tree.body[0].body, LINES_OUT_OF_ORDER):
         for node in ast.walk(statement):
@@ -364,7 +364,7 @@ def parked_at(number, function, park):
 
 
 def situations():
-    """All (name, situation) of this version."""
+    """Every (name, situation) of this version."""
     for minor in (8, 10, 11, 12):
         if sys.version_info >= (3, minor):
             importlib.import_module("statements_3%d" % minor)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Threads that do one thing each, to see what a profiler says of it: states.py NAME...
+"""Threads that do one thing each, to see how a profiler shows it: states.py NAME...
 
 Prints {"threads": {NAME: tid}}.
 """
@@ -48,7 +48,7 @@ def make_garbage():
 
 
 def collect():
-    """Collects over a large heap, nearly all the time, and nowhere else."""
+    """Collects garbage of a large heap nearly all the time, and nowhere else."""
     gc.disable()
     heap = make_garbage()
     while heap:
@@ -64,14 +64,14 @@ class Circle:
 
 
 def finalise():
-    """Its garbage runs Python code, in a collection."""
+    """Its garbage runs Python code while it is collected."""
     while True:
         Circle()
         gc.collect()
 
 
 def handle():
-    """Is in an except block nearly all the time, in a function called from there."""
+    """Is nearly always in an except block, in a function called from there."""
     while True:
         try:
             raise ValueError
@@ -85,7 +85,7 @@ def handle_slowly():
 
 
 def handle_none():
-    """Has handled an exception, and does so no more."""
+    """Has handled an exception, and handles none any more."""
     try:
         raise ValueError
     except ValueError:
@@ -108,13 +108,13 @@ def quiet_generator(inner):
 
 
 def handle_in_generator():
-    """Only a generator inside of a generator handles it."""
+    """Only a generator inside a generator handles an exception."""
     for _ in quiet_generator(handling_generator()):
         pass
 
 
 def handle_around_generator():
-    """A generator runs that handles nothing, for a function that does."""
+    """A generator that handles nothing runs for a function that handles an exception."""
     while True:
         try:
             raise ValueError

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
 """Calls, generators, coroutines, exceptions and finalizers, over and over in one order, for a
-test that walks its stack after each machine instruction.
+test that walks the stack after each machine instruction.
 
-Before it begins, a line of JSON says how stacks follow one another, as sys.setprofile sees them:
-pairs of stacks, each a list of first lines, outermost first. Each function has a line of its own.
-Runs on CPython 3.6 and newer.
+First a line of JSON reports how stacks follow one another, as seen by sys.setprofile: pairs of
+stacks, each a list of first lines, outermost first. Each function has its own line. Runs on
+CPython 3.6 and newer.
 """
 import json
 import sys
@@ -136,7 +136,7 @@ def abandoned():
     next(generator)
 
 
-# Frames of each take the places of the other's, which have ended.
+# The frames of each take the places of the other's, which have ended.
 def add_one():
     return sum(leaf(i) for i in range(2))
 
@@ -194,7 +194,7 @@ def observe():
 
 
 def main():
-    # Specialization and counters that warm up are over before anybody looks.
+    # Specialization and warm-up counters are over before the stacks are observed.
     for _ in range(100):
         work()
     print(json.dumps(sorted(observe())), flush=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Three sub-interpreters, each with a function that is parked in a thread of its own.
 
-A sub-interpreter tells where it is on the very line on which it parks, so that
-what it tells is what a profiler sees.
+A sub-interpreter reports its place on the very line on which it parks, so that its report is what
+a profiler sees.
 """
 import json
 import os
@@ -53,7 +53,7 @@ def main():
     create, run = interpreter_calls()
 
     def run_in_new_interpreter(code):
-        # Made by the thread that uses it: until 3.12 its thread state is the maker's.
+        # Made by the thread that uses it: up to 3.12 its thread state is the maker's.
         run(create(), code)
 
     from_subs, to_main = os.pipe()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""alternating.py in a second interpreter that the main thread has made, but another thread runs:
-until 3.12 its thread state names the thread that made it. The two threads run on different CPUs, if
-there are several."""
+"""alternating.py in a second interpreter that the main thread has made but another thread runs.
+Up to 3.12 its thread state names the thread that made it. The two threads run on different CPUs,
+if there are several."""
 import os
 import threading
 import time
@@ -30,7 +30,7 @@ def main():
     os.sched_setaffinity(0, {cpus[0]})
     threading.Thread(target=run_elsewhere, args=(run, create(), cpus[-1]), daemon=True).start()
     while True:
-        time.sleep(0.01)  # takes the GIL, which the other interpreter then takes anew
+        time.sleep(0.01)  # takes the GIL, which the other interpreter then takes again
 
 
 main()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Parks event loops of asyncio with tasks of every kind, and tells the truth about each task.
+"""Parks event loops of asyncio with tasks of every kind, and reports the truth about each task.
 
-Each situation runs an event loop in a thread of its own, gets tasks to where they await
+Each situation runs an event loop in a thread of its own, brings tasks to where they await
 something for good, and parks in the last one that runs. Runs on CPython 3.14 and newer.
 """
 import asyncio
@@ -19,7 +19,7 @@ from ready import native_id
 DEEP = 100
 MANY = 1000
 
-loops = {}  # loop -> native id of its thread
+loops = {}  # {loop: native id of its thread}
 ended = set()  # loops whose thread has ended
 
 
@@ -113,7 +113,7 @@ class OwnTask(asyncio.Task):
 
 # ---- situations: coroutines that leave tasks behind ------------------------------------
 
-keep = []  # tasks and futures that nobody else refers to
+keep = []  # tasks and futures without other references
 
 
 def future_for_good():
@@ -192,12 +192,12 @@ async def many():
 
 
 async def runs(situation, park):
-    """Have a situation, and park where all of its tasks have come to their ends."""
+    """Set a situation up, and park once all of its tasks are where they stay."""
     loops[asyncio.get_running_loop()] = native_id()
     await situation()
     for _ in range(20):
         await asyncio.sleep(0)
-    started(awaits(future_for_good()), name="not begun")  # or eagerly
+    started(awaits(future_for_good()), name="not begun")  # or begun eagerly
     await calls_park(park)
 
 
@@ -209,7 +209,7 @@ async def calls_park(park):
 
 
 async def parks_eagerly(park):
-    """A task that has not awaited anything yet runs while the one that made it does, too."""
+    """A task that has not awaited anything yet runs while the task that made it runs, too."""
     loop = asyncio.get_running_loop()
     loops[loop] = native_id()
     loop.set_task_factory(asyncio.eager_task_factory)
@@ -217,7 +217,7 @@ async def parks_eagerly(park):
 
 
 async def leaves_tasks():
-    """The thread ends, and its tasks stay."""
+    """The thread ends, and its tasks remain."""
     loops[asyncio.get_running_loop()] = None
     started(nested(3, future_for_good()), name="left")
     await asyncio.sleep(0)
@@ -230,7 +230,7 @@ def end_with_tasks():
 
 
 def between_tasks(park):
-    """A loop that has tasks, and waits itself: none runs."""
+    """A loop that has tasks, but waits itself: no task runs."""
     loop = asyncio.new_event_loop()
     loop.run_until_complete(leaves_tasks())
     loops[loop] = native_id()
@@ -252,7 +252,7 @@ SITUATIONS = [
 
 
 def step(awaited):
-    """The frame of something that is awaited, or None, and what it awaits itself."""
+    """The frame of an awaited object, or None, and what it awaits itself."""
     if isinstance(awaited, types.CoroutineType):
         return awaited.cr_frame, awaited.cr_await
     if isinstance(awaited, types.GeneratorType):
@@ -284,7 +284,7 @@ def frames_of(task, running_frames):
 
 
 def awaiters(future):
-    """The tasks that await a future, also by way of others."""
+    """The tasks that await a future, directly or by way of others."""
     found = set()
     for awaiter in future._asyncio_awaited_by or ():
         found |= {awaiter} if isinstance(awaiter, asyncio.Task) else awaiters(awaiter)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Uses the processor for some seconds and waits for others, in turns: turns.py SPIN_S WAIT_S.
+"""Uses the CPU for some seconds and waits for others, in turns: turns.py SPIN_S WAIT_S.
 
 Possible stacks: <module>; main; and spin or wait.
 """

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Runs code that is registered with libunwind, by the library LIBRARY (unwindlist.c), and reports
-what it is called and where it is; then cancels one that ran at each signal USR1.
+"""Runs code that the library LIBRARY (unwindlist.c) registers with libunwind, and reports its
+names and addresses. Then cancels one code that ran at each SIGUSR1.
 
     unwindlists.py LIBRARY NAME…
 """

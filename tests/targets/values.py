@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Holds values of every kind in the variables of its frames, and tells what they are.
+"""Holds values of every kind in the variables of its frames, and reports them.
 
-The names and the values are what the interpreter says of its own frames (f_locals), and
-what repr() makes of them; what is no builtin is written down here as pysample shows it.
-Runs on CPython 3.6 and newer.
+Names and values are the interpreter's own account of its frames (f_locals), as repr() shows them.
+Values that are not builtins are written down here as pysample shows them. Runs on CPython 3.6 and
+newer.
 """
 import collections
 import enum
@@ -15,7 +15,7 @@ from ready import announce
 
 _read_end, _write_end = os.pipe()
 MAX_DECIMAL = 1 << 14310
-LONGEST = 2000  # characters of a value that are told
+LONGEST = 2000  # characters of a value in the report
 if hasattr(sys, "set_int_max_str_digits"):
     sys.set_int_max_str_digits(0)
 PLAIN = (type(None), bool, int, float, complex, str, bytes, bytearray, list, tuple, set,
@@ -46,7 +46,7 @@ class MoreSlots(Slots):
 
 
 class Parted:
-    """Its attributes come in another order than those of other instances."""
+    """Its attributes are in another order than those of other instances."""
 
     def __init__(self, first):
         if first:
@@ -74,7 +74,7 @@ Point = collections.namedtuple("Point", "x y")
 
 
 def attributes(value):
-    """The names and values that an object has, in the order in which pysample has them."""
+    """The names and values of an object's attributes, in pysample's order."""
     found = list(getattr(value, "__dict__", {}).items())
     for kind in type(value).__mro__:
         for name in sorted(kind.__dict__.get("__slots__", ())):
@@ -123,7 +123,7 @@ def cell_kinds(code):
 
 
 def truth_of(frame):
-    """The variables of functions: what a class body has of those around it has no truth here."""
+    """The variables of functions. What a class body has of those around it has no truth here."""
     kinds = cell_kinds(frame.f_code)
     names = [name for name in frame.f_locals if name in kinds]
     return {"name": frame.f_code.co_name,
@@ -134,7 +134,7 @@ def truth_of(frame):
 
 
 def tell():
-    """Tell of all functions that are running, and stay."""
+    """Report all functions that are running, and stay."""
     frame = sys._getframe(1)
     truths = []
     while frame.f_back:
@@ -271,7 +271,7 @@ value_method = Holder().method
 
 
 def chain(functions):
-    """Call the first, which calls the next, and so on; the last one tells."""
+    """Call the first, which calls the next, and so on; the last one calls tell()."""
     if not functions:
         tell()
     functions[0](lambda: chain(functions[1:]))

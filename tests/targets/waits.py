@@ -64,7 +64,7 @@ def get():
 
 
 def get_simple():
-    getattr(queue, "SimpleQueue", queue.Queue)().get()  # 3.7
+    getattr(queue, "SimpleQueue", queue.Queue)().get()  # 3.7 and newer
 
 
 def condition():

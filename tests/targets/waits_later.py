@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Waits for a second, and then for ever in a library that it loads for that."""
+"""Waits for a second, and then for ever in a library that it loads then."""
 import time
 
 import ready

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One thread that has three interpreters beside the main one, and runs all the time: what the main
-one has it do ("main"), or what the second one does, which the main one has called ("second")."""
+"""One thread, with three interpreters beside the main one, that runs all the time: what the main
+one calls ("main"), or what the second one does, which the main one has called ("second")."""
 import sys
 
 import ready
