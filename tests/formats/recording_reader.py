@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Reads a .pysample file; written from docs/formats.md and nothing else."""
+"""Reads a .pysample file. Follows docs/formats.md and nothing else."""
 import dataclasses
 import struct
 import subprocess

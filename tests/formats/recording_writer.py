@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writes a .pysample file of made-up samples; written from docs/formats.md and nothing else.
+"""Writes a .pysample file of made-up samples. Follows docs/formats.md and nothing else.
 
 Where the document leaves a choice it is made at random, so that readers meet every form.
 """

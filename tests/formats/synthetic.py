@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A made-up recording: three processes, every kind of function, names of every kind.
 
-It has what a real recording cannot have to order: threads that are renamed, that take another's
+It has what a real recording cannot be made to have: threads that are renamed, that take another's
 slot, that are in a sub-interpreter; tables that begin anew; weights of a microsecond, and none;
 stacks of 1000 frames; the same function in several processes.
 """

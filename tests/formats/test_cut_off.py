@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Outputs that are not read to their end, that run out of room, or whose writer is killed. Where
-possible there is a sentence and the exit status 1, and what was written is right.
+possible there is a sentence and the exit status 1, and what was written is correct as far as it
+goes.
 """
 import contextlib
 import fcntl
@@ -153,9 +154,9 @@ def nr_sleeps(pid):
 
 class Killed(CutOff):
     def kill(self, process, seconds):
-        """Kill it after so many seconds. Returns how often it slept since the file was last seen
-        to grow. It sleeps before each tick, so no more ticks are missing, apart from those before
-        that was seen."""
+        """Kill it after this many seconds. Returns how often it slept since the file was last
+        seen to grow. It sleeps before each tick, so no more ticks than that are missing, apart
+        from those before the growth was seen."""
         size = nr_then = 0
         end = time.monotonic() + seconds
         while process.poll() is None:

@@ -21,8 +21,8 @@ ENGINES = ("preempt", "bpf")
 RATE_HZ = {"1khz": 1000, "max": 10000}
 
 # What counts as growth after the warm-up: the median resident memory of the last third exceeds
-# that of the first third by so much, or a line through it rises faster than that and by as much
-# in total. Less is noise.
+# that of the first third by MAX_RISE_KIB, or a line through it rises by MAX_SLOPE_KIB_A_MINUTE
+# and by MAX_RISE_KIB in total. Less is noise.
 MAX_RISE_KIB = 128
 MAX_SLOPE_KIB_A_MINUTE = 64
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`pysample core` on damaged cores, and on files that are no cores.
+"""`pysample core` on damaged cores, and on files that are not cores.
 
 Missing memory costs only what it held: a thread whose memory is there is complete, and the other
 threads show nothing false.

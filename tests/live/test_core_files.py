@@ -28,8 +28,7 @@ PACKERS = {
     "zst of many threads": ["pzstd", "-q", "-c"],
 }
 
-# Zeros after the compressed data, as on a tape. The compressor itself accepts such a file as
-# whole.
+# Zeros after the compressed data, as on a tape. The compressor itself accepts such a file as whole.
 PADDED = {
     "gz": ["sh", "-c", 'gzip -c -1 "$0"; head -c 10240 /dev/zero'],
     "xz": ["sh", "-c", 'xz -c -0 "$0"; head -c 10240 /dev/zero'],

@@ -16,8 +16,7 @@ import unwindlist
 from core_support import core_json
 
 LOOP = "_PyEval_EvalFrameDefault"
-# "lt" and "mS" have the same hash in .gnu.hash (33 * h + c), so the dynamic linker still finds
-# it.
+# "lt" and "mS" have the same hash in .gnu.hash (33 * h + c), so the dynamic linker still finds it.
 HIDDEN_LOOP = "_PyEval_EvalFrameDefaumS"
 
 # Prints {tid: [[pc, name], …]}, innermost first, without inlined functions and tail-call frames.

@@ -321,7 +321,7 @@ class Native(Calls, unittest.TestCase):
             yield target
 
     def sample_perf_jit(self, enough, what, *options, program="shortcalls"):
-        """Sample until there is enough, and return the frames of each sample."""
+        """Sample until the samples are enough, and return the frames of each."""
         with self.perf_jit_target(program) as target:
             samples = samples_until(
                 target, lambda samples: enough([sample["frames"] for sample in samples]), what,

@@ -44,8 +44,8 @@ class Kernel(unittest.TestCase):
             support.wait_until(lambda: self.tells_no_kernel(target.pid), "some stacks are seen")
 
     def tells_caller(self, pid, functions):
-        """Whether a Python function is shown as the caller. Until the loop is known, [unknown]
-        is."""
+        """Whether a Python function is shown as the caller. It is [unknown] until the loop is
+        known."""
         result = sample(pid, "--kernel")
         if "no frames of the kernel" in result.stderr:
             self.skipTest("not tested here: " + result.stderr)

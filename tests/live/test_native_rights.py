@@ -27,9 +27,8 @@ class Forbidden(unittest.TestCase):
     sleeps = True
 
     def sample(self, name, number, enough, seconds=1):
-        """Sample one target after the other until the stacks, as names, are enough; return them
-        and what was reported. A seccomp filter fails perf_event_open() with the errno called
-        number."""
+        """Sample one target after the other until the stacks, as names, are enough. Returns the
+        stacks and what was reported. A seccomp filter fails perf_event_open() with that errno."""
         wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open", number]
         stacks, told = [], set()
 
@@ -78,7 +77,7 @@ class Nobody(unittest.TestCase):
     sleeps = True
 
     def sample(self, name, enough, *args):
-        """Sample until the stacks of one run, as names, are enough; return what that run
+        """Sample until the stacks of one run, as names, are enough. Returns what that run
         reported."""
         interpreter = NobodysInterpreter(**vars(newest_in_root()))
         found = []

@@ -18,8 +18,7 @@ TABLE_BYTES = {"3.13": 584, "3.14": 760, "3.15": 888}
 NEWER_MINOR = int(support.SUPPORTED[-1].partition(".")[2]) + 1
 NEWER, PRE_RELEASE = 0x030000f0 | NEWER_MINOR << 16, 0xa1
 
-# Changes to 3.15's table: (offset, number of words to insert before it, or to remove if
-# negative).
+# Changes to 3.15's table: (offset, number of words to insert before it, or to remove if negative).
 CHANGES = {
     "a newer minor version": (NEWER, ()),
     "more fields in a newer one": (NEWER, ((376, 1), (240, 1), (176, 1))),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statements that need 3.11 or newer; see statements.py."""
+"""What 3.11 was the first to compile; see statements.py."""
 from statements import stated
 
 

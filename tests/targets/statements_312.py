@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statements that need 3.12 or newer; see statements.py."""
+"""What 3.12 was the first to compile; see statements.py."""
 from statements import stated
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Statements that need 3.8 or newer; see statements.py."""
+"""What 3.8 was the first to compile; see statements.py."""
 from statements import Manager, stated
 
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""One thread, with three interpreters beside the main one, that runs all the time: what the main
-one calls ("main"), or what the second one does, which the main one has called ("second")."""
+"""One thread that runs all the time and has three interpreters beside the main one. The main one
+calls the work ("main"), or the second one does, which the main one has called ("second")."""
 import sys
 
 import ready
