@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Preloaded into a program, makes its private anonymous memory shared memory of files in the folder
- * that FILE_MEMORY names, so that it can be paged out where there is no swap. It is for programs that
- * do not fork: a child would share the memory.
+ * Preloaded into a program, turns its private anonymous memory into shared memory of files in the
+ * folder that FILE_MEMORY names, so that it can be paged out where there is no swap. For programs
+ * that do not fork: a child would share the memory.
  *
- * What is mapped by libc itself, such as the stacks of threads and the heap of malloc(), is not.
+ * Memory that libc itself maps, such as thread stacks and the heap of malloc(), stays as it is.
  */
 #include <fcntl.h>
 #include <stddef.h>
@@ -36,7 +36,7 @@ static void *map_file(void *addr, size_t length, int protection, int flags, int 
 	void *memory;
 	int file;
 
-	/* Not where anything else is asked for: a stack, huge pages, memory that is locked. */
+	/* Leave all other kinds of mapping alone: stacks, huge pages, locked memory. */
 	if ((flags & ~(MAP_FIXED | MAP_NORESERVE)) != own || !(protection & PROT_WRITE))
 		return map(addr, length, protection, flags, fd, offset);
 	file = open_file(length);
@@ -47,7 +47,7 @@ static void *map_file(void *addr, size_t length, int protection, int flags, int 
 	return memory;
 }
 
-/* <sys/mman.h> calls one of them by the name of the other where offsets have 64 bits. */
+/* With 64-bit offsets <sys/mman.h> declares one of these under the other's name. */
 void *map_by_mmap(void *addr, size_t length, int protection, int flags, int fd,
 		  off_t offset) __asm__("mmap") __attribute__((visibility("default")));
 void *map_by_mmap64(void *addr, size_t length, int protection, int flags, int fd,

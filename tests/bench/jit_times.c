@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What it costs to keep up with the code that a running process makes: jit_times PID ROUNDS prints
- * a line for each round, "NANOSECONDS ENTRIES": a look at the lists for debuggers of which nothing
- * is new.
+ * Measures what it costs to keep up with the code that a running process makes. jit_times PID
+ * ROUNDS reads the process's lists for debuggers ROUNDS times and prints a line for each round,
+ * "NANOSECONDS ENTRIES". After the first round the lists have nothing new unless the process has
+ * made more code.
  */
 #include <stdio.h>
 #include <stdlib.h>

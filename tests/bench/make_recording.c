@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Makes a recording of a program that never ran, for scripts/bench formats: always the same
- * one. 16 threads, so many samples in all at 1 kHz, 20,000 distinct stacks of 27 frames on
- * average that share their callers as a tree does; which stack a sample has is drawn anew each
- * time, the n-th of them 1/n as often as the first: no program is as hard to compress.
+ * Makes a recording of a program that never ran, for scripts/bench formats. Its content is always
+ * the same: 16 threads, SAMPLES samples in all at 1 kHz, and 20,000 distinct stacks of 27 frames on
+ * average, which share their callers as a tree does. The stack of each sample is drawn
+ * independently, the n-th stack 1/n as often as the first. No real program is as hard to compress.
  *
  * usage: make_recording FILE.pysample [SAMPLES [cpu]]
  */
@@ -44,7 +44,7 @@ struct program {
 	struct function functions[NR_FUNCTIONS];
 	uint32_t nr_ids;
 	struct stack stacks[NR_STACKS];
-	double up_to[NR_STACKS]; /* the weights of all stacks up to this one */
+	double up_to[NR_STACKS]; /* sum of the weights of the stacks up to and including this one */
 	uint64_t random;
 };
 
@@ -86,7 +86,7 @@ static void make_functions(struct program *program)
 			abort();
 		program->functions[i] = (struct function){
 			.first_line = (int32_t)(10 + i / NR_FILES * (LINES_OF_FUNCTION + 5)),
-			.id = UINT32_MAX, /* until it is seen */
+			.id = UINT32_MAX, /* until it is first seen */
 			.qualname = name,
 			.path = path,
 		};
@@ -103,7 +103,7 @@ static void make_frame(struct program *program, struct frame *frame)
 	};
 }
 
-/* Each stack shares its outer frames, however many, with an earlier one. */
+/* Each stack but the first shares its outer frames, half or more of the shorter's, with another. */
 static void make_stacks(struct program *program)
 {
 	double sum = 0;
@@ -144,7 +144,7 @@ static const struct stack *draw_stack(struct program *program)
 	return &program->stacks[low];
 }
 
-/* A sampler numbers functions as it sees them. */
+/* Number the functions of a stack when it is first drawn, as a sampler does. */
 static void number_functions(struct program *program, const struct stack *drawn)
 {
 	struct stack *stack = &program->stacks[drawn - program->stacks];
@@ -195,7 +195,7 @@ static int push_sample(struct program *program, struct sample_sink *sink,
 	return sink->ops->sample(sink, &sample);
 }
 
-/* All ticks; each up to 60 us late, as those of a sampler are. */
+/* Push all ticks, each up to 60 us late, as a sampler's are. */
 static int push_ticks(struct program *program, struct sample_sink *sink, uint64_t nr_samples,
 		      bool with_cpu, struct sampler_stats *stats)
 {

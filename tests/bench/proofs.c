@@ -1,43 +1,45 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds the proofs of the instant (sampler/witness.h) against each other and against a counter that
- * the target increments in user mode (proofs_target.c).
+ * Checks the proofs of the instant (sampler/witness.h) against each other and against a counter
+ * that the target increments in user mode (proofs_target.c).
  *
  *	proofs [-n LOOKS] [-d SECONDS] PID BOARD
  *
- * A look is the engine's: the seat and its guards, seals, memory read ahead. But all three
- * witnesses are of one thread, in one look, and behind the word of the first the counter is sealed.
- * In time:
+ * A look is the engine's: the seat and its guards, seals, memory read ahead. Unlike the engine,
+ * each look uses all three witnesses of one thread, and seals the counter after the word of the
+ * first. The order in time:
  *
  *	hold, run count and CPU, clock, [word, counter [memory] counter, word], clock, run count,
  *	release
  *
- * A witness proves or it does not; that one does not where another does is no error. What is:
+ * It is no error if one witness proves and another does not. These are errors:
  *
- * wrong         A witness proved, and the counter is another one behind the memory than before it:
- *               the thread executed instructions in between.
+ * wrong         A witness proved, but the counter changed while the memory was read: the thread
+ *               executed instructions in between.
  * disagreement  A witness proved what another one shows to be false, whether or not the counter
- *               moved. An equal task clock says that the thread had no CPU, an equal run count that
- *               it was not given one; so
- *                 clock, word   the clock stood, but the word of the thread's rseq area changed:
- *                               the thread writes it itself, on its way to user mode (that of
- *                               a thread that has ended may be the next one's, and is let be);
- *                 runs, word    the run count proved, but that word changed;
- *                 runs, clock   the run count proved, but the clock went on.
+ *               moved. An equal task clock means that the thread had no CPU, an equal run count
+ *               that it was not given one. Three pairs are compared:
+ *                 clock, word   The clock stood, but the word of the thread's rseq area changed,
+ *                               which the thread itself writes on its way to user mode. After a
+ *                               thread has ended, its word may be the next one's and is ignored.
+ *                 runs, word    The run count proved, but that word changed.
+ *                 runs, clock   The run count proved, but the clock went on.
  *
- * It is no disagreement that the word proves and the clock went on, which is counted
- * as "kernel": the word speaks of user mode only. A thread that was moved, or has woken elsewhere,
- * is in the kernel for a moment, on a CPU that nobody holds, before it stores that CPU. Where it
- * could not have been, the run count proves as well, and that is "runs, clock". Nor is it one that
- * the clock proves and the count rose: the count is read later, and rises before the clock goes on.
+ * If the word proves and the clock went on, that is no disagreement but is counted as "kernel":
+ * the word is about user mode only. A thread that was moved, or woke up elsewhere, is in the
+ * kernel for a moment, on a CPU that nobody holds, before it stores that CPU. If it cannot have
+ * been there, the run count proves, too, and the case is "runs, clock". Nor is it a disagreement
+ * if the clock proves and the run count rose: the count is read later, and rises before the clock
+ * goes on.
  *
- * Beside them stand rules that prove nothing, so that it is seen that wrong proofs are found:
+ * Three rules that prove nothing are evaluated, too, to show that wrong proofs are found:
  *
- * word, switches  the word is ours throughout and nobody preempted us; that we slept is not asked
- * word alone      the same without asking whether we left the CPU
- * count alone     the run count is equal, wherever the thread is
+ * word, switches  The word names the seat's CPU throughout, and pysample was not preempted. Whether
+ *                 it slept is not checked.
+ * word alone      The same, without checking whether pysample left the CPU.
+ * count alone     The run count is equal, wherever the thread is.
  *
- * Writes one object of JSON.
+ * Writes one JSON object.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -65,17 +67,19 @@
 #define MAX_LOOKS     100000000
 #define MAX_SECONDS   1000000.0
 
-/* The sleep before a look: as likely any time from the one to the other. */
+/* The pause before a look is uniformly distributed between these. */
 #define LEAST_PAUSE_NS 100000u
 #define MOST_PAUSE_NS  500000u
 
-/* The target has to announce a thread, and its successor after an end or an exec, in this time. */
+/*
+ * How long to wait for the target to announce a thread, or its successor after an end or an exec.
+ */
 #define PATIENCE_NS 30000000000u
 
-/* Looks in a row that read as much, so that it is read ahead. */
+/* This many looks in a row read the same number of blocks, so that they are read ahead. */
 enum { EPISODE_LOOKS = 256 };
 
-/* In the order of the engine. */
+/* In the order in which the engine tries them. */
 enum { RSEQ, CLOCK, RUNS, NR_WITNESSES };
 
 enum no_proof { WORD_PREEMPTED, WORD_ALONE, COUNT_ALONE, NR_NO_PROOFS };
@@ -88,7 +92,7 @@ static const char *const no_proof_names[NR_NO_PROOFS] = {"word, switches", "word
 static const char *const disagreement_names[NR_DISAGREEMENTS] = {"clock, word", "runs, word",
 								 "runs, clock"};
 
-/* How often a rule said that the thread stood still; wrong: of these, though the counter moved. */
+/* How often a rule was applied, proved, and proved although the counter moved. */
 struct verdicts {
 	uint64_t nr_asked;
 	uint64_t nr_proven;
@@ -97,14 +101,14 @@ struct verdicts {
 
 struct counts {
 	uint64_t nr_looks;
-	uint64_t nr_unread;  /* looks beside these: the counter could not be read */
-	uint64_t nr_moved;   /* the counter is another one */
-	uint64_t nr_slept;   /* we did, on the memory map or on a page */
-	uint64_t nr_threads; /* that were looked at */
+	uint64_t nr_unread;  /* looks not in nr_looks: the counter could not be read */
+	uint64_t nr_moved;   /* looks during which the counter changed */
+	uint64_t nr_slept;   /* looks during which we slept, on the memory map or on a page */
+	uint64_t nr_threads; /* threads looked at */
 	uint64_t nr_kernel;  /* the word proves, the clock went on */
 	struct verdicts witnesses[NR_WITNESSES];
 	struct verdicts no_proofs[NR_NO_PROOFS];
-	uint64_t pairs[NR_WITNESSES][NR_WITNESSES][2]; /* first proves, second not; [moved] */
+	uint64_t pairs[NR_WITNESSES][NR_WITNESSES][2]; /* [i][j][moved]: i proves, j does not */
 	uint64_t disagreements[NR_DISAGREEMENTS];
 };
 
@@ -115,25 +119,25 @@ struct prober {
 	struct look_memory look;
 	struct witness_means means;
 	struct preempt *preempt;
-	uint64_t next_ns; /* the next look */
+	uint64_t next_ns; /* when the next look begins */
 	const struct proofs_board *board;
-	struct proofs_thread thread; /* that is looked at */
-	uint64_t sequence;	     /* of the board when that was read; 0: none was yet */
+	struct proofs_thread thread; /* the thread that is looked at */
+	uint64_t sequence;	     /* of the board when thread was read; 0: none yet */
 	struct witness witnesses[NR_WITNESSES];
 	unsigned int seed;
 	struct counts counts;
 };
 
-/* What one look has found. */
+/* The result of one look. */
 struct finding {
 	bool has[NR_WITNESSES];
 	bool proven[NR_WITNESSES];
-	bool moved;	   /* the counter */
-	bool word_changed; /* and was the thread's own both times */
+	bool moved;	   /* the counter changed */
+	bool word_changed; /* and both values are the thread's own */
 	bool clock_went;
 	bool count_stood;
-	bool word_is_ours;	/* throughout, the CPU of the seat */
-	struct cpu_leaves left; /* how often the CPU was left */
+	bool word_is_ours;	/* it names the seat's CPU at both ends */
+	struct cpu_leaves left; /* how often we left the CPU */
 };
 
 static uint32_t random_below(struct prober *prober, uint32_t limit)
@@ -149,7 +153,7 @@ static void close_witnesses(struct prober *prober)
 		witness_close(&prober->witnesses[i]);
 }
 
-/* Where the program that runs now has its rseq areas. */
+/* Find the place of the rseq areas in the program that runs now. */
 static void find_rseq(struct prober *prober)
 {
 	struct maps maps;
@@ -161,7 +165,7 @@ static void find_rseq(struct prober *prober)
 	maps_done(&maps);
 }
 
-/* Open one witness of each kind; what cannot be had has another kind. */
+/* Open one witness of each kind. One that is not available has another kind. */
 static void open_witnesses(struct prober *prober)
 {
 	const struct witness_means clocks = {.process = &prober->process, .prefers_clock = true};
@@ -175,14 +179,14 @@ static void open_witnesses(struct prober *prober)
 	runs->kind = runs->has_runs ? WITNESS_RUNS : WITNESS_NONE;
 }
 
-/* Take over what the board says by now. False: nothing (whole) yet. */
+/* Read the thread that the board announces now. False: none yet, or it is being written. */
 static bool take_thread(struct prober *prober)
 {
 	const uint64_t sequence = atomic_load(&prober->board->sequence);
 	const uint64_t program = prober->thread.program;
 	struct proofs_thread thread;
 
-	/* Of a thread that has ended looks go on until there is another one. */
+	/* Looks at a thread that has ended go on until there is another one. */
 	if (prober->sequence && (sequence | 1) == (prober->sequence | 1))
 		return true;
 	thread = prober->board->thread;
@@ -236,7 +240,7 @@ static void add_finding(struct counts *counts, const struct finding *finding)
 	counts->nr_kernel += proven[RSEQ] && finding->clock_went;
 }
 
-/* Read some of the memory as a walk would: block by block. */
+/* Read memory block by block, as a walk does. */
 static void read_payload(struct prober *prober, uint32_t nr_blocks)
 {
 	const struct proofs_thread *thread = &prober->thread;
@@ -255,7 +259,7 @@ static bool is_same_words(const struct look_seal *seal)
 	return memcmp(seal->first, seal->last, seal->size) == 0;
 }
 
-/* What the words of the seals say; false: the counter could not be read. */
+/* Evaluate the sealed words. False: the counter could not be read. */
 static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint32_t seat_cpu,
 			struct finding *finding)
 {
@@ -268,7 +272,7 @@ static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint
 		const struct look_seal *word =
 			look_memory_seal_at(&prober->look, prober->witnesses[RSEQ].seal);
 
-		/* Where a thread has ended its word may be the next one's. */
+		/* After a thread has ended its word may be the next one's. */
 		finding->word_changed = word->is_read && !is_same_words(word) &&
 					atomic_load(&prober->board->sequence) == prober->sequence;
 		finding->word_is_ours = word->is_read && is_same_words(word) &&
@@ -277,7 +281,7 @@ static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint
 	return true;
 }
 
-/* Where the thread is by what the look has found; that is where the next one is to be. */
+/* The CPU on which the look found the thread, where the next look is to be; else CPU_NONE. */
 static uint32_t found_cpu(const struct prober *prober)
 {
 	struct task_now now;
@@ -290,7 +294,10 @@ static uint32_t found_cpu(const struct prober *prober)
 		       : CPU_NONE;
 }
 
-/* Begin with what is outermost, and seal the counter behind the word. 0 or an error of the look. */
+/*
+ * Begin the outermost witness first, and seal the counter after the word. Returns 0 or an error of
+ * the look.
+ */
 static int begin_look(struct prober *prober, const held_cpus *held, uint32_t *ret_counter_seal)
 {
 	static const int order[NR_WITNESSES] = {RUNS, CLOCK, RSEQ};
@@ -305,7 +312,9 @@ static int begin_look(struct prober *prober, const held_cpus *held, uint32_t *re
 	return err ? err : look_memory_begin(&prober->look);
 }
 
-/* Read what the witnesses say at the end, the clock before the run count, as the header says. */
+/*
+ * Read the witnesses at the end of the look, the clock before the run count: see the file header.
+ */
 static void end_witnesses(struct prober *prober, uint64_t count_before, struct finding *finding)
 {
 	static const int order[NR_WITNESSES] = {RSEQ, CLOCK, RUNS};
@@ -330,7 +339,7 @@ static void ask_witnesses(struct prober *prober, const held_cpus *held, struct f
 			      clock->after != UINT64_MAX && clock->after != clock->before;
 }
 
-/* 0; negative errno: nothing could be read. */
+/* Returns 0, or a negative errno if nothing could be read. */
 static int take_look(struct prober *prober, uint32_t nr_blocks)
 {
 	static const enum witness_kind kinds[NR_WITNESSES] = {WITNESS_RSEQ, WITNESS_CLOCK,
@@ -369,7 +378,7 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 	return 0;
 }
 
-/* Sleep until the next look. Returns when that begins. */
+/* Sleep until the next look. Returns the time at which it begins. */
 static uint64_t pause_look(struct prober *prober)
 {
 	const struct ticker_clock clock = preempt_clock(prober->preempt);
@@ -382,7 +391,10 @@ static uint64_t pause_look(struct prober *prober)
 	return clock_now_ns();
 }
 
-/* Looks until there are as many, or the time is over. 0; -ESRCH: the target is, before that. */
+/*
+ * Take nr_looks looks, or as many as fit into the time. Returns 0, or -ESRCH if the target ends, or
+ * announces no thread for PATIENCE_NS.
+ */
 static int take_looks(struct prober *prober, uint64_t nr_looks, double seconds)
 {
 	static const uint32_t sizes[] = {1, 8, 32, 128};

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The target of tests/bench/proofs.c: a thread that increments a counter in user mode, and a
- * program around it that makes it hard to tell whether that thread ran.
+ * The target of tests/bench/proofs.c: a thread that increments a counter in user mode, in a program
+ * that makes it hard to find out whether that thread ran.
  *
  *	proofs_target MODE BOARD
  *
- * BOARD is the file that both map (proofs_board.h). It runs until it is killed; whatever it starts
- * ends with it. It is plain C for any libc: with musl a thread has no rseq area.
+ * BOARD is the file that both programs map (proofs_board.h). The target runs until it is killed,
+ * and everything that it starts ends with it. Plain C for any libc: with musl threads have no
+ * rseq area.
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -26,15 +27,15 @@
 
 #include "tests/bench/proofs_board.h"
 
-/* No two threads that follow one another have the same counter, nor two counters a cache line. */
+/* Successive threads have different counters; no two counters share a cache line. */
 enum { NR_COUNTERS = 32768, LINE_BYTES = 64 };
 
 enum { PAYLOAD_BYTES = 64 << 10, PAGE_BYTES = 4096 };
 
-/* Of a stack that is paged out; the rseq area is among the thread's own variables at its end. */
+/* Size of a stack that is paged out. The rseq area is in the thread-local variables at its end. */
 enum { STACK_BYTES = 256 << 10 };
 
-/* What is mapped and unmapped all the time: much, so that the lock is held for long. */
+/* Size of what is mapped and unmapped all the time: large, so that the lock is held for long. */
 enum { MAPPED_BYTES = 4 << 20 };
 
 struct counter {
@@ -46,13 +47,13 @@ struct target {
 	struct proofs_board *board;
 	struct counter *counters; /* NR_COUNTERS of them */
 	uint8_t *payload;
-	uint64_t program;    /* how often this process has called exec */
+	uint64_t program;    /* 1, and one more after each exec */
 	uint64_t nr_threads; /* announced so far */
-	cpu_set_t cpus;	     /* that may be used */
+	cpu_set_t cpus;	     /* that the process may use */
 	_Atomic pid_t tid;   /* of the counting thread */
-	int to_partner[2];   /* pipes, if there is one that wakes it */
+	int to_partner[2];   /* pipes to and from a partner that wakes that thread, if any */
 	int to_counter[2];
-	uint8_t *stack; /* NULL: whichever the libc gives the thread */
+	uint8_t *stack; /* NULL: libc allocates the thread's stack */
 };
 
 static void fail(const char *what)
@@ -75,7 +76,7 @@ static void sleep_us(uint32_t us)
 
 /* CPUs. */
 
-/* The n-th of the CPUs that may be used, counted round. */
+/* The n-th of the usable CPUs, modulo their number. */
 static size_t nth_cpu(const struct target *target, uint32_t n)
 {
 	uint32_t left = n % (uint32_t)CPU_COUNT(&target->cpus);
@@ -97,7 +98,7 @@ static void move_thread(const struct target *target, pid_t tid, uint32_t n)
 
 /* Counting. */
 
-/* Put the calling thread on the board, with a counter of its own. */
+/* Announce the calling thread on the board. Returns a counter for it alone. */
 static volatile uint64_t *announce(struct target *target)
 {
 	struct counter *counter = &target->counters[target->nr_threads++ % NR_COUNTERS];
@@ -148,7 +149,7 @@ static void start(struct target *target, void *(*run)(void *))
 		sleep_us(100);
 }
 
-/* A process that does something else until the target ends. */
+/* Fork a helper that ends with the target. Returns true in the helper. */
 static bool is_helper(void)
 {
 	const pid_t parent = getpid();
@@ -192,7 +193,7 @@ static void run_shared(struct target *target)
 	(void)count_for_ever(target);
 }
 
-/* Have the lock of the memory map taken all the time. */
+/* Keep the lock of the memory map busy. */
 static void run_mapping(struct target *target)
 {
 	start(target, count_for_ever);
@@ -210,7 +211,7 @@ static void run_mapping(struct target *target)
 	}
 }
 
-/* Count a little, wait for the partner, count on wherever that has sent us. */
+/* Count a little, wait for the partner, and go on counting on the CPU that it chose. */
 static void *count_and_wait(void *argument)
 {
 	struct target *target = argument;
@@ -243,7 +244,7 @@ static void run_blocking(struct target *target)
 	}
 }
 
-/* Each child goes on counting in the same place of its own memory. */
+/* Each child goes on counting at the same address in its own memory. */
 static void run_forking(struct target *target)
 {
 	volatile uint64_t *counter = announce(target);
@@ -261,7 +262,7 @@ static void run_forking(struct target *target)
 	}
 }
 
-/* The program that follows has the same memory at the same addresses. */
+/* The next program has the same memory at the same addresses. */
 static void run_executing(struct target *target)
 {
 	const bool is_fixed = personality(0xffffffff) & ADDR_NO_RANDOMIZE;
@@ -286,7 +287,7 @@ static void *count_and_end(void *argument)
 	return NULL;
 }
 
-/* The next thread gets the stack, and the thread pointer, of the one that has ended. */
+/* The next thread gets the stack and the thread pointer of the one that has ended. */
 static void run_ending(struct target *target)
 {
 	for (;;) {
@@ -313,7 +314,7 @@ static void run_stopped(struct target *target)
 	}
 }
 
-/* Memory that can be paged out without swap: of a file in this folder. */
+/* Map memory that can be paged out without swap: a file in the current folder. */
 static void *map_file(size_t nr_bytes)
 {
 	char name[] = "proofs_target.XXXXXX";
@@ -330,8 +331,8 @@ static void *map_file(size_t nr_bytes)
 }
 
 /*
- * The counter and the thread's own memory, in which its rseq area is, go again and again. What is
- * dirty leaves the page tables only; what was written to the file has to be read from the disk.
+ * Page out the stack, which has the thread's rseq area, the counter and the payload. Dirty pages
+ * only leave the page tables; pages that were written to the file are read from the disk again.
  */
 static void page_out(const struct target *target, bool is_written)
 {

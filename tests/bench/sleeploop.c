@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * sleeploop HZ SECONDS: sleeps until absolute deadlines and does nothing else.
- * Its CPU time is what a timer of that rate costs on a machine, below which no
- * sampler that sleeps can get. Writes how often it woke and the ns of CPU time
- * that took. It shares no code with the sampler, so that what that does to be on
- * time is not in it.
+ * sleeploop HZ SECONDS: sleeps until absolute deadlines and does nothing else. Its CPU time is the
+ * cost of a timer at that rate on this machine, which no sampler that sleeps can undercut. Prints
+ * how often it woke and its CPU time in ns. It shares no code with the sampler, so that the figure
+ * does not include what the sampler does to be on time.
  */
 #include <stdint.h>
 #include <stdio.h>
@@ -55,7 +54,7 @@ int main(int argc, char **argv)
 		sleep_until(deadline_ns);
 		woken_ns = now_ns(CLOCK_MONOTONIC);
 		nr_wakes++;
-		/* Deadlines that have passed are left out. */
+		/* Skip deadlines that have passed. */
 		deadline_ns += interval_ns;
 		if (woken_ns >= deadline_ns)
 			deadline_ns +=

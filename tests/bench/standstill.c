@@ -17,17 +17,17 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 
-/* The caller goes before the keeper of its CPU, and both before everybody else. */
+/* The caller preempts the keeper of its CPU, and both preempt everything else. */
 enum { KEEPER_PRIORITY = 1, CALLER_PRIORITY = 2 };
 
 /* A process that does not stop within this time has a thread in an uninterruptible sleep. */
 #define STOP_PATIENCE_NS 5000000000u
 #define STOP_POLL_NS	 100000u
 
-/* The caller reads until it ends that or sleeps, which loses the standstill: whichever is first. */
+/* The caller reads until it ends the standstill, or loses it by going to sleep. */
 enum phase { PHASE_WAITS, PHASE_READS, PHASE_LOST };
 
-/* What keeps one CPU. */
+/* A thread that keeps one CPU. */
 struct keeper {
 	pthread_t thread;
 	struct standstill *still;
@@ -36,11 +36,11 @@ struct keeper {
 struct standstill {
 	const struct process *process;
 	_Atomic uint64_t next_ns;    /* when the next round begins; 0: never */
-	_Atomic unsigned nr_ended;   /* rounds */
-	_Atomic unsigned nr_arrived; /* keepers but the first, in all rounds */
+	_Atomic unsigned nr_ended;   /* rounds that have ended */
+	_Atomic unsigned nr_arrived; /* arrivals of all keepers but the first, over all rounds */
 	_Atomic int phase;	     /* enum phase */
 	unsigned nr_keepers;
-	struct keeper keepers[CPU_SETSIZE]; /* the first on the caller's CPU */
+	struct keeper keepers[CPU_SETSIZE]; /* the first one is on the caller's CPU */
 };
 
 static void pause_cpu(void)
@@ -62,8 +62,8 @@ static void sleep_until(uint64_t moment_ns)
 }
 
 /*
- * Each thread gets a signal of its own: one to the process is taken by any of them, and the others
- * run on until that one has a CPU. SIGCONT takes back what is left.
+ * Send SIGSTOP to each thread. If it were sent to the process, any thread could take it, and the
+ * others would run on until that one has a CPU. SIGCONT discards the signals that are left.
  */
 static void stop_threads(const struct process *process)
 {
@@ -76,7 +76,7 @@ static void stop_threads(const struct process *process)
 		(void)syscall(SYS_tgkill, process->pid, threads[i].tid, SIGSTOP);
 }
 
-/* If the caller sleeps in the midst of its reads: stop the process, and let the CPUs go. */
+/* If the caller went to sleep while it was reading, stop the process and let the CPUs go. */
 static void lose(struct standstill *still)
 {
 	int phase = PHASE_READS;
@@ -102,7 +102,7 @@ static void *keep(void *argument)
 		if (!is_first)
 			still->nr_arrived++;
 		while (still->nr_ended < round) {
-			/* It runs when the caller, who goes before it, does not. */
+			/* It has the lower priority, so it runs only if the caller does not. */
 			if (is_first)
 				lose(still);
 			pause_cpu();
@@ -114,7 +114,7 @@ static void *keep(void *argument)
 static const struct sched_param keeper_param = {.sched_priority = KEEPER_PRIORITY};
 static const struct sched_param caller_param = {.sched_priority = CALLER_PRIORITY};
 
-/* Start the keeper of a CPU. 0 or an errno. */
+/* Start the keeper of a CPU. Returns 0 or a positive errno. */
 static int start_keeper(struct standstill *still, unsigned cpu)
 {
 	struct keeper *keeper = &still->keepers[still->nr_keepers];
@@ -138,7 +138,7 @@ static int start_keeper(struct standstill *still, unsigned cpu)
 	return err;
 }
 
-/* Put the calling thread on a CPU, before its keeper. 0 or an errno. */
+/* Put the calling thread on a CPU, where it preempts the keeper. Returns 0 or a positive errno. */
 static int take_cpu(unsigned cpu)
 {
 	cpu_set_t cpus;
@@ -189,7 +189,7 @@ void standstill_wait(struct standstill *still)
 	still->phase = PHASE_READS;
 }
 
-/* The state letter of proc_pid_stat(5), behind the name; '\0' if the thread is gone. */
+/* The state letter of proc_pid_stat(5), which follows the name; '\0' if the thread is gone. */
 static char thread_state(const struct process *process, pid_t tid)
 {
 	char path[64], text[512];
@@ -202,7 +202,7 @@ static char thread_state(const struct process *process, pid_t tid)
 	return end && end[1] == ' ' ? end[2] : '\0';
 }
 
-/* Whether no thread of the process can run. *ret_stopped, or negative errno. */
+/* Find out whether no thread of the process can run. Returns 0 or a negative errno. */
 static int all_stopped(const struct process *process, bool *ret_stopped)
 {
 	cleanup_free struct process_thread *threads = NULL;
@@ -250,7 +250,7 @@ void standstill_end(struct standstill *still, uint64_t next_ns)
 		still->nr_ended++;
 		return;
 	}
-	/* That has ended the round. Keepers that still sleep are not to miss the next one. */
+	/* lose() has ended the round. Keepers that still sleep must not miss the next one. */
 	if (next_ns)
 		still->next_ns += 3 * STOP_POLL_NS;
 	(void)syscall(SYS_pidfd_send_signal, still->process->proc_fd, SIGCONT, NULL, 0);

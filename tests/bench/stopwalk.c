@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The benchmark's truth: has the CPUs stand still at random moments, reads the stacks of a
- * process meanwhile, and writes them as collapsed stacks.
+ * The benchmark's truth: stops the CPUs of a process at random moments, reads its stacks meanwhile,
+ * and writes them as collapsed stacks.
  *
  *	stopwalk [-t] [-r MEAN_HZ] [-d SECONDS] PID COUNT
  *
- * It looks so often, or for as long, whichever is over first. -t: a root frame per thread.
- * The time between two moments is exponentially distributed, so that nothing the
- * target does periodically can hide from them. This is not part of the product,
- * which never stops anything.
+ * It takes COUNT looks, or looks for SECONDS, whichever ends first. -t: a root frame per thread.
+ * The time between two moments is exponentially distributed, so that nothing the target does
+ * periodically can hide from them. This is not part of the product, which never stops anything.
  *
- * The process is stopped by SIGSTOP only where it cannot be read otherwise: a thread that sleeps
- * is woken by it, and behind SIGCONT all of them race for the CPUs. Killed in that moment it
- * leaves the process stopped.
+ * The process is stopped by SIGSTOP only where it cannot be read otherwise: SIGSTOP wakes threads
+ * that sleep, and after SIGCONT all of them race for the CPUs. If stopwalk is killed at that
+ * moment, the process stays stopped.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -46,18 +45,20 @@
 #define MAX_STOPS	10000000
 #define MAX_SECONDS	1000000.0
 
-/* Until the first moment: threads are started meanwhile. */
+/* Time until the first moment, in which the keepers of the CPUs are started. */
 #define SETTLE_NS 5000000u
 
-/* Set by SIGINT, SIGTERM and SIGHUP: write what there is. */
+/* Set by SIGINT, SIGTERM and SIGHUP: stop looking and write what there is. */
 static volatile sig_atomic_t stop_requested;
 
-/* Passes on each thread of a standstill once; what did not stand still is no truth. */
+/*
+ * Passes on each thread of a standstill once, and drops what did not stand still: it is no truth.
+ */
 struct truth_sink {
 	struct sample_sink sink;
 	struct sample_sink *profile; /* borrowed */
 	const struct standstill *still;
-	unsigned nr_seen, nr_passed; /* threads, in this dump and in this standstill */
+	unsigned nr_seen, nr_passed; /* threads of this dump, and of this standstill */
 	unsigned long nr_unproven;
 };
 
@@ -74,7 +75,7 @@ struct stopwalk {
 	struct runtime runtime;
 	struct profile *profile;
 	struct truth_sink sink;
-	unsigned long nr_stopped; /* standstills for which it had to be stopped */
+	unsigned long nr_stopped; /* standstills for which the process had to be stopped */
 };
 
 static int truth_sample(struct sample_sink *sink, const struct sample *sample)
@@ -92,19 +93,19 @@ static int truth_sample(struct sample_sink *sink, const struct sample *sample)
 	return truth->profile->ops->sample(truth->profile, sample);
 }
 
-/* A draw from the exponential distribution of that mean. 0 or negative errno. */
+/* Draw from the exponential distribution with that mean. Returns 0 or a negative errno. */
 static int random_pause(double mean_ns, uint64_t *ret_ns)
 {
 	uint32_t random;
 
 	if (getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
 		return -EIO;
-	/* In (0, 1]: the logarithm of 0 is not wanted. */
+	/* The argument is in (0, 1]: the logarithm of 0 is infinite. */
 	*ret_ns = (uint64_t)(-log(((double)random + 1.0) / 4294967296.0) * mean_ns);
 	return 0;
 }
 
-/* Look at all threads. 0 or negative errno. */
+/* Look at all threads once. Returns 0 or a negative errno. */
 static int look_once(struct stopwalk *walk, struct standstill *still, struct sampler *sampler)
 {
 	int err;
@@ -121,7 +122,7 @@ static int look_once(struct stopwalk *walk, struct standstill *still, struct sam
 	return err ? err : sampler_dump(sampler, &walk->sink.sink);
 }
 
-/* Look at every standstill until the last. 0 or negative errno. */
+/* Look at every standstill until the last. Returns 0 or a negative errno. */
 static int look(struct stopwalk *walk, struct standstill *still, struct sampler *sampler)
 {
 	const uint64_t end_ns = clock_now_ns() + (uint64_t)(walk->seconds * NS_PER_S);
@@ -163,7 +164,7 @@ static int collect(struct stopwalk *walk)
 	return err;
 }
 
-/* Find the interpreter. 0; negative errno, perhaps with a sentence. */
+/* Find the interpreter. Returns 0, or a negative errno, for some errors with a sentence. */
 static int find_target(struct stopwalk *walk, struct message *reterr)
 {
 	char exe_path[PATH_MAX];
