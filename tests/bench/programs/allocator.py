@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Two threads make and free blocks of 1 to 64 MiB, with short Python functions between: what
-the process maps changes all the time, and its page tables with it.
+"""Two threads make and free blocks of 1 to 64 MiB, with short Python functions in between, so
+that the mappings and page tables of the process change all the time.
 
-Possible stacks of the first: <module>; fill_arrays, and then nothing, make_array, touch_array,
-or before_array; leaf_array. Of the second: fill_maps, and then nothing, make_map, touch_map,
+Possible stacks of the first: <module>; fill_arrays, then nothing, make_array, touch_array,
+or before_array; leaf_array. Of the second: fill_maps, then nothing, make_map, touch_map,
 free_map, or before_map; leaf_map.
 
 It keeps its own account (tests/bench/accounts.py): most of the time it is in long system calls
-that lock its memory map, where it cannot be looked at from outside.
+that lock its memory map, where nothing outside can look at it.
 """
 import _thread
 import mmap
@@ -18,9 +18,9 @@ import ready
 
 MIB = 1 << 20
 SIZES = [MIB << n for n in range(7)]
-STEP = 64 << 10  # every so many bytes one is written
+STEP = 64 << 10  # one byte in this many is written
 
-SLOT = 4096  # bytes of the account, of each thread
+SLOT = 4096  # bytes of each thread's account
 with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "account"), "wb+") as file:
     file.truncate(2 * SLOT)
     ACCOUNT = mmap.mmap(file.fileno(), 2 * SLOT)

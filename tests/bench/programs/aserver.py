@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""A server of asyncio and its clients in one process, on the loopback interface.
+"""An asyncio server and its clients in one process, on the loopback interface.
 
-A client sends a line and reads the answer; the server makes three tasks of 10 to 100 µs of it,
-parse, look_up and render, each a coroutine of its own.
+A client sends a line and reads the answer. The server runs three tasks of 10 to 100 µs for each
+line: parse, look_up and render, each a coroutine of its own.
 """
 import asyncio
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Call-heavy: functions of a microsecond or two, at the depth that argv says.
+"""Call-heavy: functions of a microsecond or two, at the depth that argv gives.
 
-Possible stacks: <module>; recurse (DEPTH times); calls, and then nothing, or
-leaf_a, or leaf_b, or leaf_b; leaf_a.
+Possible stacks: <module>; recurse (DEPTH times); calls, then nothing, leaf_a,
+leaf_b, or leaf_b; leaf_a.
 """
 import sys
 

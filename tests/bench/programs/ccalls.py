@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Two threads that call C functions which drop the GIL, with short Python functions between.
+"""Two threads call C functions that release the GIL, with short Python functions in between.
 
-Possible stacks of the first: <module>; pack_all, and then nothing, pack (zlib.compress), or
-the beginning of before_pack; leaf_pack. Of the second: hash_all, and then nothing, digest
+Possible stacks of the first: <module>; pack_all, then nothing, pack (zlib.compress), or
+the beginning of before_pack; leaf_pack. Of the second: hash_all, then nothing, digest
 (hashlib.sha256), or the beginning of before_digest; leaf_digest.
 """
 import _thread
@@ -11,7 +11,7 @@ import zlib
 
 import ready
 
-BLOCK = bytes(range(256)) * 32  # more than the 2 KiB up to which hashlib keeps the GIL
+BLOCK = bytes(range(256)) * 32  # hashlib releases the GIL above 2 KiB
 
 
 def leaf_pack():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Two chains, six calls deep, that take turns for ever.
 
-Possible stacks: <module>; alternate, and then the beginning of a_0 … a_5 or of
-b_0 … b_5. What mixes them or leaves a link out never was.
+Possible stacks: <module>; alternate, then the beginning of a_0 … a_5 or of
+b_0 … b_5. A stack that mixes them or lacks a link never existed.
 """
 import ready
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Compiles functions, calls them a few times and drops them, so that code objects come and
-go at the same addresses. Each pair has a number of its own.
+go at the same addresses. Each pair has its own number.
 
-Possible stacks: <module>; churn, and then nothing, <module> (what makes the functions), or
+Possible stacks: <module>; churn, then nothing, <module> (which makes the functions), or
 the beginning of fresh_N; inner_N; leaf.
 """
 import ready
@@ -34,7 +34,7 @@ def churn():
         for _ in range(20):
             fresh()
         del fresh
-        space.clear()  # they name each other
+        space.clear()  # they refer to each other
 
 
 churn()

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
 """Works for about 30 % of the time, in step with a timer, and keeps its own account.
 
-In argv: what it waits for, and for how many ms; then it works for 3/7 of that, by the CPU clock of its
-thread.
+argv gives what it waits for, and for how many ms. It then works for 3/7 of that time, by the CPU
+clock of its thread.
 
 socket  recv() with SO_RCVTIMEO: the kernel's timer wheel, which turns with the tick
 poll    poll() with a time-out
 sleep   clock_nanosleep()
-spin    nothing: it works in another function instead, for so many ms of its CPU time
+spin    nothing: it works in another function instead, for that many ms of its CPU time
 
-Possible stacks: <module>; alternate, and then nothing, work, or rest and what it calls, which may be
-work.
+Possible stacks: <module>; alternate, then nothing, work, or rest and what it calls, which may
+be work.
 """
 import mmap
 import os
@@ -22,13 +22,13 @@ import time
 
 import ready
 
-# Round; seconds in work(), by the thread's CPU clock and by the wall's; seconds in all; round.
+# Round; seconds in work(), by the thread's CPU clock and by wall time; seconds in all; round.
 RECORD = struct.Struct("=QdddQ")
-WORK_SHARE = 3 / 7  # of what it rests
+WORK_SHARE = 3 / 7  # of the time for which it rests
 
 
 def work(seconds):
-    """Until that has passed by the CPU clock of the thread; returns how long it was."""
+    """Work for that long by the CPU clock of the thread. Returns how long it was."""
     begin = now = time.thread_time()
     while now - begin < seconds:
         for _ in range(300):
@@ -38,7 +38,7 @@ def work(seconds):
 
 
 def rest_of(kind, milliseconds):
-    """rest(), which waits once."""
+    """Make rest(), which waits once."""
     seconds = milliseconds / 1000
     left, right = socket.socketpair()
     left.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO,
@@ -61,7 +61,7 @@ def rest_of(kind, milliseconds):
 
 def alternate(kind, milliseconds, page):
     rest = rest_of(kind, milliseconds)
-    # Who never waits shares its CPU: of the time that it has not, nothing is its own.
+    # A program that never waits shares its CPU, so only its own CPU time counts.
     clock = time.thread_time if kind == "spin" else time.monotonic
     begin, worked, worked_wall, number = clock(), 0.0, 0.0, 0
     ready.announce()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Two coroutines that take turns for ever; each awaits a second one.
+"""Two coroutines that take turns for ever; each awaits another one.
 
-They are sent into by two functions, whose frames use the same memory in turn.
-Possible stacks: <module>; alternate, and then the beginning of send_a; outer_a;
+Two functions resume them, whose frames use the same memory in turn.
+Possible stacks: <module>; alternate, then the beginning of send_a; outer_a;
 inner_a; leaf_a (or pause), or the same of b.
 """
 import types

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Two recursions, twenty deep, that resume one generator in turn, each level when the deeper
-ones are back.
+"""Two recursions, twenty deep, that resume one generator in turn: each level does so after the
+deeper ones have returned.
 
-Possible stacks: <module>; alternate, and then up to 20 times drive_a, and below at least
-one of them the beginning of shared; leaf_a; or the same of b.
+Possible stacks: <module>; alternate, then up to 20 times drive_a, followed, if there is at
+least one, by the beginning of shared; leaf_a; or the same of b.
 """
 import ready
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Two functions take turns for ever; each makes an object that dies when it returns.
+"""Two functions take turns for ever; each makes an object that dies when the function returns.
 
-The locals of a function die when it has returned already: __del__ is called by its caller.
-Possible stacks: <module>; alternate, and then nothing, make_a, make_a; __init__, make_a;
+The locals of a function die after it has returned, so __del__ is called from its caller.
+Possible stacks: <module>; alternate, then nothing, make_a, make_a; __init__, make_a;
 work_a, __del__, or __del__; leaf_a; or the same of b.
 """
 import ready

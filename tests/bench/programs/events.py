@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Simulates a bank by events: customers come, wait for a teller or leave, some of them go on
-to the safe; a machine breaks down and is repaired. Processes are generators that yield what
-they wait for, as in SimPy.
+"""Simulates a bank by events: customers come, wait for a teller or leave, and some go on to
+the safe; a machine breaks down and is repaired. Processes are generators that yield what they
+wait for, as in SimPy.
 
 Every round simulates the same day with the same random numbers.
 """
@@ -28,7 +28,7 @@ MEAN_REPAIR = 5.0
 
 
 class Event:
-    """Happens once; then what waits for it goes on."""
+    """Happens once, and then resumes what waits for it."""
 
     def __init__(self, simulation):
         self.simulation = simulation
@@ -58,7 +58,7 @@ class Timeout(Event):
 
 
 class AnyOf(Event):
-    """Happens with the first of some events, and is worth that one."""
+    """Happens with the first of several events, which is its value."""
 
     def __init__(self, simulation, events):
         super().__init__(simulation)
@@ -67,7 +67,7 @@ class AnyOf(Event):
 
 
 class Process(Event):
-    """A generator that is resumed by the event it yielded; an event itself, of its end."""
+    """A generator, resumed by the event that it yielded. As an event it is the generator's end."""
 
     def __init__(self, simulation, generator):
         super().__init__(simulation)
@@ -96,7 +96,7 @@ class Simulation:
         self.processes = set()  # those that have not ended
 
     def schedule(self, event, delay):
-        self.nr_scheduled += 1  # of two events at one time the older one comes first
+        self.nr_scheduled += 1  # at the same time the older event comes first
         heapq.heappush(self.heap, (self.now + delay, self.nr_scheduled, event))
 
     def event(self):
@@ -123,7 +123,7 @@ class Simulation:
             self.step()
 
     def end(self):
-        """Without this the garbage collector ends the processes, and anywhere."""
+        """End the processes here. Otherwise the garbage collector does so at any point."""
         for process in self.processes:
             process.generator.close()
 
@@ -139,7 +139,7 @@ class Request(Event):
 
 
 class Resource:
-    """So many can have it at once; the others wait, the most urgent one in front."""
+    """Up to capacity users have it at once. The others wait, the most urgent one in front."""
 
     def __init__(self, simulation, capacity):
         self.simulation = simulation
@@ -181,7 +181,7 @@ class Resource:
 
 
 class TimeAverage:
-    """The mean of what stays the same for some time, and then changes."""
+    """The mean over time of a value that changes in steps."""
 
     def __init__(self, simulation):
         self.simulation = simulation

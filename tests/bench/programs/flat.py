@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One hot loop without any call, at the depth that argv says.
+"""One hot loop without any call, at the depth that argv gives.
 
 Possible stack: <module>; recurse (DEPTH times); flat.
 """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two generators that take turns for ever; each delegates to a second one.
+"""Two generators that take turns for ever; each delegates to another one.
 
-Possible stacks: <module>; alternate, and then the beginning of outer_a;
+Possible stacks: <module>; alternate, then the beginning of outer_a;
 inner_a; leaf_a or of outer_b; inner_b; leaf_b.
 """
 import ready

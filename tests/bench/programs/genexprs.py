@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Two functions take turns for ever; each makes a generator expression and uses it up.
+"""Two functions take turns for ever; each makes a generator expression and exhausts it.
 
 All the expressions use the same memory, one after the other. Possible stacks:
-<module>; alternate, and then the beginning of add_a; its expression; leaf_a, or the
+<module>; alternate, then the beginning of add_a; its expression; leaf_a, or the
 same of b.
 """
 import ready

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Eight threads hand a token round: who has it works for 20 to 200 µs with the GIL, hands it on
-and waits for it. argv says what it goes through: semaphores, queues or sockets.
+"""Eight threads pass a token round. The one that has it works for 20 to 200 µs with the GIL, passes
+it on and waits for it. argv gives what it passes through: semaphores, queues or sockets.
 
-The stacks of a thread that works: …work; burst_N; spin, where burst_N takes N of 36 parts of
+The stacks of a thread that works are …work; burst_N; spin, where burst_N takes N of 36 parts of
 the time. Those of a thread that waits, for the token or for the GIL, end in wait, receive or
 send.
 """

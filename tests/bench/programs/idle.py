@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One thread that sleeps, a few calls deep: what is looked at is all the same."""
+"""One thread that sleeps, a few calls deep, so that every look finds the same stack."""
 import time
 
 

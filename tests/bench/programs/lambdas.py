@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Compiles 10,000 functions a second or so, a hundred at a time, calls them a few times and
-drops them. A function, its caller and the lambda that it calls have a number of their own.
+"""Compiles about 10,000 functions a second, a hundred at a time, calls them many times and
+drops them. Each function has its own number, which its caller and its lambda share.
 
-Possible stacks: <module>; make, and then nothing, <module> (what makes the functions), or the
-beginning of call_N; made_N; <lambda>; leaf. Since 3.11 a lambda's name tells whose it is.
+Possible stacks: <module>; make, then nothing, <module> (which makes the functions), or the
+beginning of call_N; made_N; <lambda>; leaf. From 3.11 on a lambda's name says whose it is.
 """
 import ready
 
@@ -38,7 +38,7 @@ def make():
             for _ in range(NR_CALLS):
                 call()
             del call
-        space.clear()  # they name each other
+        space.clear()  # they refer to each other
         first = (first + NR_PAIRS) % NR_NUMBERS
 
 

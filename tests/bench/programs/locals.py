@@ -1,15 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Two chains of functions with as many locals as argv says; each frame fills most of a
-chunk of the stack, so that every call begins another one.
+"""Two chains of functions with as many locals as argv gives. Each frame fills most of a
+data-stack chunk, so that every call begins another one.
 
-Possible stacks: <module>; alternate, and then the beginning of outer_a; inner_a; leaf_a, or
+Possible stacks: <module>; alternate, then the beginning of outer_a; inner_a; leaf_a, or
 the same of b.
 """
 import sys
 
 import ready
 
-# Frames have room for locals that are never assigned, too.
+# A frame also has room for locals that are never assigned.
 TEMPLATE = """
 def {name}(never=False):
     if never:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""An interpreter of a small language: a lexer, a parser, and an evaluator of its trees.
+"""An interpreter of a small language: a lexer, a parser, and an evaluator of syntax trees.
 
-The language has numbers, lists, functions with closures, if, while and return. It runs
-Fibonacci numbers, primes, a sort and closures, again and again.
+The language has numbers, lists, functions with closures, if, while and return. Its programs
+compute Fibonacci numbers and primes, sort, and use closures, again and again.
 """
 import collections
 import operator
@@ -95,7 +95,7 @@ PROGRAMS = [(FIBONACCI, 104), (PRIMES, 17), (SORT, SORTED), (CLOSURES, [16, 64, 
 
 
 class MinilangError(Exception):
-    """A program that is wrong, and in which line."""
+    """An error in a program, with the line if it is known."""
 
 
 # ---- lexer ---------------------------------------------------------------------------
@@ -183,7 +183,7 @@ class Closure:
 
 
 class Node:
-    """Its parts are those of __slots__, in that order."""
+    """Its parts are named by __slots__, in that order."""
     __slots__ = ()
 
     def __init__(self, *parts):
@@ -301,7 +301,7 @@ class Return(Node):
 
 
 class Block(Node):
-    """Its value is that of its last statement."""
+    """Has the value of its last statement."""
     __slots__ = ("statements",)
 
     def run(self, scope):
@@ -322,7 +322,7 @@ BINARY_LEVELS = [
 
 
 class Parser:
-    """By recursive descent; a method for each rule of the grammar."""
+    """Parses by recursive descent, with a method for each rule of the grammar."""
 
     def __init__(self, source):
         self.tokens = tokens_of(source)

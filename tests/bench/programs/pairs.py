@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Runs a program of this folder for some rounds and tells who ever calls whom in it.
+"""Runs a program of this folder for some rounds and prints which function calls which in it.
 
     python3 pairs.py ROUNDS PROGRAM.py [ARGUMENT...]
 
-Told is what happens from announce() on. A line is a caller and a callee, with a tab between; the
+Only calls after announce() count. Each line is a caller and a callee, with a tab in between; the
 outermost function of a thread has no caller. Resuming a generator or a coroutine is a call, as
 in a stack.
 """
@@ -28,8 +28,8 @@ class Pairs:
             self.add(frame)
 
     def add(self, frame):
-        """What is above a known pair is known: it was called before, or was there at the
-        first call of a thread."""
+        """Add the frame and its callers. The callers of a known pair are known, too: they were
+        called before, or were there at the first call of a thread."""
         while frame is not None and frame.f_code.co_filename != HERE:
             caller = frame.f_back
             inside = caller is not None and caller.f_code.co_filename != HERE
@@ -49,7 +49,7 @@ class Pairs:
 
 
 def name_of(code):
-    """As a profiler shows it: co_qualname is there since 3.11."""
+    """As a profiler shows it. Code objects have co_qualname from 3.11 on."""
     return getattr(code, "co_qualname", code.co_name)
 
 

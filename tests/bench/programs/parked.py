@@ -24,7 +24,7 @@ def start(lock):
 
 
 def start_threads(count):
-    """When it returns all of them wait."""
+    """Returns when all of them wait."""
     lock = threading.Lock()
     lock.acquire()
     threading.stack_size(256 * 1024)
@@ -32,4 +32,4 @@ def start_threads(count):
         _thread.start_new_thread(start, (lock,))  # without frames of threading
     while len(started) < count:
         time.sleep(0.01)
-    time.sleep(0.1)  # the last one waits, too
+    time.sleep(0.1)  # until the last one waits, too

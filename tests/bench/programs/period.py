@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Works for 3 ms of every 10 ms, in step with the clock, and sleeps for the rest.
 
-Possible stacks: <module>; tick, and then nothing, work or rest. 30 % of the time is work's.
+Possible stacks: <module>; tick, then nothing, work or rest. work takes 30 % of the time.
 """
 import time
 

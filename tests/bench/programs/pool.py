@@ -3,7 +3,7 @@
 there are always two tasks for every thread.
 
 The stacks of a thread that works end in task_N; spin, where task_N takes N of 55 parts of the
-time. The others wait for a task, and the main thread for a result.
+time. The others wait for a task, and the main thread waits for a result.
 """
 import collections
 import concurrent.futures

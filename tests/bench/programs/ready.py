@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What every program shares: the one line that it prints when it has arrived where it stays,
-and how often its loop goes round."""
+"""What every program shares: the line that it prints when it has reached the loop in which it
+stays, and how often that loop runs."""
 import itertools
 
 
@@ -9,5 +9,5 @@ def announce():
 
 
 def rounds():
-    """For a loop that goes on for ever; pairs.py ends it. It adds no frame to a stack."""
+    """For a loop that runs for ever; pairs.py limits it. Adds no frame to a stack."""
     return itertools.repeat(None)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Two recursions that go down and come back in turn, as deep as argv says.
+"""Two recursions that descend and return in turn, as deep as argv gives.
 
-Possible stacks: <module>; alternate, and then up to DEPTH times down_a, or up
+Possible stacks: <module>; alternate, then up to DEPTH times down_a, or up
 to DEPTH times down_b.
 """
 import sys

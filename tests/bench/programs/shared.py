@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Two functions call a third one in turns, which calls another leaf for each of them.
+"""Two functions take turns to call a third one, which calls a different leaf for each of them.
 
-Possible stacks: <module>; recurse (DEPTH times); alternate, and then the beginning of by_a,
-shared, leaf_a or of by_b, shared, leaf_b. argv tells how many steps a leaf takes, and DEPTH
-(none: 0), which tells where in a page their frames lie.
+Possible stacks: <module>; recurse (DEPTH times); alternate, then the beginning of by_a,
+shared, leaf_a or of by_b, shared, leaf_b. argv gives how many steps a leaf takes, and DEPTH
+(0 if absent), which decides where in a page the frames are.
 """
 import sys
 

@@ -3,7 +3,7 @@
 that extend others by {% block %}. Every node renders itself by a generator of texts.
 
 A page with a table and a list is rendered again and again; now and then its templates are
-parsed anew.
+parsed again.
 """
 import re
 
@@ -50,7 +50,7 @@ VALUES = {
 
 
 class TemplateError(Exception):
-    """A template that is wrong."""
+    """An error in a template."""
 
 
 # ---- filters -------------------------------------------------------------------------
@@ -172,7 +172,7 @@ class Nodes:
             yield from node.render(context)
 
     def blocks(self):
-        """Those of the whole tree."""
+        """The blocks of the whole tree."""
         for node in self.nodes:
             if isinstance(node, Block):
                 yield node
@@ -203,7 +203,7 @@ class For:
 
 
 class Block:
-    """The innermost page's block of that name is rendered; {{ super }} is the one outside."""
+    """Renders the innermost page's block of that name; {{ super }} is the next one outwards."""
 
     def __init__(self, name, body):
         self.name = name
@@ -229,7 +229,7 @@ TAGS = re.compile(r"{{(?P<value>.*?)}}|{%(?P<tag>.*?)%}")
 
 
 def split(source):
-    """(kind, text) of each piece."""
+    """Yields (kind, text) of each piece."""
     position = 0
     for found in TAGS.finditer(source):
         if found.start() > position:
@@ -301,7 +301,7 @@ class Template:
 
 
 class Templates:
-    """All of a site; each is parsed when it is asked for first."""
+    """All templates of a site. Each is parsed when it is first used."""
 
     def __init__(self, sources):
         self.sources = sources

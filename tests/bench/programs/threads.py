@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""As many threads as argv says: one calls functions of a microsecond for ever, the others
+"""As many threads as argv gives: one calls functions of a microsecond for ever, the others
 wait for a lock that is never released.
 
-Possible stacks of the first: <module>; recurse (10 times); calls, and then nothing, leaf_a,
+Possible stacks of the first: <module>; recurse (10 times); calls, then nothing, leaf_a,
 leaf_b, or leaf_b; leaf_a. Of the others: those of parked.py.
 """
 import sys

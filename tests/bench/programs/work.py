@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""As calls.py, but counts what it does: how many rounds, and its CPU time then, in a file
-beside it that others map. The number stands on both sides of the time; if they differ, it is
-just being written. A second number in argv: so many threads, of which all others wait.
+"""As calls.py, but writes its number of rounds and its CPU time into a file beside it, which
+others map. The number is on both sides of the time; if the two differ, the record is being
+written. A second number in argv is the number of threads, of which all others wait.
 """
 import mmap
 import os
@@ -13,7 +13,7 @@ import parked
 import ready
 
 RECORD = struct.Struct("=QdQ")
-ROUNDS = 64  # between two looks at the clock, which is a system call
+ROUNDS = 64  # between two readings of the clock, which is a system call
 
 
 def leaf_a():
