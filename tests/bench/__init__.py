@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/bench is made of. See docs/benchmarks.md."""
+"""The parts of scripts/bench. See docs/benchmarks.md."""
 import os
 import sys
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs that tell themselves how long they have been in each of their stacks.
+"""Programs that account for the time that they spend in each of their stacks.
 
-They keep it in a file beside them, which they map: a line a stack, "FRAME;FRAME SECONDS",
-each time at the same place, with zero bytes between those of several threads.
+They keep the account in a file beside them, which they map. It has a line for each stack,
+"FRAME;FRAME SECONDS", always at the same place, with zero bytes between the lines of
+different threads.
 """
 import collections
 import os
@@ -12,7 +13,7 @@ import support
 
 
 def read(target):
-    """{names, outermost first: seconds so far}."""
+    """Returns {names, outermost first: seconds so far}."""
     path = os.path.join(target.outside, "account")
     text = support.read(path)
     while (again := support.read(path)) != text:  # it was just being written
@@ -25,8 +26,8 @@ def read(target):
 
 
 def since_last(target, nr_stacks, seconds):
-    """As so many looks at each of its threads would have found it since this was asked for last,
-    so that whoever looked meanwhile is compared with the same time; at least those seconds."""
+    """The stacks that nr_stacks looks at each thread would have found since the last call, so
+    that a sampler that ran meanwhile is compared with the same time. Waits for seconds first."""
     before = target.account or read(target)
     time.sleep(seconds)
     target.account = read(target)

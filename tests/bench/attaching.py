@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One `pysample attach` to its end: its stacks, and what it tells of itself."""
+"""Runs one `pysample attach` to its end: its stacks and its statistics."""
 import collections
 import dataclasses
 import json
@@ -16,7 +16,7 @@ from bench.engines import NO_SAMPLE
 @dataclasses.dataclass
 class Attached:
     labels: dict  # {frames as pysample writes them: how often}
-    stacks: collections.Counter  # the same by the names of the functions
+    stacks: collections.Counter  # the same by function names
     stats: dict
 
     @property
@@ -29,7 +29,7 @@ class Attached:
 
 
 def attach(tools, pid, seconds, hz, *options):
-    """RuntimeError if it fails; to take no sample is no failure."""
+    """RuntimeError if it fails. A run without a sample is no failure."""
     with tempfile.TemporaryDirectory() as folder:
         stats = os.path.join(folder, "stats.json")
         run = subprocess.run(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""The programs that are measured, and which stacks each of them can have at all.
+"""The programs that are measured, and which stacks each of them can have.
 
-That is known from its text alone (tests/bench/programs), so that a stack that never was
-needs no second opinion. Where a text is too long for that, the program tells itself who calls
-whom (programs/pairs.py).
+That follows from a program's text alone (tests/bench/programs), so that a stack that never
+existed needs no second opinion. Where the text is too long for that, the program itself
+reports which function calls which (programs/pairs.py).
 """
 import dataclasses
 import re
@@ -20,13 +20,13 @@ class Program:
     file: str
     argument: int | str | None
     possible: re.Pattern  # of the names of a stack, outermost first, joined by ";"
-    possible_cut: re.Pattern  # of its innermost ones, where outer ones were cut off
-    parked: re.Pattern  # stacks of threads that wait for ever, and tell nothing about time
-    numbering: re.Pattern  # the part of a name in which functions differ that are alike
+    possible_cut: re.Pattern  # of its innermost names, where outer ones were cut off
+    parked: re.Pattern  # stacks of threads that wait for ever, which say nothing about time
+    numbering: re.Pattern  # the part of a name in which functions that are alike differ
     nr_threads: int = 1
     quick: bool = False
-    second: int | None = None  # argument: so many frames more below the others, or threads
-    accounts: bool = False  # it tells how long it was where: accounts.py
+    second: int | None = None  # second argument: a number of further frames, or of threads
+    accounts: bool = False  # it accounts for its own time: accounts.py
 
     def arguments(self, folder):
         return ["%s/%s.py" % (folder, self.file)] + [
@@ -36,8 +36,8 @@ class Program:
         return interpreter.command() + ["-B"] + self.arguments(folder)
 
     def can_have(self, names, max_frames=None):
-        """Whether it can ever have that stack. max_frames: what saw it keeps so many and no
-        more, the innermost."""
+        """Whether it can ever have that stack. max_frames: the sampler keeps only this many
+        innermost frames."""
         pattern = self.possible_cut if len(names) == max_frames else self.possible
         text = ";".join(without_thread(names))
         return bool(pattern.fullmatch(text) or self.parked.fullmatch(text))
@@ -47,14 +47,14 @@ class Program:
 
     @property
     def tells_threads(self):
-        """Whether its time is told by thread, too."""
+        """Whether its time is measured by thread, too."""
         return self.nr_threads > 1 and not self.accounts
 
 
 @dataclasses.dataclass(frozen=True)
 class PairedProgram(Program):
-    """A stack of it is possible if each of its functions was seen to be called by the one
-    outside of it, under the interpreter that the program was started with last."""
+    """A stack is possible if each of its functions was seen to be called by the next outer one,
+    under the interpreter with which the program was last started."""
     rounds: int = 0
     known: set = dataclasses.field(default_factory=set, compare=False, repr=False)
 
@@ -79,7 +79,7 @@ class PairedProgram(Program):
         return bool(names) and self.known.issuperset(zip(chain, chain[1:]))
 
 
-LEARNING_S = 120  # beyond this a program does not end
+LEARNING_S = 120  # a program that takes longer does not end
 NEVER = re.compile(r"(?!)")
 
 
@@ -101,7 +101,7 @@ def paired(file, argument, rounds, parked=NEVER, nr_threads=1):
 
 
 def beginnings(names):
-    """The first none, one, two… of the names."""
+    """A pattern for the first none, one, two… of the names."""
     pattern = ""
     for name in reversed(names):
         pattern = "(;%s%s)?" % (name, pattern)
@@ -109,7 +109,7 @@ def beginnings(names):
 
 
 def within(name, classes):
-    """A function's name; code objects know where it is from since 3.11."""
+    """A pattern for a function's name, which from 3.11 on includes where it is defined."""
     return r"(%s)?%s" % (re.escape(classes), name)
 
 
@@ -135,7 +135,7 @@ def expression(letter):
 
 
 def driver(letter):
-    """Every level of the recursion resumes the generator when the deeper ones are back."""
+    """Every level of the recursion resumes the generator after the deeper ones have returned."""
     return r"((;drive_%s){1,20}%s)?" % (letter, beginnings(["shared", "leaf_" + letter]))
 
 
@@ -144,7 +144,8 @@ def wide(letter):
 
 
 def dying(letter):
-    """What dies when a function returns dies in its caller: they are never in one stack."""
+    """An object that dies when a function returns dies in the caller, so that the function and
+    __del__ are never in one stack."""
     kind = "Dying" + letter.upper()
     return "(;make_%s(;%s|;work_%s)?|;%s(;leaf_%s)?)?" % (
         letter, within("__init__", kind + "."), letter, within("__del__", kind + "."), letter)
@@ -157,7 +158,7 @@ MADE = (r"<module>;make(;<module>|;call_(?P<n>\d+)(;made_(?P=n)"
 FRESH = r"<module>;churn(;<module>|;fresh_(?P<n>\d+)(;inner_(?P=n)(;leaf)?)?)?"
 
 
-# For a token, a task, a result, or for the GIL after send(2).
+# Stacks that wait for a token, a task, a result, or for the GIL after send(2).
 WAITING = r".*;((Condition\.)?wait|(Sockets\.)?(receive|send)|_worker)"
 
 
@@ -173,7 +174,8 @@ ALL_PROGRAMS = [
       for depth in (10, 100, 1000)),
     program("chains", None, alternate(chain), quick=True),
     *(program("shared", steps, alternate(sharing)) for steps in (5, 30, 200)),
-    # Since 3.14 a page border lies in the head of the leaf, of shared, of by_a and by_b.
+    # From 3.14 on a page boundary is in the head of the frame of the leaf, of shared, or of by_a
+    # and by_b.
     *(program("shared", 5, alternate(sharing, depth), second=depth) for depth in (64, 65, 66)),
     program("generators", None, alternate(generator), quick=True),
     program("drivers", None, alternate(driver), quick=True),
@@ -208,16 +210,16 @@ ALL_PROGRAMS = [
     paired("events", None, 2),
 ]
 
-# What tells its own work: at a depth, or 10 deep beside threads that wait.
+# Programs that count their own work: at a depth, or 10 deep beside threads that wait.
 WORKERS = [*(program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS))
              for depth in (10, 100, 1000)),
            *(program("work", 10, r"<module>(;recurse){10};" + CALLS, parked=PARKED,
                      nr_threads=count, second=count) for count in (64, 1000))]
 
-# Those whose recordings are measured: they call much, at once, and in many ways.
+# Programs whose recordings are measured: many calls, deep recursion, several threads.
 RECORDED = ["calls-10", "recursion-300", "threads-8"]
 
-# What is in step with a timer, or shares its CPU: ticks.py.
+# Programs that are in step with a timer, or share their CPU: ticks.py.
 CLOCKED = [program("clocked", kind,
                    r"<module>;alternate(;work|;%s(;.*)?)?" % within("rest", "rest_of.<locals>."),
                    second=milliseconds)
@@ -227,5 +229,5 @@ IDLE = program("idle", None, r"<module>(;recurse){11}")
 
 
 def named(names):
-    """Those of that name, or of that file."""
+    """The programs whose name or file is among the names."""
     return [one for one in ALL_PROGRAMS + WORKERS if {one.name, one.file} & set(names)]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Two builds of pysample, alternating on the same processes: what a change does.
+"""Compares two builds of pysample, alternating on the same processes: what a change does.
 
-Two processes that run the same program spend their time differently, and the machine drifts:
-so both builds look at each process in turn (A B, B A, …), between looks at the truth.
+Two processes that run the same program spend their time differently, and the machine drifts.
+So both builds look at each process in turn (A B, B A, …), between looks at the truth.
 """
 import collections
 import dataclasses
@@ -17,7 +17,7 @@ from bench.samplers import RATES, Pysample, take_truth
 
 @dataclasses.dataclass
 class Comparison:
-    """Of one program under one version, at one rate, of all processes."""
+    """One program under one version, at one rate, over all processes."""
     python: str
     program: str
     rate: str
@@ -27,7 +27,7 @@ class Comparison:
 
 
 def builds(paths, engine):
-    """The samplers A and B. RuntimeError if one is no program."""
+    """The samplers A and B. RuntimeError if one is not an executable file."""
     found = []
     for letter, path in zip("AB", paths):
         program = os.path.join(path, "pysample") if os.path.isdir(path) else path
@@ -63,7 +63,7 @@ def add_process(comparison, target, samplers, runs, truths, load, stolen_percent
 
 
 def compare(tools, interpreter, program, samplers, options):
-    """[Comparison], one a rate"""
+    """[Comparison], one for each rate"""
     found = {rate: Comparison(interpreter.version, program.name, rate) for rate in options.rates}
     for number in range(options.processes):
         load = quiet.wait(options.anyway)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What may be otherwise than usual while a program is measured."""
+"""Unusual conditions under which programs are measured."""
 import contextlib
 import dataclasses
 import os
@@ -18,18 +18,18 @@ JOIN_AND_RUN = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
 
 @dataclasses.dataclass(frozen=True)
 class Condition:
-    """Both the target and pysample are started with the wrapper."""
+    """The wrapper starts both the target and pysample."""
     name: str
     programs: tuple = ()
     wrapper: tuple = ()
-    target_wrapper: typing.Callable = tuple  # of the target alone: found when it is held
-    holding: typing.Callable = contextlib.nullcontext  # while that is entered
-    takes_rights: bool = False  # away from pysample
+    target_wrapper: typing.Callable = tuple  # for the target alone; called inside holding
+    holding: typing.Callable = contextlib.nullcontext  # the condition holds inside this context
+    takes_rights: bool = False  # pysample loses its rights
     what_it_takes: str = ""
     is_possible: typing.Callable = lambda interpreter: True
 
     def engines(self, names):
-        """Those of these that can be measured under it."""
+        """Those of the engines that can be measured under it."""
         return [name for name in names if not self.takes_rights or name not in OF_ROOT]
 
 
@@ -56,7 +56,7 @@ def busy_loops():
 
 
 def group_root():
-    """Where groups are that share the CPUs; None where there are none."""
+    """The folder of the control groups that share the CPUs; None if there is none."""
     for path in "/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct":
         if os.access(os.path.join(path, "cpu.shares"), os.W_OK):
             return path
@@ -85,7 +85,7 @@ def joining_group():
 
 USUAL = Condition("")
 
-# One that is a little above what is aimed at is measured twice more: the median counts.
+# A program slightly above its aim is measured twice more; the median counts.
 AGAIN = (Condition("second run"), Condition("third run"))
 
 OTHERS = (
@@ -102,7 +102,7 @@ OTHERS = (
 
 
 def possible(interpreter):
-    """Those of the others that can be measured; says which cannot."""
+    """The other conditions that can be measured; reports which cannot."""
     found = [one for one in OTHERS if one.is_possible(interpreter)]
     for one in OTHERS:
         if one not in found:

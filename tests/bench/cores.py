@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes to say what is in a core file, and how much memory.
+"""How long it takes to report on a core file, and how much memory.
 
-The cores are made here, by the kernel, and are in the page cache. Each program is run in
-turn, as for the other looks (starts.py).
+The kernel makes the cores during the run, so they are in the page cache. The programs are run
+in turn, as for the other looks (starts.py).
 """
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ import core_support
 
 from bench import quiet, say, starts
 
-MAX_GDB_RUNS = 3  # it takes seconds
+MAX_GDB_RUNS = 3  # each takes seconds
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +39,7 @@ QUICK = CASES[:2]
 
 @dataclasses.dataclass
 class Figures:
-    """Of one case."""
+    """The figures of one case."""
 
     case: Case
     core_bytes: int
@@ -75,7 +75,7 @@ def measure_case(pysample, interpreter, case, nr_runs):
 
 
 def measure(pysample, interpreter, asked):
-    """[Figures] of each case."""
+    """[Figures], one for each case"""
     found = []
     with contextlib.ExitStack() as stack:
         stack.enter_context(core_support.kernel_cores())

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How far a profile is from the truth, and how far apart chance alone brings two truths.
+"""How far a profile is from the truth, and how far apart two truths are by chance alone.
 
-Truth and profile are taken in many short windows, in turns, so that what drifts hits both. The
-windows of the truth are put into two heaps at random, again and again. The distance between the
-heaps is the floor; the distance of the profile from one of them is compared with it. All three have
-the same number of stacks, so that chance has the same part in both.
+Truth and profile are taken in many short windows, in turns, so that drift affects both. The
+windows of the truth are split into two heaps at random, again and again. The distance between the
+heaps is the floor; the distance of the profile from one of them is compared with it. All three
+have the same number of stacks, so that chance has the same part in both distances.
 """
 import collections
 import dataclasses
@@ -17,7 +17,7 @@ from bench.stacks import thread_of, without_thread
 NR_DRAWS = 40
 SEED = 1  # the same windows give the same figures
 
-# {what a distance is of: names -> what of them is told apart}
+# {kind of distance: names -> the part of them that is compared}
 KINDS = {"self": lambda names: without_thread(names)[-1:],
          "pair": lambda names: without_thread(names)[-2:],
          "whole": without_thread,
@@ -34,7 +34,7 @@ class Distance:
 
 
 def total_variation_percent(one, other):
-    """Of two Counters; None if one is empty."""
+    """The total variation distance of two Counters; None if one is empty."""
     if not one.total() or not other.total():
         return None
     return 50 * sum(abs(one[key] / one.total() - other[key] / other.total())
@@ -42,7 +42,7 @@ def total_variation_percent(one, other):
 
 
 class Numbering:
-    """Numbers for stacks: a thousand names are hashed once, and not in every draw."""
+    """Numbers for stacks, so that a thousand names are hashed once and not in every draw."""
 
     def __init__(self):
         self.stacks = []
@@ -55,12 +55,12 @@ class Numbering:
         return self.numbers[names]
 
     def windows(self, windows):
-        """As lists of numbers."""
+        """The windows as lists of numbers."""
         return [[self.number(names) for names, count in window.items() for _ in range(count)]
                 for window in windows]
 
     def parts(self, part_of):
-        """For each number that of its part: stacks with the same part have the same."""
+        """For each number the number of its part; stacks with the same part have the same one."""
         numbers = {}
         return [numbers.setdefault(part_of(names), len(numbers)) for names in self.stacks]
 
@@ -74,8 +74,8 @@ def some(stacks, size, chance):
 
 
 def draw(truths, profiles, chance):
-    """Three lists of equally many stacks: two of the truth, one of the profile. None if there are
-    none."""
+    """Three lists with the same number of stacks: two of the truth, one of the profile. None if
+    there are no stacks."""
     truths, profiles = chance.sample(truths, len(truths)), chance.sample(profiles, len(profiles))
     middle = len(truths) // 2
     one, other = heap(truths[:middle]), heap(truths[middle:])
@@ -90,14 +90,14 @@ def draw(truths, profiles, chance):
 
 
 def between(values, low, high):
-    """Two quantiles."""
+    """The low and the high quantile of the values."""
     ordered = sorted(values)
     return tuple(ordered[round(part * (len(ordered) - 1))] for part in (low, high))
 
 
 def measure(truths, profiles):
-    """{kind: Distance} of windows, which are Counters of stacks; None for each if they are too
-    few, and of threads if not all stacks tell theirs."""
+    """{kind: Distance} of windows, which are Counters of stacks. All are None if there are too few
+    windows; that of threads is None if some stack does not name its thread."""
     have_threads = all(thread_of(names) for window in truths + profiles for names in window)
     kinds = [kind for kind in KINDS if have_threads or kind != "thread"]
     numbering = Numbering()

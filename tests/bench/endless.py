@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""A pysample that runs until the block ends, and the CPU time that it has used so far.
+"""Runs pysample until the block ends, and reads the CPU time that it has used so far.
 
-Its beginning, in which it reads symbols and meets functions for the first time, does not count.
+Its start, when it reads symbols and sees functions for the first time, does not count.
 """
 import contextlib
 import os
@@ -30,14 +30,14 @@ def attached(tools, pid, *options, begin_s=BEGIN_S):
 
 
 def cpu_s(pid):
-    """Of all threads of a process; schedstat has nanoseconds, where stat has hundredths."""
+    """CPU time of all threads of a process. schedstat has nanoseconds, stat only hundredths."""
     folder = "/proc/%d/task" % pid
     return sum(read_number("%s/%s/schedstat" % (folder, tid), r"^(\d+)") or 0
                for tid in os.listdir(folder)) / 1e9
 
 
 def cpu_percent(pid, seconds):
-    """Of a core, during the next seconds."""
+    """CPU time in percent of a core, during the next seconds."""
     begin_s, first_s = time.monotonic(), cpu_s(pid)
     time.sleep(seconds)
     return 100 * (cpu_s(pid) - first_s) / (time.monotonic() - begin_s)

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""The engines of pysample that are measured beside each other, in turn."""
+"""The engines of pysample that are measured in turn."""
 import os
 import subprocess
 
 from bench import say
 
 ENGINES = ("bpf", "preempt")
-OF_ROOT = ("bpf", "tick")  # which takes rights
-NO_SAMPLE = 5  # the exit status of pysample that could take none
+OF_ROOT = ("bpf", "tick")  # these take rights
+NO_SAMPLE = 5  # pysample's exit status if it could take no sample
 
 
 def why_not(pysample, engine):
-    """What pysample says where it cannot use an engine, on this very process; else None."""
+    """What pysample says if it cannot use an engine on this very process; else None."""
     run = subprocess.run([pysample, "attach", "-q", "--engine", engine, "-d", "0.05", "-f",
                           "collapsed", str(os.getpid())],
                          capture_output=True, text=True, check=False)
@@ -21,7 +21,7 @@ def why_not(pysample, engine):
 
 
 def possible(tools, asked=None, engines=ENGINES):
-    """Those that can be measured here, or the one that was asked for; says which cannot."""
+    """The engines that can be measured here, or the one asked for; reports which cannot."""
     if asked:
         return (asked,)
     found = []

@@ -5,22 +5,22 @@ import statistics
 
 
 def median(values):
-    """Of those that are not None; None if all are."""
+    """The median of the values that are not None; None if all are."""
     values = [value for value in values if value is not None]
     return statistics.median(values) if values else None
 
 
 def chance_below(nr_values, rank):
-    """That fewer than rank of so many fall below the true median."""
+    """The probability that fewer than rank of nr_values fall below the true median."""
     return sum(math.comb(nr_values, i) for i in range(rank)) / 2 ** nr_values
 
 
 def median_interval(values, confidence=0.95):
-    """(median, low, high): low and high are two of the values, between which the true median
-    lies with that confidence at least, whatever the distribution is. None for both if there
-    are too few values."""
+    """(median, low, high): low and high are two of the values. The true median is between them
+    with at least that confidence, whatever the distribution is. Both are None if there are too
+    few values."""
     ordered = sorted(values)
-    rank = 0  # how many values are left out at either end
+    rank = 0  # of low from below and of high from above, counted from 1; 0: no interval
     while 2 * chance_below(len(ordered), rank + 1) <= 1 - confidence:
         rank += 1
     if rank == 0:
@@ -29,5 +29,5 @@ def median_interval(values, confidence=0.95):
 
 
 def ratio(mine, theirs):
-    """None if there is none."""
+    """mine / theirs; None if mine is missing, or theirs is missing or 0."""
     return None if mine is None or not theirs else mine / theirs

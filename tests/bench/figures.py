@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is aimed at, and what a run has reached of it."""
+"""The aims, and what a run has reached of them."""
 import dataclasses
 import statistics
 import typing
@@ -13,7 +13,7 @@ from bench.work import PerfRecord
 
 EVERY_RATE = ("max", "5 kHz", "1 kHz", "100 Hz")
 
-# Threads that hold the GIL for 20 to 200 µs each.
+# Programs whose threads hold the GIL in turn, for 20 to 200 µs (handoff) or 50 to 500 µs (pool).
 HANDED_ON = ("handoff", "pool")
 
 # {how many frames their stacks have: programs}
@@ -22,7 +22,8 @@ DEPTHS = {SHALLOW: ("calls-10", "chains", "generators"), "100": ("calls-100",),
           DEEP: ("calls-1000", "recursion-1000")}
 
 
-# In percent: so much above its floor a whole stack may be, and how near to that is measured again.
+# In percent: how far whole stacks may be above their floor, and how far above that limit a program
+# is measured again.
 MAX_EXCESS, MAX_EXCESS_HANDED_ON, NEAR_EXCESS = 1, 3, 1
 
 
@@ -31,7 +32,7 @@ def is_handed_on(program):
 
 
 def is_near_limit(rows, version, program):
-    """Whether a program is above what is aimed at by so little that one run does not tell."""
+    """Whether a program exceeds its limit by so little that one run does not decide."""
     limit = MAX_EXCESS_HANDED_ON if is_handed_on(program) else MAX_EXCESS
     return any(limit < row.whole_excess <= limit + NEAR_EXCESS for row in rows
                if (row.python, row.program) == (version, program) and is_ours(row.sampler)
@@ -42,7 +43,7 @@ def is_near_limit(rows, version, program):
 @dataclasses.dataclass(frozen=True)
 class Reached:
     value: float
-    where: str = ""  # if it is the worst of many
+    where: str = ""  # which row, if the value is the worst of many
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +51,7 @@ class Aim:
     what: str
     digits: int
     at_least: bool
-    limit: typing.Callable  # Figures -> what is aimed at, or None
+    limit: typing.Callable  # Figures -> the aim, or None
     find: typing.Callable  # Figures -> Reached, or None if it was not measured
 
     def cell(self, figures):
@@ -67,7 +68,7 @@ class Aim:
         return reached.value >= limit if self.at_least else reached.value <= limit
 
     def limit_text(self, figures):
-        """The aims of all these."""
+        """The different aims of these figures."""
         limits = sorted({self.limit(one) for one in figures} - {None})
         return "–" if not limits else ("≥ " if self.at_least else "≤ ") + " / ".join(
             "%g" % limit for limit in limits)
@@ -94,13 +95,13 @@ class Figures:
         return [row for row in self.ours(("1 kHz", "100 Hz")) if is_handed_on(row.program)]
 
     def of_all_runs(self, row, field):
-        """The median, where it was measured again."""
+        """The median of all runs, if the program was measured again."""
         runs = [one for condition in AGAIN
                 for one in self.ours((row.rate,), condition.name, (row.program,))]
         return median(getattr(one, field) for one in [row] + runs)
 
     def worst(self, field, rows):
-        """The highest of the rows, and which it is."""
+        """The highest value of the rows, and which row has it."""
         found = [(self.of_all_runs(row, field), row) for row in rows
                  if getattr(row, field) is not None]
         if not found:
@@ -109,7 +110,7 @@ class Figures:
         return Reached(value, "(%s, %s)" % (row.program, row.rate))
 
     def impossible(self):
-        """Of all stacks of all rates together."""
+        """The impossible stacks of all rates together."""
         rows = self.ours()
         nr_stacks = sum(row.samples or 0 for row in rows)
         if not nr_stacks:
@@ -118,14 +119,14 @@ class Figures:
         return Reached(round(nr_bad), "of %d" % nr_stacks)
 
     def moved_by_depth(self):
-        """How much more of deep stacks is lost as moved than of shallow ones."""
+        """How much more of the deep stacks than of the shallow ones is lost as moved, in points."""
         deep, shallow = (self.lost_by_depth(depth, ("1 kHz",)) for depth in (DEEP, SHALLOW))
         if deep is None or shallow is None:
             return None
         return Reached(deep.get("moved", 0) - shallow.get("moved", 0))
 
     def lost_by_depth(self, depth, rates):
-        """{reason: %}, the mean of the programs of that depth; None if none was measured."""
+        """{reason: %}, the mean over the programs of that depth; None if none was measured."""
         found = [row.lost_percents for row in self.ours(rates, programs=DEPTHS[depth])
                  if row.lost_percents is not None]
         if not found:
@@ -140,7 +141,7 @@ class Figures:
         return None
 
     def work_lost(self, program, sampler, rate):
-        """(What part of its work the target does not do, the upper end of that)"""
+        """(the part of its work that the target does not do, the upper end of its interval)"""
         row = self.work_row(program, sampler, rate)
         if row is None or row.wall_low is None:
             return None
@@ -164,7 +165,7 @@ def always(limit):
 
 
 def rss_limit(figures):
-    """libbpf and what it knows of the kernel takes room."""
+    """libbpf and what it loads about the kernel take memory."""
     return 10 if engine_of(figures.sampler) in OF_ROOT else 5
 
 

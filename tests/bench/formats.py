@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What it costs to write each format, to record, and to open the page, and how long pages are.
+"""What it costs to write each format, to record, and to open the page, and how large pages are.
 
-The formats are made of a recording that tests/bench/make_recording.c makes: always the same
-million samples. What recordings cost is measured on a program, beside profiling.sampling's
-and beside collapsed stacks, in turns.
+The formats are written from a recording that tests/bench/make_recording.c makes, always of the
+same million samples. The cost of recording is measured on a program, in turns with collapsed
+stacks, and its size beside profiling.sampling's.
 """
 import dataclasses
 import json
@@ -26,16 +26,16 @@ from bench.report import cell, print_table
 FORMATS = {"collapsed": ".collapsed", "summary": ".summary", "flamegraph": ".html", "svg": ".svg",
            "speedscope": ".speedscope.json", "pprof": ".pb.gz", "gecko": ".json.gz",
            "callgrind": ".callgrind", "jsonl": ".jsonl"}
-SAMPLES = {False: 1000000, True: 100000}  # by --quick
+SAMPLES = {False: 1000000, True: 100000}  # by asked.quick, as below
 NR_RUNS = 3
-USAGE = 2  # the exit status for a format that there is not
+USAGE = 2  # pysample's exit status for a format that it does not have
 POLL_S = 0.01
 CALM_HZ, FAST_HZ = 1000, 10000
 SECONDS = {False: 10, True: 3}
 NR_TURNS = {False: 5, True: 2}
 NR_OPENINGS = 5
 GROWTH_S = {False: 600, True: 20}
-GROWTH_LOOKS = 6  # at what a long recording takes
+GROWTH_LOOKS = 6  # at the memory and the file of a long recording
 SUFFIXES = (".collapsed", ".pysample")
 PAGE_SECONDS = 4
 
@@ -60,14 +60,14 @@ def run_alone(command):
     wall_s = time.monotonic() - begin
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
-    # The peak of a child begins with ours, before exec: it says something if it is larger.
+    # Before exec the child's peak is ours, so ru_maxrss means something only if it is larger.
     if usage.ru_maxrss > resource.getrusage(resource.RUSAGE_SELF).ru_maxrss:
         peak_kib = usage.ru_maxrss
     return Cost(wall_s, usage.ru_utime + usage.ru_stime, peak_kib / 1024), process.returncode
 
 
 def write_format(pysample, recording, name, suffix):
-    """The median run, and how long the file is; None if there is no such format."""
+    """The median run, and the size of the file; None if there is no such format."""
     path = recording + suffix
     costs = []
     for _ in range(NR_RUNS):
@@ -108,7 +108,7 @@ def attach_command(tools, target, rate_hz, seconds, suffix, *options):
 
 
 def attach(tools, target, rate_hz, seconds, suffix, *options):
-    """What a run says of itself, and how long its file is."""
+    """The statistics of a run, and the size of its file."""
     stats_path = os.path.join(target.outside, "stats.json")
     subprocess.run(attach_command(tools, target, rate_hz, seconds, suffix, "--stats-json",
                                   stats_path, *options), check=True, stdin=subprocess.DEVNULL)
@@ -121,7 +121,7 @@ def core_percent(stats):
 
 
 def record_sizes(tools, target, rival_runs, seconds):
-    """Rows of the bytes that a sample takes."""
+    """Rows of the bytes per sample."""
     stats, nr_bytes = attach(tools, target, CALM_HZ, seconds, ".pysample")
     rows = [(target.program.name, "pysample", str(stats["samples"]), str(nr_bytes),
              cell(ratio(nr_bytes, stats["samples"]), 2))]
@@ -134,8 +134,8 @@ def record_sizes(tools, target, rival_runs, seconds):
 
 
 def record_costs(tools, target, seconds, nr_turns):
-    """What a core spends on sampling into collapsed stacks, and into a recording, in turns,
-    without the CPU times of threads and with them: rows."""
+    """Rows of the share of a core that sampling takes into collapsed stacks and into a recording,
+    in turns, without the CPU times of threads and with them."""
     kinds = [(suffix, cpu) for cpu in ("--no-cpu", "--cpu") for suffix in SUFFIXES]
     percents = {kind: [] for kind in kinds}
     rss_mib = {kind: [] for kind in kinds}
@@ -156,7 +156,7 @@ def record_costs(tools, target, seconds, nr_turns):
 
 
 def record_growth(tools, target, seconds):
-    """What a long recording takes as it goes on: rows."""
+    """Rows of the memory and the file size of a long recording as it goes on."""
     with subprocess.Popen(attach_command(tools, target, FAST_HZ, seconds + 1, ".pysample"),
                           stdin=subprocess.DEVNULL) as process:
         rows = []
@@ -218,7 +218,7 @@ def page_row(tools, name, target):
 
 
 def page_sizes(tools, interpreter, programs):
-    """How long the page is of some seconds of each program, and of one that does many things."""
+    """The size of the page for some seconds of each program, and of one that does many things."""
     rows = []
     for program in programs:
         say("the page of %s" % program.name)

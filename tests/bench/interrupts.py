@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What a sample costs by BPF: the time of the program inside the target's interrupt, and the CPU
-time of pysample that takes its records, at several depths.
+"""What a sample by BPF costs: the time of the BPF program in the target's interrupt, and the CPU
+time of the pysample that reads its records, at several depths.
 
-The kernel itself takes the time of every run of a program while somebody holds the descriptor that
-BPF_ENABLE_STATS returns (bpf(2)), and tells it in the fdinfo of who has the program open. It adds
-two looks at the clock to a run.
+The kernel itself measures every run of a BPF program while somebody holds the descriptor that
+BPF_ENABLE_STATS returns (bpf(2)), and shows the times in the fdinfo of the program's descriptors.
+That adds two readings of the clock to a run.
 """
 import contextlib
 import ctypes
@@ -29,7 +29,7 @@ SECONDS, QUICK_SECONDS = 4, 2
 SLEEP_SECONDS = 1.0
 MOST_RUNS, QUICK_RUNS = 9, 3
 
-# Frames beside those of recurse(): <module>, calls, leaf_a, and leaf_b or not.
+# Frames besides those of recurse(): <module>, calls, leaf_a, and sometimes leaf_b.
 OTHER_FRAMES = 3
 
 SYS_BPF = {"x86_64": 321, "aarch64": 280}
@@ -40,8 +40,8 @@ BPF_STATS_RUN_TIME = 0
 @dataclasses.dataclass(frozen=True)
 class Depth:
     nr_frames: int
-    program_aim_us: float | None  # of a run of the program
-    sample_aim_us: float | None  # of pysample's CPU a sample
+    program_aim_us: float | None  # for a run of the BPF program
+    sample_aim_us: float | None  # for pysample's CPU time per sample
 
     @property
     def target(self):
@@ -54,9 +54,9 @@ DEPTHS = (Depth(20, None, 2), Depth(100, 20, 5), Depth(1000, 150, None))
 
 @contextlib.contextmanager
 def run_times():
-    """While this is entered the kernel takes the time of BPF programs. RuntimeError if it may not.
+    """Inside this context the kernel measures BPF programs. RuntimeError if that is not allowed.
 
-    By a descriptor, and not by kernel.bpf_stats_enabled: that would stay on if we were killed."""
+    Uses a descriptor and not kernel.bpf_stats_enabled, which would stay on if we were killed."""
     attributes = ctypes.c_uint32(BPF_STATS_RUN_TIME)
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = libc.syscall(SYS_BPF[os.uname().machine], BPF_ENABLE_STATS,
@@ -71,7 +71,7 @@ def run_times():
 
 @dataclasses.dataclass
 class Times:
-    """Of all programs that a process has open."""
+    """The sums over all BPF programs that a process has open."""
     run_ns: int = 0
     nr_runs: int = 0
 
@@ -80,7 +80,8 @@ class Times:
 
 
 def times_in(texts):
-    """Of the fdinfo of all descriptors: a program may have several, and links name it, too."""
+    """The sums in the fdinfo of all descriptors. Each program counts once: it may have several
+    descriptors, and links name it, too."""
     programs = {}
     for text in texts:
         told = dict(re.findall(r"^(prog_id|run_time_ns|run_cnt):\s*(\d+)$", text, re.MULTILINE))
@@ -108,7 +109,7 @@ class Row:
 
 
 def look(tools, target, seconds):
-    """(µs a run of the program, CPU µs of pysample a run)"""
+    """(µs per run of the BPF program, CPU µs of pysample per run)"""
     with endless.attached(tools, target.pid, "--engine", ENGINE, "-r", str(HZ)) as pid:
         first, first_s = times_of(pid), endless.cpu_s(pid)
         time.sleep(seconds)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""How much of the code that CPython makes at run time gets its name: of a process that runs, whose
-jitdump lacks what CPython has not written yet, and of a file that a fork has damaged. CPython
-writes 4096 bytes at a time, and the child writes what its parent had not.
+"""How much of the code that CPython makes at run time gets its name: in a running process, whose
+jitdump lacks what CPython has not written yet, and in a file that a fork has damaged. CPython
+writes 4096 bytes at a time, and the child writes what its parent had buffered.
 """
 import json
 import os
@@ -20,12 +20,12 @@ LAST_ID = 4  # of records
 
 
 def path_of(interpreter, pid):
-    """The jitdump of a process, which lies in a folder of everybody's."""
+    """The jitdump of a process, in a folder that everybody shares."""
     return "%s/tmp/jit-%d.dump" % (interpreter.root, pid)
 
 
 def names_in(tools, path):
-    """What pysample finds in a file."""
+    """The names that pysample finds in a file."""
     run = subprocess.run([tools.pysample, "jit", "--json", path], capture_output=True, text=True,
                          check=True)
     return {code["name"] for code in json.loads(run.stdout)["codes"]}
@@ -34,7 +34,7 @@ def names_in(tools, path):
 # A process that runs.
 
 def attach(tools, pid, seconds, hz):
-    """[(s since the first sample, names of trampolines)] of samples that have any."""
+    """[(s since the first sample, names of trampolines)] for the samples that have any."""
     run = subprocess.run([tools.pysample, "attach", "-n", "--trampolines", "-d", str(seconds),
                           "-r", str(hz), "-f", "jsonl", str(pid)],
                          capture_output=True, text=True, check=True)
@@ -53,8 +53,7 @@ def times_of_unnamed(samples):
 
 
 def live(tools, interpreter, seconds, hz):
-    """Of a process that has just begun: the samples, and the names that are in its file at the
-    end."""
+    """The samples of a process that has just started, and the names in its file at the end."""
     with support.python_target(interpreter, "shortcalls", environment=PERF_JIT) as target:
         path = path_of(interpreter, target.pid)
         try:
@@ -66,7 +65,7 @@ def live(tools, interpreter, seconds, hz):
 # A file that a fork has damaged.
 
 def names_in_order(path):
-    """What a reader finds that goes from record to record, to the first that cannot be one."""
+    """The names found by a reader that goes from record to record, up to the first invalid one."""
     with open(path, "rb") as file:
         data = file.read()
     names, offset = set(), HEADER_BYTES
@@ -82,12 +81,12 @@ def names_in_order(path):
 
 
 def damaged(tools, interpreter):
-    """Of a process that has forked: the names of its functions as it tells them, those that pysample
-    finds in its file, and those of a reader that stops at the damage."""
+    """For a process that has forked: the names of its functions as it reports them, those that
+    pysample finds in its file, and those that a reader finds that stops at the damage."""
     with support.python_target(interpreter, "jitted", "fork", environment=PERF_JIT) as target:
         paths = [path_of(interpreter, pid) for pid in (target.pid, target.report["child"])]
         try:
-            target.process.send_signal(signal.SIGTERM)  # so that what is buffered is written
+            target.process.send_signal(signal.SIGTERM)  # to make it write what is buffered
             target.process.wait(timeout=support.PATIENCE_S)
             told = {*target.report["before"], *target.report["after"]}
             return told, names_in(tools, paths[0]), names_in_order(paths[0])

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""How much less a busy target gets done beside each way to sample its C frames than alone, and
-how long it waits for its processor.
+"""How much less work a busy target does beside each way to sample its C frames than alone, and
+how long it waits for its CPU.
 
-All ways in turn, again and again, each begun anew: a sampler that is stopped for the time
-without it (work.py) would find old copies when it goes on. The target has a processor, and
-another one is idle.
+All ways are measured in turn, again and again, and each is started anew: a sampler that is
+stopped for the time without it (work.py) would find old copies of stacks when it continues. The
+target has a CPU, and another one is idle.
 """
 import dataclasses
 import mmap
@@ -33,7 +33,7 @@ class Loss:
     percent: float  # of the work: the median of the turns
     low: float | None  # its 95 % interval
     high: float | None
-    waited_percent: float | None  # of the time, for its processor
+    waited_percent: float | None  # of the time, for its CPU
 
     def __str__(self):
         interval = "" if self.low is None else " (%.1f to %.1f)" % (self.low, self.high)
@@ -65,7 +65,7 @@ def rounds_of(page):
 
 
 def look(target, page, command):
-    """(rounds a second, waiting %) of the target while that runs."""
+    """(rounds per second, waiting %) of the target while the command runs."""
     process = command and start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(BEGIN_S)
     first, begin, waiting = rounds_of(page), time.monotonic(), Waiting(target.pid)
@@ -77,7 +77,7 @@ def look(target, page, command):
 
 
 def measure(tools, interpreter, rate_hz, stack_bytes, asked):
-    """[Loss] of all ways but the first."""
+    """[Loss], one for each way but ALONE"""
     quiet.wait(asked.anyway)
     with running(interpreter, WORKERS[0]) as target, \
             open(os.path.join(target.outside, "work.count"), "rb") as file, \

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Stacks with C frames: how many are right, how many are whole, and what they cost.
 
-Right is what the trampolines of -X perf say in the same stack (tests/live/trampoline_truth.py),
-of tests/targets/shortcalls.py, whose functions last a microsecond. What a frame costs is
-measured beside libdw, of threads that stand still (tests/targets/corpus.py), stopped by
-tests/support/unwind_cli.c, which unwinds each stack again and again: information is compiled
-and memory is copied before. CPU time of the thread that unwinds.
+A stack is right if it agrees with the trampolines of -X perf in the same stack
+(tests/live/trampoline_truth.py). The program is tests/targets/shortcalls.py, whose functions last
+a microsecond. The cost of a frame is measured beside libdw on threads that stand still
+(tests/targets/corpus.py): tests/support/unwind_cli.c stops them and unwinds each stack again and
+again, after it has compiled the unwind information and copied the memory. The cost is the CPU
+time of the thread that unwinds.
 """
 import collections
 import dataclasses
@@ -29,13 +30,13 @@ ROUNDS = 200
 JIT_ROUNDS = 1000
 SECONDS = 10
 SHORT_S = 2
-COMPILING_S = 2  # until what is hot has been compiled
+COMPILING_S = 2  # until hot code has been compiled
 TRUTH_HZ = 500
-COST_HZ = 100  # what pysample takes with -n
-WARM_HZ = 1000  # the caches have not forgotten the last sample by then
+COST_HZ = 100  # pysample's default rate
+WARM_HZ = 1000  # the caches still hold the last sample
 MOST_COST_RUNS = 5  # pairs of a short run and a long one
-NR_WAITING = 200  # threads beside the busy one, of a server
-PERF_STACK_BYTES = 32768  # as pysample
+NR_WAITING = 200  # threads beside the busy one, as in a server
+PERF_STACK_BYTES = 32768  # as pysample's
 
 PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
 JIT = {"PYTHON_JIT": "1"}
@@ -67,7 +68,7 @@ def measure_once(unwind_cli, pid):
 
 
 def measure_frames(tools, interpreter, asked):
-    """What a frame costs us, and libdw."""
+    """What a frame costs pysample and libdw."""
     if not os.path.exists(tools.unwind_cli):
         say("not measured: what a frame costs (libdw-dev is not installed)")
         return []
@@ -97,7 +98,7 @@ def attach(tools, pid, seconds, hz, *options):
 
 @dataclasses.dataclass
 class Engine:
-    """How C frames and Python's come together, and what is asked of that."""
+    """An engine, which merges C and Python frames in its own way, and its aims."""
     name: str
     whole_aim: str
     right_aim: str
@@ -123,7 +124,7 @@ def truth_rows(attached, perf_map, engine):
 
 
 def measure_truth(tools, interpreter, asked):
-    """How many stacks are right, beside the trampolines in them, which are new in 3.12."""
+    """How many stacks are right, judged by the trampolines in them, which are new in 3.12."""
     if support.version_key(interpreter) < [3, 12]:
         return []
     rows = []
@@ -152,7 +153,7 @@ def holed_row(name, attached):
 
 
 def impossible_row(name, attached):
-    """Beside what that program calls (tests/live/call_truth.py)."""
+    """Judged by the calls that the program has (tests/live/call_truth.py)."""
     counts, _ = call_truth.judge(attached.labels)
     return Row("stacks with a call that the program does not have, " + name,
                "%s of %d" % (percent(counts["impossible"], sum(counts.values())),
@@ -160,7 +161,7 @@ def impossible_row(name, attached):
 
 
 def multiplies_row(name, attached):
-    """Of the functions of that program one alone multiplies, but executors may tell another."""
+    """Only one function of the program multiplies, but executors may name another one."""
     who = call_truth.who_multiplies(attached.labels)
     wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
     return Row("stacks in a multiplication that name another function, " + name,
@@ -168,7 +169,7 @@ def multiplies_row(name, attached):
 
 
 def measure_whole(tools, interpreter, asked):
-    """How many C stacks go on to where the thread began, and how many lack Python frames."""
+    """How many C stacks reach the start of their thread, and how many lack Python frames."""
     quiet.wait(asked.anyway)
     ways = [("plain", NO_JIT, "99.5 %")]
     if interpreter.minor in ("3.14", "3.15"):
@@ -190,7 +191,7 @@ def measure_whole(tools, interpreter, asked):
 # The names of code that is made at run time.
 
 def measure_names(tools, interpreter, asked):
-    """Of trampolines of -X perf_jit, which is new in 3.13."""
+    """The names of the trampolines of -X perf_jit, which is new in 3.13."""
     if support.version_key(interpreter) < [3, 13]:
         return []
     quiet.wait(asked.anyway)
@@ -220,7 +221,8 @@ def children_s():
 
 
 def perf_cost(pid, seconds):
-    """CPU seconds of perf record and of perf script, whole stacks and all; None: no perf."""
+    """(CPU seconds of perf record and of perf script, number of whole stacks, of all stacks); None
+    without perf."""
     if not shutil.which("perf"):
         return None
     with tempfile.TemporaryDirectory() as folder:
@@ -243,18 +245,18 @@ def perf_cost(pid, seconds):
 
 
 def cpu_pair(tools, pid, seconds, *options, rate_hz=COST_HZ):
-    """CPU seconds of a short run and of one that is so much longer."""
+    """CPU seconds of a short run, and of one that is longer by that many seconds."""
     return (attach(tools, pid, SHORT_S, rate_hz, *options).cpu_s,
             attach(tools, pid, SHORT_S + seconds, rate_hz, *options).cpu_s)
 
 
 def shares_of(pairs, seconds):
-    """What each pair says a run takes for each second, its start apart."""
+    """The CPU time per second of a run, without its start, from each pair."""
     return [(long_s - short_s) / seconds for short_s, long_s in pairs]
 
 
 def cost_row(engine, pairs, seconds):
-    """What a run takes for each second, and at its start."""
+    """The CPU time of a run per second, and at its start."""
     shares = shares_of(pairs, seconds)
     share = statistics.median(shares)
     start_s = statistics.median(short_s for short_s, _ in pairs) - SHORT_S * share
@@ -264,7 +266,7 @@ def cost_row(engine, pairs, seconds):
 
 
 def measure_cost(tools, interpreter, asked):
-    """CPU of the profiler beside one busy thread, and of perf on the same process, in turn."""
+    """CPU time of pysample beside one busy thread, and of perf on the same process, in turn."""
     quiet.wait(asked.anyway)
     seconds = int(asked.seconds or SECONDS)
     pairs, perfs = collections.defaultdict(list), []
@@ -297,7 +299,7 @@ def measure_cost(tools, interpreter, asked):
 
 
 def measure_crowd(tools, interpreter, asked):
-    """CPU of the profiler where one thread runs and many wait."""
+    """CPU time of pysample where one thread runs and many wait."""
     quiet.wait(asked.anyway)
     seconds = int(asked.seconds or SECONDS)
     shares, times_s = [], []
@@ -316,14 +318,14 @@ def measure_crowd(tools, interpreter, asked):
 
 
 def measure_loss(tools, interpreter, asked):
-    """What the target loses by it."""
+    """What the target loses by being sampled."""
     return [Row("work that a busy thread gets less done by %s at %d Hz" % (one.way, COST_HZ),
                 str(one))
             for one in loss.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, asked)]
 
 
 def measure_list(tools, interpreter, asked):
-    """A look at the list for debuggers, of which 3.15 has one."""
+    """A look at the list for debuggers, which 3.15 has."""
     if interpreter.minor != "3.15":
         return []
     quiet.wait(asked.anyway)
