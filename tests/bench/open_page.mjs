@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// How long a page takes until it shows its flame graph, in a headless browser:
+// Measures how long a page takes to show its flame graph, in a headless browser:
 //   node open_page.mjs NPM_FOLDER PAGE RUNS > JSON
 // [ms from the start of the navigation, ...]
 import path from 'node:path';

@@ -10,15 +10,15 @@ from bench.samplers import RARE_RATES, RATES
 from bench.surroundings import RIVAL_PYTHON
 
 ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
-NATIVE_PYTHONS = ALL_PYTHONS[:3]  # whose calls trampolines tell of, with frame pointers or without
+NATIVE_PYTHONS = ALL_PYTHONS[:3]  # their trampolines show calls, with frame pointers or without
 PROOFS_PYTHONS = ["3.15", "3.11", "3.8"]
 
-# Of each window: in twenty turns they make 20,000 samples at 1 kHz and 3,000 at 100 Hz.
+# The length of a window: twenty turns give 20,000 samples at 1 kHz and 3,000 at 100 Hz.
 SECONDS = {"max": 0.5, "5 kHz": 0.5, "1 kHz": 1.0, "100 Hz": 1.5}
 TURNS = 20
 QUICK_TURNS = 5
 USUAL_RATES = ["5 kHz", "1 kHz", "100 Hz"]
-RARE_TURNS = 10  # a window of those in so many
+RARE_TURNS = 10  # the rare rates have a window in one turn of this many
 
 STOPS = 1000
 TRUTH_SECONDS = 2.0  # a stop of 1000 threads takes long
@@ -78,9 +78,9 @@ class Options:
     pairs: int
     json: str | None
     resume: str | None
-    is_full: bool  # everything there is
-    takes_turns: bool  # each turn is of one engine, so that a run takes no longer with two
-    engines: tuple = ()  # that can be measured here: engines.possible()
+    is_full: bool  # everything is measured
+    takes_turns: bool  # each turn uses one engine, so that a run takes no longer with two
+    engines: tuple = ()  # those that can be measured here: engines.possible()
     truth_seconds: float = TRUTH_SECONDS
 
     def seconds_at(self, rate):

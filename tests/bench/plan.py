@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run measures: programs under versions, and a few once more under other conditions."""
+"""What a run measures: programs under versions, and a few again under unusual conditions."""
 import dataclasses
 
 import support
@@ -8,14 +8,14 @@ from bench import conditions
 from bench.catalogue import Program, named
 from bench.conditions import USUAL, Condition
 
-# These versions run every program, all others a few.
+# Every program is run under these versions, a few under all others.
 FULL_PYTHONS = ("3.15", "3.11", "3.8")
 FEW_PROGRAMS = ("calls-10", "generators", "coroutines")
 
-# What others are compared with; they take long.
+# Programs on which other samplers are compared; those take long.
 RIVAL_PROGRAMS = FEW_PROGRAMS + ("calls-1000", "genexprs")
 
-# Sizes that differ in nothing but depth or width are left to --only.
+# Sizes that differ only in depth or width are left to --only.
 LEFT_OUT = ("flat-10", "flat-100", "flat-1000", "shared-5", "shared-30", "shared-200",
             "shared-5-64", "shared-5-65", "shared-5-66", "recursion-300", "recursion-5000",
             "threads-1", "threads-8", "threads-256", "threads-1000")
@@ -25,7 +25,7 @@ CONDITION_PYTHON = "3.11"  # of the distribution, so that everybody can run it
 
 @dataclasses.dataclass(frozen=True)
 class Unit:
-    """Measured in one go, on one process."""
+    """What is measured in one go, on one process."""
     interpreter: support.Interpreter
     program: Program
     condition: Condition = USUAL
@@ -36,7 +36,7 @@ class Unit:
 
 
 def units(interpreters, programs, is_full):
-    """In the order in which they are measured. is_full: nobody has asked for something less."""
+    """The units in the order in which they are measured. is_full: nothing less was asked for."""
     found = []
     for minor, interpreter in interpreters.items():
         for program in programs:
@@ -53,6 +53,6 @@ def units(interpreters, programs, is_full):
 
 
 def again(units, is_near_limit):
-    """The others of three runs of those for which that is true, of a Unit."""
+    """The second and third runs of the units for which is_near_limit(unit) is true."""
     return [dataclasses.replace(unit, condition=condition) for unit in units
             if unit.condition == USUAL and is_near_limit(unit) for condition in conditions.AGAIN]

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""A million stacks that BPF has taken inside the target's interrupts, and whether the program
-can have each of them.
+"""A million stacks that BPF took in the target's interrupts, and whether the program can have
+each of them.
 
-That engine needs no witness: while the interrupt runs, its thread does not. So it is held against
-the text of programs whose every stack is known (catalogue.py), at the highest rate, while the
-target is moved from CPU to CPU, and is stopped and goes on.
+That engine needs no witness: while the interrupt runs, its thread does not. So its stacks are
+checked against the text of programs whose every stack is known (catalogue.py), at the highest
+rate, while the target is moved from CPU to CPU, stopped and continued.
 """
 import contextlib
 import dataclasses
@@ -24,7 +24,7 @@ PROGRAMS = ("calls-10", "chains", "shared-5", "generators", "drivers", "coroutin
             "recursion-300", "locals-1800", "dying", "churn", "threads-8")
 HZ = 10000
 SECONDS, QUICK_SECONDS = 5, 1  # of each run
-PATIENCE_S = 300  # for one program, beyond which it has as many as it has
+PATIENCE_S = 300  # limit on one program, which may end it with fewer stacks
 ENGINE = "bpf"
 
 
@@ -40,7 +40,8 @@ class Row:
 
 
 def disturb(pid, is_over, moves):
-    """Until that is set: to another CPU, or stopped for a moment, 0.1 to 3 ms apart."""
+    """Until is_over is set, move the process to a random CPU every 0.1 to 3 ms, and sometimes stop
+    it for a moment."""
     cpus, chance = sorted(os.sched_getaffinity(0)), random.Random(1)
     with contextlib.suppress(ProcessLookupError):
         while not is_over.wait(chance.uniform(0.0001, 0.003)):
@@ -54,7 +55,7 @@ def disturb(pid, is_over, moves):
 
 @contextlib.contextmanager
 def disturbed(pid):
-    """[one for each move]"""
+    """Yields a list with an item for each move."""
     is_over, moves = threading.Event(), []
     thread = threading.Thread(target=disturb, args=(pid, is_over, moves), daemon=True)
     thread.start()
@@ -92,7 +93,7 @@ def measure_program(tools, interpreter, program, nr_stacks, asked):
 
 
 def measure(tools, interpreters, nr_stacks, asked):
-    """[Row], of so many stacks together."""
+    """[Row], of nr_stacks together"""
     programs = named(PROGRAMS)
     each = nr_stacks // max(len(programs) * len(interpreters), 1) + 1
     rows = []

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What is lost where memory is short: the target's pages are paged out, again and again, while it
+"""What is lost where memory is short: the target's pages are paged out again and again while it
 is sampled.
 
 MADV_PAGEOUT by process_madvise(2) does what the kernel does to pages for which there is no room:
-they leave the page tables, and who touches them next waits for a fault. Memory that is of no file
-needs swap for that, so the target's is of files (file_memory.c). What is dirty stays in the page
-cache; every fourth time it is written before, and has to be read from the disk. All engines look at
-one process in turn.
+they leave the page tables, and the next access waits for a fault. Anonymous memory needs swap for
+that, so the target's memory is of files (file_memory.c). Dirty pages stay in the page cache; every
+fourth time they are written first, and have to be read from the disk. All engines look at one
+process in turn.
 """
 import collections
 import contextlib
@@ -34,7 +34,7 @@ SECONDS, QUICK_SECONDS = 4, 2
 TURNS, QUICK_TURNS = 5, 2
 MAX_LOST_PERCENT = 1
 
-WRITE_EVERY = 4  # of so many times once, to the files
+WRITE_EVERY = 4  # the pages are written to their files once in this many times
 
 SYS_PROCESS_MADVISE = 440  # on every architecture
 MADV_PAGEOUT = 21
@@ -47,13 +47,13 @@ class Range(ctypes.Structure):
 
 
 def file_ranges(maps):
-    """[(address, length)] of what is of a file, in the text of /proc/PID/maps."""
+    """[(address, length)] of the mappings of files in the text of /proc/PID/maps"""
     found = re.findall(r"^([0-9a-f]+)-([0-9a-f]+) \S+ \S+ \S+ [1-9]\d* +/", maps, re.MULTILINE)
     return [(int(begin, 16), int(end, 16) - int(begin, 16)) for begin, end in found]
 
 
 class Pager:
-    """Pages all of a process out."""
+    """Pages out all of a process."""
 
     def __init__(self, pid):
         self.pid, self.descriptor = pid, os.pidfd_open(pid)
@@ -61,7 +61,7 @@ class Pager:
         self.nr_times = 0
 
     def write(self, address, length):
-        """To its file, if that is memory of the target."""
+        """Write a mapping to its file, if that is the target's memory: a file that was deleted."""
         path = "/proc/%d/map_files/%x-%x" % (self.pid, address, address + length)
         with contextlib.suppress(OSError):  # it was unmapped meanwhile
             if os.readlink(path).endswith(" (deleted)"):
@@ -72,7 +72,8 @@ class Pager:
                     os.close(descriptor)
 
     def page_out(self):
-        """How many of its ranges took it; what others map as well, such as libc, does not."""
+        """Page out all mappings. Returns for how many that worked: it does not for what other
+        processes map as well, such as libc."""
         done, is_written = 0, self.nr_times % WRITE_EVERY == 0
         self.nr_times += 1
         for address, length in file_ranges(support.read("/proc/%d/maps" % self.pid)):
@@ -85,7 +86,7 @@ class Pager:
 
     @contextlib.contextmanager
     def again_and_again(self, interval_s):
-        """From a thread, until the block ends."""
+        """Page out at that interval, in a thread, until the block ends."""
         is_over = threading.Event()
 
         def run():
@@ -113,8 +114,8 @@ class Row:
     lost_percent: float
     lost_percents: dict
     impossible: int
-    faults_per_s: float  # of the target, each of which has brought pages back
-    reads_per_s: float  # of these, those that had to wait for the disk
+    faults_per_s: float  # of the target; each brought pages back
+    reads_per_s: float  # those of them that had to wait for the disk
 
 
 def make_row(program, interval_s, engine, runs, faults):
@@ -129,14 +130,14 @@ def make_row(program, interval_s, engine, runs, faults):
 
 
 def faults_of(pid):
-    """(minor and major ones, major ones) so far."""
+    """(minor and major faults, major faults) so far"""
     minor, major = (read_number("/proc/%d/stat" % pid, r"\) (?:\S+ ){%d}(\d+)" % field) or 0
                     for field in (7, 9))
     return minor + major, major
 
 
 def look(tools, target, engine, seconds):
-    """(Attached, (faults a second, of these those that read))"""
+    """(Attached, [faults per second, faults per second that read from the disk])"""
     begin_s, first = time.monotonic(), faults_of(target.pid)
     attached = attaching.attach(tools, target.pid, seconds, HZ, "--engine", engine)
     seconds = time.monotonic() - begin_s
@@ -145,7 +146,7 @@ def look(tools, target, engine, seconds):
 
 @contextlib.contextmanager
 def target_of_files(tools, interpreter, program):
-    """A target whose memory is of files, in a folder of its root."""
+    """Run a program whose memory is of files in a folder below its root."""
     with support.fresh_folder(interpreter.root) as (outside, inside):
         shutil.copy(os.path.join(tools.folder, "tests", SHIM), outside)
         wrapper = ("env", "LD_PRELOAD=%s/%s" % (inside, SHIM), "FILE_MEMORY=" + inside)
@@ -157,7 +158,7 @@ def target_of_files(tools, interpreter, program):
 
 @dataclasses.dataclass(frozen=True)
 class PreloadedInterpreter:
-    """One whose command sets its environment inside its root."""
+    """An interpreter whose command sets its environment inside its root."""
     interpreter: support.Interpreter
     words: tuple
 

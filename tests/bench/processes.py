@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starting what is measured and what measures, and accounting for it."""
+"""Starts what is measured and what measures, and accounts for it."""
 import contextlib
 import dataclasses
 import os
@@ -16,8 +16,8 @@ from bench.catalogue import Program
 
 PROGRAMS = os.path.join(ROOT, "tests", "bench", "programs")
 RSS_POLL_S = 0.1
-SETTLE_S = 0.2  # the target's code specialises
-PATIENCE_S = 120  # beyond this a child hangs
+SETTLE_S = 0.2  # in which the target's code is specialised
+PATIENCE_S = 120  # a child that takes longer hangs
 
 
 @dataclasses.dataclass
@@ -27,8 +27,8 @@ class Finished:
     cpu_s: float  # user and system
     wall_s: float
     waited_s: float | None  # ready to run but not running; None if the kernel does not count it
-    rss_kib: int  # the highest that was seen
-    target_waited_percent: float | None  # of the time, the same of the target
+    rss_kib: int  # the highest seen
+    target_waited_percent: float | None  # of wall_s: the same for the target's main thread
 
     @property
     def waited_percent(self):
@@ -45,17 +45,17 @@ def read_number(path, pattern):
 
 
 def start(command, **kwargs):
-    """A process that ends with this one."""
+    """Start a process that ends with this one."""
     return subprocess.Popen(support.TIED_TO_US + command, stdin=subprocess.DEVNULL, **kwargs)
 
 
 def wait_for_end(process):
-    """Its resident peak in KiB, once it has ended; it is still a zombie then."""
+    """Wait until a process is a zombie. Returns its resident peak in KiB."""
     deadline = time.monotonic() + PATIENCE_S
     peak_kib = 0
     descriptor = os.pidfd_open(process.pid)
     try:
-        # The peak of getrusage(2) would begin with that of this script, before exec.
+        # The peak of getrusage(2) would include this script's, from before exec.
         while not select.select([descriptor], [], [], RSS_POLL_S)[0]:
             peak_kib = max(peak_kib, read_number("/proc/%d/status" % process.pid,
                                                  r"VmHWM:\s+(\d+)") or 0)
@@ -67,7 +67,7 @@ def wait_for_end(process):
 
 
 class Waiting:
-    """How long the main thread of a process has waited for its core since this was made."""
+    """How long the main thread of a process has waited for a CPU since this was made."""
 
     def __init__(self, pid):
         self.path = "/proc/%d/task/%d/schedstat" % (pid, pid)
@@ -85,8 +85,8 @@ class Waiting:
 
 
 def run(command, target, good=(0,)):
-    """Run a command that looks at the target to its end and account for it. RuntimeError if
-    its exit status is not a good one."""
+    """Run a command that looks at the target to its end, and account for it. RuntimeError if
+    its exit status is not in good."""
     with open(os.path.join(target.outside, "stdout"), "w+") as stdout, \
             open(os.path.join(target.outside, "stderr"), "w+") as stderr:
         target_waiting = Waiting(target.pid)
@@ -112,7 +112,7 @@ def run(command, target, good=(0,)):
 
 
 def end(process):
-    """Whatever it does, it is gone afterwards."""
+    """Kill and reap a process, unless it was reaped already."""
     if process.returncode is None:
         process.kill()
         process.wait()
@@ -124,15 +124,15 @@ class Target:
     program: Program
     interpreter: support.Interpreter
     outside: str  # the folder of the programs and of all output
-    inside: str  # the same as the interpreter's root sees it
-    account: dict | None = None  # as it was read last: accounts.py
+    inside: str  # the same folder, as seen from the interpreter's root
+    account: dict | None = None  # as it was last read: accounts.py
 
 
 @contextlib.contextmanager
 def running(interpreter, program, wrapper=()):
-    """Run a program until the block ends, started with the wrapper, as is what looks at it."""
+    """Run a program, started with the wrapper, until the block ends."""
     with support.fresh_folder(interpreter.root) as (outside, inside):
-        os.chmod(outside, 0o777)  # for whoever the wrapper makes us
+        os.chmod(outside, 0o777)  # the wrapper may change the user
         for name in os.listdir(PROGRAMS):
             if name.endswith(".py"):
                 shutil.copy(os.path.join(PROGRAMS, name), outside)

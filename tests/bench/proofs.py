@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The proofs of the instant, held against each other and against a counter that the target
+"""Checks the proofs of the instant against each other and against a counter that the target
 increments in user mode. tests/bench/proofs.c says what is wrong and what is a disagreement.
 """
 import collections
@@ -70,14 +70,15 @@ class ProofRow:
 
 
 def without_rights(target):
-    """What a command of that target begins with; it ends with this process."""
+    """The words before a command for that target, which make it end with this process and, if the
+    target is nobody's, give up its rights."""
     rights = (["--reuid=%d" % NOBODY, "--regid=%d" % NOBODY, "--clear-groups"]
               if target.is_nobody else [])
     return [support.TIED_TO_US[0], *rights, *support.TIED_TO_US[1:]]
 
 
 def install(tools, target, folder):
-    """The programs, where anybody may run them."""
+    """Copy the programs to where anybody may run them."""
     for path in (tools.proofs, tools.proofs_target):
         shutil.copy(path, folder)
     if target.is_musl:
@@ -144,7 +145,7 @@ def save(path, machine, rows, stacks=()):
 
 
 def measure(tools, options, machine):
-    """The rows, which are in the file for machines after each target."""
+    """The rows. With --json the file is written after each target."""
     targets = choose_targets()
     nr_looks = (QUICK_LOOKS if options.quick else LOOKS) // len(targets) + 1
     rows = []
@@ -156,10 +157,10 @@ def measure(tools, options, machine):
     return rows
 
 
-# What was found.
+# Results.
 
 def add(left, right):
-    """Numbers of the same names, added up at every level."""
+    """Add numbers with the same names at every level."""
     if isinstance(left, dict):
         return {key: add(value, right[key]) for key, value in left.items()}
     return left + right
@@ -200,7 +201,7 @@ def print_table(columns, rows):
 
 
 def print_rows(rows):
-    """The last one is of all together."""
+    """Print the rows, and their sum as the last one."""
     rows = [*rows, total(rows)]
     print_table(["target", "looks", "counter moved", "we slept",
                  *("%s proves %%" % name for name in WITNESSES), "wrong", "disagreements",
@@ -220,13 +221,13 @@ def print_rows(rows):
 
 
 def idle(rows):
-    """Of all witnesses those that were asked and never proved anything."""
+    """The witnesses that were asked and never proved anything."""
     return [name for name, verdicts in total(rows).counts["witnesses"].items()
             if verdicts["asked"] and not verdicts["proven"]]
 
 
 def check(rows):
-    """RuntimeError if a proof is none, or is never given."""
+    """RuntimeError if a proof was wrong or disputed, or if a witness never proved."""
     if idle(rows):
         raise RuntimeError("nothing was ever proven by: %s" % ", ".join(idle(rows)))
     faults = collections.Counter({row.target: wrong(row) + disagreements(row) for row in rows})

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Whether anybody else uses the machine, before a measurement and during it."""
+"""Whether anything else uses the machine, before and during a measurement."""
 import os
 import time
 
@@ -9,15 +9,16 @@ from bench import say
 
 TICK_S = 1 / os.sysconf("SC_CLK_TCK")
 
-# So much of a core is anybody else's before figures are not worth having: a quiet machine
-# has 0.02 to 0.05, and one more program that runs has 1.
+# Limit on the load of other work, in cores, above which figures are worthless. A quiet machine
+# has 0.02 to 0.05; one more running program has 1.
 MAX_LOAD = 0.25
 
-# Of the time, sampler or target waited for its core: beyond this a row is marked.
+# The sampler or the target waited for a CPU for more than this share of the time: a row is marked.
 MAX_WAITED_PERCENT = 5.0
 
-# Of the time of all cores, what the host gave to others: beyond this a row is marked, and a program
-# is measured again. An idle machine has nothing to take away, so waiting beforehand cannot show it.
+# The host gave more than this share of the time of all cores to others: a row is marked, and a
+# program is measured again. From an idle machine nothing can be taken, so waiting beforehand cannot
+# show it.
 MAX_STOLEN_PERCENT = 1.0
 
 LOOK_S = 0.5
@@ -25,12 +26,11 @@ PATIENCE_S = 180
 
 
 class Busy(Exception):
-    """The figures would mean nothing; says why."""
+    """The figures would mean nothing; the text says why."""
 
 
 def cpu_times_s():
-    """Of all cores so far: (with anything to do, taken away by the host, altogether). What was
-    taken away is a part of the first."""
+    """(busy, stolen, all) seconds of all cores so far. Time stolen by the host is part of busy."""
     user, nice, system, idle, iowait, irq, softirq, steal = (
         int(ticks) * TICK_S for ticks in support.read("/proc/stat").split()[1:9])
     busy = user + nice + system + irq + softirq + steal
@@ -44,13 +44,13 @@ class Stolen:
         self.begin = cpu_times_s()
 
     def percent(self):
-        """Of the time of all cores."""
+        """In percent of the time of all cores."""
         _, stolen_s, all_s = (now - then for now, then in zip(cpu_times_s(), self.begin))
         return 100 * stolen_s / all_s if all_s > 0 else 0.0
 
 
 def process_s(pid):
-    """The CPU time of a process; 0 if there is none."""
+    """The CPU time of a process; 0 if pid is None."""
     if pid is None:
         return 0.0
     fields = support.read("/proc/%d/stat" % pid).rpartition(")")[2].split()
@@ -66,7 +66,8 @@ def look(target_pid):
 
 
 def wait(anyway, target_pid=None):
-    """Until the machine is quiet; its load, in cores. Busy if it never is, unless anyway."""
+    """Wait until the machine is quiet. Returns its load, in cores. Raises Busy if it does not get
+    quiet, unless anyway."""
     deadline = time.monotonic() + PATIENCE_S
     load = look(target_pid)
     if load > MAX_LOAD and not anyway:
@@ -80,11 +81,11 @@ def wait(anyway, target_pid=None):
     return load
 
 
-# Of a row of either table, what it can stand.
+# Limits on the fields of a row of either table.
 LIMITS = {"load": MAX_LOAD, "waited_percent": MAX_WAITED_PERCENT,
           "target_waited_percent": MAX_WAITED_PERCENT, "stolen_percent": MAX_STOLEN_PERCENT}
 
 
 def is_disturbed(row):
-    """Whether the machine was too busy for a row to mean much. What is not known is no reason."""
+    """Whether the machine was too busy for a row to mean much. Unknown values do not count."""
     return any((getattr(row, field, None) or 0) > limit for field, limit in LIMITS.items())

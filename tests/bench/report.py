@@ -60,7 +60,7 @@ def cell(value, digits):
 
 
 def mark(row):
-    """What a row gets that was measured while the machine was busy."""
+    """The mark of a row that was measured while the machine was busy."""
     return " (!)" if quiet.is_disturbed(row) else ""
 
 
@@ -69,7 +69,7 @@ def line(cells):
 
 
 def print_table(headings, nr_texts, rows):
-    """nr_texts: the columns on the left that are no numbers."""
+    """nr_texts: the number of columns on the left that are no numbers."""
     print(line(headings))
     print(line(["---"] * nr_texts + ["---:"] * (len(headings) - nr_texts)))
     for row in rows:
@@ -78,7 +78,7 @@ def print_table(headings, nr_texts, rows):
 
 
 def told_columns(rows):
-    """Those that at least one row has something for."""
+    """The columns for which at least one row has a value."""
     return [column for column in NUMBERS
             if any(getattr(row, column[1]) is not None for row in rows)]
 
@@ -163,7 +163,7 @@ def distance_text(row):
 
 
 def print_overview(rows):
-    """How far pysample is from the truth, what it loses and takes: what most readers want."""
+    """How far pysample is from the truth, and what it loses and takes: what most readers want."""
     for rate in dict.fromkeys(row.rate for row in rows):
         ours = [row for row in rows if is_ours(row.sampler) and row.rate == rate]
         judged = [row for row in ours if row.whole_excess is not None]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a run has measured so far, in a file, so that it can go on where it was stopped."""
+"""Keeps what a run has measured in a file, so that a run that was stopped can be resumed."""
 import dataclasses
 import hashlib
 import json
@@ -19,7 +19,7 @@ def digest(path):
 
 
 def settings(tools, options):
-    """What has to be the same in all of a run."""
+    """What must not change within a run."""
     return {"pysample": digest(tools.pysample), "seconds": options.seconds, "turns": options.turns,
             "stops": options.stops, "quick": options.quick, "rates": options.rates,
             "pairs": options.pairs, "engines": list(options.engines)}
@@ -51,13 +51,13 @@ class Results:
 
 
 def known(kind, values):
-    """An object out of what a file has of it: fields that another version of this script
-    wrote are left out, and those that it did not write are not known."""
+    """An object made of what a file has of it. Fields that only another version of this script
+    has are left out, and those that it did not write are None."""
     return kind(**{field.name: values.get(field.name) for field in dataclasses.fields(kind)})
 
 
 def load(path):
-    """What a file holds. RuntimeError if it is none of ours."""
+    """The results in a file. RuntimeError if it has another format."""
     content = json.loads(support.read(path))
     if content.get("format") != FORMAT:
         raise RuntimeError("%s is of another version of this script" % path)
@@ -67,8 +67,8 @@ def load(path):
 
 
 def begin(path, resumed, machine, asked):
-    """Empty, or what the file holds of the run that is to go on. RuntimeError if it is of
-    another one."""
+    """Empty results, or those of the run to be resumed. RuntimeError if the file is of another
+    run."""
     if not resumed or not os.path.exists(path):
         return Results(path, asked, machine)
     found = load(path)

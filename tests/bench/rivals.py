@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Other samplers, each by its own command line and the output that it documents.
+"""Other samplers, each run by its own command line and read in its documented output format.
 
 CPython 3.15's profiling.sampling is in the testbed. py-spy (0.4) and austin (3.x: text; 4.x
 writes only its binary format) are measured if they are installed.
@@ -19,13 +19,13 @@ from bench.surroundings import RIVAL_PYTHON
 
 
 def whole(seconds):
-    """They take no fractions."""
+    """The others take no fractions."""
     return max(math.ceil(seconds), 1)
 
 
 class Rival:
     max_frames = None
-    turns = 5  # one in so many: they take long, and are only for comparison
+    turns = 5  # they run in one turn of this many: they take long, and are only for comparison
     rates = ("max", "1 kHz")
     overhead_s = 0.5
 
@@ -34,7 +34,8 @@ class Rival:
 
     @property
     def can_be_stopped(self):
-        """Whether the target runs on then: not if the sampler has just stopped it."""
+        """Whether the target runs on when the sampler is stopped, which may itself have just
+        stopped the target."""
         return True
 
     def endless(self, target, rate_hz):
@@ -42,7 +43,7 @@ class Rival:
         return self.command(target, rate_hz, ENDLESS_S)
 
     def learn_start_cost(self, target):
-        """Of the first program: it is nearly the same for all, and takes long."""
+        """Measure it on the first program only: it is nearly the same for all, and takes long."""
         if not self.start_cpu_s:
             self.start_cpu_s = min(self.run(target, IDLE_HZ, 1).cpu_s for _ in range(2))
 
@@ -55,8 +56,8 @@ class Rival:
 
 
 class ProfilingSampling(Rival):
-    """Of CPython 3.15, in its cheapest format; the recording is turned into stacks afterwards,
-    at no charge."""
+    """CPython 3.15's sampler, in its cheapest format. The recording is turned into stacks
+    afterwards, at no charge."""
 
     max_frames = 256  # of a stack in that format
     overhead_s = 1.0
@@ -84,7 +85,7 @@ class ProfilingSampling(Rival):
 
     def run(self, target, rate_hz, seconds):
         finished = run(self.command(target, rate_hz, seconds), target)
-        # Only what a profile holds counts as a stack: the failed ones are not in it.
+        # Only stacks in the profile count; failed ones are not in it.
         run(self.profiler(target) + ["replay", "--collapsed", "-o", target.inside +
                                      "/rival.collapsed", target.inside + "/rival.bin"],
             target)
@@ -109,7 +110,7 @@ def profiling_sampling_run(finished, collapsed, nr_threads):
 
 
 class PySpy(Rival):
-    """`py-spy record -f raw`. It stops the target for every sample, unless it is told not to."""
+    """`py-spy record -f raw`. It stops the target for every sample, unless it is asked not to."""
 
     max_hz = 100000
 
@@ -138,7 +139,7 @@ COUNTED = re.compile(r"Samples: ?(\d+) Errors: ?(\d+)")
 
 
 def py_spy_run(finished, raw, nr_threads):
-    """It tells how often a look at the process failed; -d counts intervals, and not time."""
+    """py-spy reports how often a look at the process failed; its -d counts intervals, not time."""
     seen = stacks.of_py_spy(raw)
     counted = COUNTED.search(finished.stdout + finished.stderr)
     nr_errors = int(counted.group(2)) if counted else 0
@@ -148,7 +149,7 @@ def py_spy_run(finished, raw, nr_threads):
 
 
 class Austin(Rival):
-    """`austin -o`: a line per sample."""
+    """`austin -o`, which writes a line per sample."""
 
     name = "austin"
 
@@ -164,7 +165,7 @@ class Austin(Rival):
 
 
 def austin_run(finished, text, nr_threads):
-    """The metadata has the errors as "3/1000" and the time in µs."""
+    """The metadata gives the errors as "3/1000" and the time in µs."""
     if text.startswith("MOJ"):
         raise RuntimeError("this austin writes its binary format, which is not read here")
     seen, nr_invalid, metadata = stacks.of_austin(text)
@@ -177,7 +178,7 @@ def austin_run(finished, text, nr_threads):
 
 
 def is_profiler(name, word):
-    """Other programs have such names, too."""
+    """Whether the program of that name is the profiler: other programs have such names, too."""
     if not shutil.which(name):
         return False
     told = subprocess.run([name, "--help"], stdin=subprocess.DEVNULL, capture_output=True,

@@ -9,7 +9,7 @@ from bench.estimates import median, ratio
 
 @dataclasses.dataclass
 class Row:
-    """None is what is not known."""
+    """A value that is not known is None."""
     python: str
     program: str
     rate: str
@@ -19,7 +19,7 @@ class Row:
     cpu_us_per_stack: float | None
     sleep_ratio: float | None  # CPU time of a tick / that of a wake of a loop that sleeps
     lost_percent: float
-    lost_percents: dict | None  # {reason: of the stacks that were tried}
+    lost_percents: dict | None  # {reason: share of the stacks tried}
     impossible_percent: float
     distances: dict  # {kind: distances.Distance as a dict, or None}, of distances.KINDS
     reads_per_tick: float | None
@@ -31,10 +31,10 @@ class Row:
     waited_percent: float | None
     target_waited_percent: float | None
     load: float  # cores that were busy with other work just before
-    stolen_percent: float | None  # of the time of all cores, given to others by the host
+    stolen_percent: float | None  # of the time of all cores, which the host gave to others
     samples: int
     stops: int
-    condition: str = ""  # what was otherwise than usual
+    condition: str = ""  # the unusual condition, if any
 
     def distance(self, kind, part):
         """None if it was not measured."""
@@ -42,7 +42,7 @@ class Row:
         return found and found[part]
 
     def excess(self, kind):
-        """How much farther than chance alone brings it, in per cent."""
+        """How much farther from the truth it is than by chance alone, in percent."""
         profile, floor = self.distance(kind, "profile"), self.distance(kind, "floor")
         return None if profile is None else profile - floor
 
@@ -60,7 +60,7 @@ class Row:
 
 
 def sums(runs, field):
-    """None if a run does not tell."""
+    """The sum of a field over the runs; None if it is unknown for one."""
     values = [getattr(run, field) for run in runs]
     return None if None in values else sum(values)
 
@@ -74,7 +74,7 @@ def cpu_us_per(run, field, start_cpu_s):
 
 
 def lost_percents(runs, tried):
-    """By reason, those that there were; None if the sampler does not tell."""
+    """{reason: %} of the reasons that occurred; None if the sampler does not report them."""
     if any(run.lost is None for run in runs):
         return None
     lost = sum((collections.Counter(run.lost) for run in runs), collections.Counter())
@@ -82,7 +82,7 @@ def lost_percents(runs, tried):
 
 
 def correctness(runs, truths, program, max_frames):
-    """What the stacks of all runs tell, held against the truth."""
+    """What the stacks of all runs show, compared with the truth."""
     seen = stacks.pooled(run.stacks for run in runs)
     found = distances.measure([stacks.working(one, program) for one in truths],
                               [stacks.working(run.stacks, program) for run in runs])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is measured: pysample, and beside it whatever else is here."""
+"""Runs pysample, and what it is compared with: the truth, and a loop that only sleeps."""
 import collections
 import dataclasses
 import json
@@ -11,18 +11,18 @@ from bench import accounts, stacks
 from bench.engines import NO_SAMPLE, OF_ROOT
 from bench.processes import run
 
-# {name: ticks a second; None is as fast as can be}
+# {name: ticks per second; None: as fast as possible}
 RATES = {"max": None, "5 kHz": 5000, "1 kHz": 1000, "100 Hz": 100}
 IDLE_HZ = 10
 IDLE_SECONDS = 0.2
 ENDLESS_S = 100000
 OURS = "pysample"
-RARE_RATES = ("max", "5 kHz")  # a window in every so many turns
+RARE_RATES = ("max", "5 kHz")  # they have windows in a few turns only
 
 
 @dataclasses.dataclass
 class Run:
-    """One run of one sampler. A field is None if the sampler does not tell."""
+    """One run of one sampler. A field is None if the sampler does not report it."""
     tried: int
     complete: int  # stacks that reached the profile
     ticks: float  # looks at the whole process
@@ -41,7 +41,7 @@ class Run:
 
 
 def ours(engine):
-    """The sampler's name in a row; of older runs it has no engine."""
+    """The sampler's name in a row. In rows of older runs it has no engine."""
     return " ".join(filter(None, (OURS, engine)))
 
 
@@ -54,7 +54,7 @@ def engine_of(name):
 
 
 def thread_options(program):
-    """Of pysample and stopwalk alike: a root frame per thread, where that tells something."""
+    """Options of pysample and stopwalk alike: a root frame per thread, where that matters."""
     return ["-t"] if program.tells_threads else []
 
 
@@ -63,13 +63,13 @@ class Pysample:
     overhead_s = 0.06
 
     def __init__(self, path, name=None, wrapper=(), engine=None, turn=(0, 1)):
-        """turn: which of so many turns is its own."""
+        """turn: (i, n), it runs in the i-th of every n turns."""
         self.path = path
         self.name = name or ours(engine)
         self.turn, self.nr_turns = turn
         self.wrapper = list(wrapper)
         self.engine = ["--engine", engine] if engine else []
-        self.works_while_stopped = engine in OF_ROOT  # the program in the interrupts does
+        self.works_while_stopped = engine in OF_ROOT  # its program in the interrupts does
         self.start_cpu_s = 0.0
 
     @staticmethod
@@ -80,8 +80,8 @@ class Pysample:
         return rate in RARE_RATES or turn % self.nr_turns == self.turn
 
     def learn_start_cost(self, target):
-        """The CPU time of a run that samples next to nothing, to be taken off the others: it
-        depends on the program, whose stack has to be found and named."""
+        """Measure the CPU time of a run that samples next to nothing, which is subtracted from the
+        others. It depends on the program, whose stack has to be found and named."""
         self.start_cpu_s = min(self.run(target, IDLE_HZ, IDLE_SECONDS).cpu_s for _ in range(2))
 
     def command(self, target, rate_hz, seconds, *options):
@@ -102,7 +102,7 @@ class Pysample:
 
 
 def told(stats, *keys):
-    """What one of the keys says; older builds tell less."""
+    """The value of the first key that is there; older builds report less."""
     return next((stats[key] for key in keys if key in stats), None)
 
 
@@ -123,12 +123,13 @@ def pysample_run(finished, stats):
 
 
 def stop_hz(program):
-    """Many threads take long to look at, and everything stands still meanwhile."""
+    """The rate of stops: many threads take long to look at, and everything stands still
+    meanwhile."""
     return 2000 / (1 + program.nr_threads / 8)
 
 
 def take_truth(tools, target, nr_stops, seconds):
-    """The stacks of so many moments, or of those that fit into the time."""
+    """The stacks of nr_stops moments, or of those that fit into the time."""
     if target.program.accounts:
         return accounts.since_last(target, nr_stops, seconds)
     finished = run([
@@ -138,7 +139,7 @@ def take_truth(tools, target, nr_stops, seconds):
 
 
 def sleep_cost(tools, target, rate_hz, seconds):
-    """CPU µs of one wake of a loop that sleeps at that rate and does nothing else."""
+    """CPU µs per wake of a loop that sleeps at that rate and does nothing else."""
     finished = run([tools.sleeploop, str(rate_hz), "%.3f" % seconds],
                    target)
     nr_wakes, cpu_ns = map(int, finished.stdout.split())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table: every sampler at every rate on every program, held against the truth."""
+"""The table: every sampler at every rate on every program, compared with the truth."""
 import collections
 import functools
 import time
@@ -12,9 +12,9 @@ from bench.rows import make_row
 from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, stop_hz, take_truth
 
 SLEEP_SECONDS = 0.4
-START_S = 0.06  # of each process that looks at the target, about
-STOP_S, STOP_OF_THREAD_S = 0.0001, 0.0001  # of the truth, about
-MAX_TRIES = 3  # with a unit, if the host takes time from the machine
+START_S = 0.06  # rough start time of a process that looks at the target
+STOP_S, STOP_OF_THREAD_S = 0.0001, 0.0001  # rough length of a stop of the truth
+MAX_TRIES = 3  # for a unit, if the host takes time from the machine
 
 
 class Turns:
@@ -38,7 +38,7 @@ class Turns:
             say("no figures: %s" % error)
 
     def run_all(self, samplers):
-        """Truth, A, B, and in the next turn B, A, truth: what drifts hits all."""
+        """Truth, A, B, and in the next turn B, A, truth, so that drift affects all."""
         for turn in range(self.options.turns):
             windows = [self.look_at_truth] + [
                 functools.partial(self.run, sampler, rate)
@@ -84,7 +84,7 @@ def measure_unit(tools, unit, samplers, options):
 
 
 def measure_undisturbed(tools, unit, samplers, options):
-    """The rows of one process: of up to MAX_TRIES that from which the host took the least time."""
+    """The rows of one process: of up to MAX_TRIES, the one from which the host took least time."""
     best = []
     for _ in range(1 if options.anyway else MAX_TRIES):
         rows = measure_unit(tools, unit, samplers, options)
@@ -108,7 +108,7 @@ def samplers_for(tools, unit, rival_runs, options):
 
 
 def unit_s(tools, unit, rival_runs, options):
-    """How long one takes, about."""
+    """About how long a unit takes."""
     samplers = samplers_for(tools, unit, rival_runs, options)
     runs_s = sum(sampler.seconds_of(options.seconds_at(rate)) + sampler.overhead_s
                  for turn in range(options.turns) for rate in options.rates_in(turn)
@@ -120,7 +120,7 @@ def unit_s(tools, unit, rival_runs, options):
 
 
 def measure(tools, interpreters, rival_runs, options, results):
-    """Adds to the results, a unit at a time."""
+    """Add to the results, a unit at a time."""
     units = plan.units(interpreters, options.programs, options.is_full)
     measure_units(tools, units, rival_runs, options, results)
     if options.is_full:
@@ -130,7 +130,7 @@ def measure(tools, interpreters, rival_runs, options, results):
 
 
 def measure_units(tools, units, rival_runs, options, results):
-    """Those that were not measured before."""
+    """Measure the units that the results do not have yet."""
     begin = time.monotonic()
     units = [one for one in units if str(one) not in results.done]
     if not units:

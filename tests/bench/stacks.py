@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Stacks as samplers write them, and what can be told of a set of them.
+"""Stacks as samplers write them, and figures about a set of them.
 
 A set of stacks is a Counter: {names, outermost first: how often it was seen}. Where threads are
-told apart the name of a thread is outside of those of its functions.
+told apart, the outermost name is the thread's.
 """
 import collections
 import re
 
 import support
 
-# What is no function: a sampler's marker for what the thread was doing.
+# Names that are no functions: samplers' markers for what the thread was doing.
 MARKERS = ("<GC>", "<native>", ":GC:")
 
-THREAD = "thread "  # a thread's name begins so, and no function's
+THREAD = "thread "  # a thread's name begins like this, and no function's does
 
 
 def without_thread(names):
@@ -20,17 +20,17 @@ def without_thread(names):
 
 
 def thread_of(names):
-    """(its name,), or () where threads are not told apart."""
+    """(name of the thread,), or () where threads are not told apart"""
     return names[:len(names) - len(without_thread(names))]
 
 
 def name_before_place(label):
-    """Of "FUNCTION (FILE:LINE)", as pysample and py-spy write it."""
+    """The name in "FUNCTION (FILE:LINE)", as pysample and py-spy write it."""
     return label.rpartition(" (")[0] or label
 
 
 def name_between_colons(label):
-    """Of "FILE:FUNCTION:LINE", as profiling.sampling and austin write it."""
+    """The name in "FILE:FUNCTION:LINE", as profiling.sampling and austin write it."""
     return label.rsplit(":", 2)[1] if label.count(":") >= 2 and label[0] != ":" else label
 
 
@@ -48,7 +48,7 @@ def named(collapsed, name_of, is_thread=None):
 
 
 def of_pysample(text):
-    """Of any build: older ones say nothing of the run. Of `-t`, threads are told apart."""
+    """The output of any build; older ones write nothing about the run. `-t` tells threads apart."""
     return named(support.parse_stacks(support.split_collapsed(text)[1]), name_before_place)
 
 
@@ -58,7 +58,7 @@ def of_profiling_sampling(text):
 
 
 def of_py_spy(text):
-    """Of `record -f raw`."""
+    """The output of `record -f raw`."""
     return named(support.parse_stacks(text), name_before_place,
                  lambda label: label.startswith(("process ", "thread ")))
 
@@ -68,8 +68,8 @@ AUSTIN_METADATA = re.compile(r"# (?P<key>\w+): (?P<value>.*)")
 
 
 def of_austin(text):
-    """(stacks, how many lines are no stack, {key: value of the metadata}). A line of austin is
-    one sample, and its number the time that it stands for."""
+    """(stacks, number of lines without a stack, {key: value of the metadata}). A line of austin is
+    one sample, and its number is the time that it stands for."""
     stacks, metadata, nr_invalid = collections.Counter(), {}, 0
     for line in text.splitlines():
         about = AUSTIN_METADATA.fullmatch(line)
@@ -85,7 +85,7 @@ def of_austin(text):
     return stacks, nr_invalid, metadata
 
 
-# ---- what they tell ------------------------------------------------------------------
+# ---- figures -------------------------------------------------------------------------
 
 
 def pooled(sets):
@@ -102,7 +102,7 @@ def impossible_percent(stacks, program, max_frames=None):
 
 
 def working(stacks, program):
-    """{stack: how often}, of the threads that do something, functions that are alike as one."""
+    """{stack: how often} for the threads that work, with functions that are alike as one."""
     counts = collections.Counter()
     for names, count in stacks.items():
         if not program.is_parked(names):

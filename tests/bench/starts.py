@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes to begin, and to look once.
+"""How long it takes to start, and to look once.
 
-The target is one thread that sleeps. Every program is run in turn, again and again,
-so that a busy machine hits all of them; the files are in the page cache by then.
+The target is one thread that sleeps. All programs are run in turn, again and again, so that a
+busy machine affects all of them. Their files are in the page cache.
 """
 import dataclasses
 import json
@@ -16,17 +16,17 @@ import time
 from bench.estimates import median
 
 PATIENCE_S = 120
-NR_RSS_RUNS = 3  # beside the others: watching takes time
+NR_RSS_RUNS = 3  # separate runs, because watching takes time
 
 SHORT = ["-d", "0.05", "-f", "collapsed"]
 
-# What `run` starts: it ends soon after its interpreter is there, with nothing to import.
+# What `run` starts: it has nothing to import and ends soon after its interpreter has started.
 SLEEPER = ["-I", "-S", "-c", "import time; time.sleep(0.1)"]
 
 FIRST_SAMPLE_AIM_MS = 20
 RSS_AIMS_MIB = {"bpf": 10, "tick": 10, "preempt": 5}
 
-# {program: what follows it, with the process id at the end}
+# {program: its arguments, which the process id follows}
 OTHERS = {"py-spy": ["dump", "--pid"], "austin": ["--where"]}
 
 
@@ -66,8 +66,8 @@ class Look:
                 self.first_sample_ms.append((json.load(file)["first_sample_ns"] - begin_ns) / 1e6)
 
     def watch(self):
-        """Its resident peak, when it writes what it has found into a pipe that is full.
-        That of getrusage(2) would begin with ours, before exec."""
+        """Measure its resident peak, when it writes its result into a full pipe. The peak of
+        getrusage(2) would include ours, from before exec."""
         reader, writer = full_pipe()
         pid = self.spawn(writer)
         os.close(writer)
@@ -99,7 +99,7 @@ def full_pipe():
 
 
 def is_writing(pid):
-    """Whether it is in a system call on its stdout, or has ended."""
+    """Whether a process is in a system call on its stdout, or has ended."""
     if re.search(r"State:\s+Z", read("/proc/%d/status" % pid)):
         return True
     return read("/proc/%d/syscall" % pid).split()[1:2] == ["0x1"]
@@ -129,8 +129,8 @@ def looks(pysample, target, rival_runs, engines):
 
 
 def run_in_turn(measured, nr_runs):
-    """Without those that failed, which are told; the first turn does not count, because it
-    may have to read files from the disk."""
+    """Run all in turn. Returns those that did not fail; failures are reported. The first turn does
+    not count, because it may have to read files from the disk."""
     with open(os.devnull, "wb") as null:
         for turn in range(nr_runs + 1):
             for look in measured[::1 if turn % 2 else -1]:
@@ -154,7 +154,7 @@ def measure(pysample, target, rival_runs, nr_runs, engines):
 
 
 def spread(values):
-    """Median and the range of nine in ten."""
+    """The median, and the range of nine in ten."""
     if not values:
         return "–"
     tenths = statistics.quantiles(values, n=20)
@@ -171,7 +171,7 @@ def print_looks(rows, nr_runs):
     print("| python | program | first sample | wall | CPU | RSS MiB |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     for version, look in rows:
-        # How long attach runs is what it is told.
+        # How long attach runs is set by its options.
         wall = "–" if look.first_sample_ms else spread(look.wall_ms)
         print("| %s | %s | %s | %s | %s | %s |" % (
             version, look.name,

@@ -13,13 +13,13 @@ from bench import ROOT, say
 
 RIVAL_PYTHON = "3.15"  # profiling.sampling reads only its own version
 
-# Set in the second life of scripts/bench, see enter_mount_namespace().
+# Set after scripts/bench has started itself again: see enter_mount_namespace().
 INSIDE = "PYSAMPLE_BENCH_HAS_A_MOUNT_NAMESPACE"
 
 
 @dataclasses.dataclass(frozen=True)
 class Tools:
-    """Of one build folder."""
+    """The programs of one build folder."""
     folder: str
 
     @property
@@ -65,11 +65,11 @@ class Tools:
 
 
 def enter_mount_namespace():
-    """Start this script again where /proc can be mounted into the testbed, for whoever
-    runs inside it to find processes in; the mount is gone with the script.
+    """Start this script again in a mount namespace, in which /proc can be mounted into the testbed,
+    so that programs inside can find processes. The mount ends with the script.
 
-    Target and sampler have to share the namespace: the paths in /proc/PID/maps are
-    relative to the reader's root only within one."""
+    Target and sampler have to share the namespace: otherwise the paths in /proc/PID/maps are not
+    relative to the reader's root."""
     if INSIDE in os.environ or os.geteuid() != 0 or not shutil.which("unshare"):
         return
     if subprocess.run(["unshare", "--mount", "true"], capture_output=True).returncode == 0:
@@ -78,7 +78,7 @@ def enter_mount_namespace():
 
 
 def can_run_profiling_sampling(interpreters):
-    """Whether it can run; says why not."""
+    """Whether profiling.sampling can run; reports why not."""
     found = interpreters.get(RIVAL_PYTHON)
     if not found:
         return False
@@ -96,7 +96,7 @@ def can_run_profiling_sampling(interpreters):
 
 
 def choose_interpreters(wanted):
-    """{minor version: interpreter}, the testbed's before others; says what is absent."""
+    """{minor version: interpreter}, the testbed's before others; reports what is missing."""
     preference = ("testbed", "system", "pyenv")
     chosen = {}
     for minor in wanted:

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Every program's own stacks are possible, and what it can never have is not."""
+"""Every program's own stacks are possible, and stacks that it can never have are not."""
 import os
 import unittest
 
 from bench.catalogue import ALL_PROGRAMS, CLOCKED, IDLE, WORKERS, PairedProgram, named
 from bench.processes import PROGRAMS
 
-# {program: (stacks that it can have, stacks that it cannot)}, below what is common to all of
-# them. Each is what somebody saw once, or would see if a rule were broken.
+# {program: (stacks that it can have, stacks that it cannot)}, without what all of them have in
+# common. Each was seen once, or would be seen if a rule were broken.
 RECURSE_10 = "<module>" + ";recurse" * 10
 CASES = {
     "calls-10": (
@@ -110,7 +110,7 @@ CASES = {
          "<module>;fill_arrays;before_array;leaf_map"]),
 }
 
-# {program: (what is left of possible stacks that are too long for a sampler, and of others)}
+# {program: (what is left of possible stacks that were cut off, and of impossible ones)}
 CUT_CASES = {
     "calls-1000": (["recurse;recurse;calls;leaf_a"], ["recurse;calls;leaf_a;leaf_a", "calls"]),
     "flat-1000": (["recurse;flat"], ["flat;recurse"]),

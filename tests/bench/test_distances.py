@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Distances between profiles and the truth: what chance brings, and what a fault does."""
+"""Distances between profiles and the truth: what chance causes, and what a fault causes."""
 import collections
 import random
 import unittest

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From what the kernel tells of programs to figures."""
+"""From what the kernel reports of BPF programs to figures."""
 import unittest
 
 from bench import interrupts

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What a program tells of who calls whom in it, and which stacks are possible by that."""
+"""Which function calls which in a program, and which stacks are therefore possible."""
 import sys
 import unittest
 

@@ -55,7 +55,7 @@ class Units(unittest.TestCase):
 
 
 class Duration(unittest.TestCase):
-    """Beside the rivals, which are few."""
+    """Without the rivals, which are few."""
 
     def asked(self, **values):
         return types.SimpleNamespace(**{

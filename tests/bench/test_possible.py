@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What counts of stacks that a program can have or not."""
+"""How possible and impossible stacks are counted."""
 import collections
 import unittest
 

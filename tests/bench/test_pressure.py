@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is paged out, and what is told of it."""
+"""What is paged out, and how that is reported."""
 import types
 import unittest
 from unittest import mock

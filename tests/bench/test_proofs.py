@@ -27,7 +27,7 @@ def row(target="pinned", **values):
 
 
 def table(rows):
-    """{name: cells} of all that is printed"""
+    """{name: cells} of everything that is printed"""
     with contextlib.redirect_stdout(io.StringIO()) as text:
         proofs.print_rows(rows)
     lines = [line.strip("| ").split(" | ") for line in text.getvalue().splitlines()
@@ -84,7 +84,7 @@ class Measuring(unittest.TestCase):
         self.assertEqual(proofs.ProofRow(**content["rows"][0]), row())
 
     def test_rights_and_signal_are_one_command(self):
-        """A change of rights behind it would take the signal back."""
+        """A later change of rights would cancel the signal."""
         command = proofs.without_rights(proofs.Target("moved", "free", is_nobody=True))
         self.assertEqual(command.count("setpriv"), 1)
         self.assertLessEqual({"--reuid=65534", "--clear-groups", "--pdeathsig"}, set(command))

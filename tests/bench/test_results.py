@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From runs to rows, to a file and back, and to what was aimed at."""
+"""From runs to rows, to a file and back, and to the aims."""
 import collections
 import contextlib
 import io
@@ -28,7 +28,7 @@ def run(complete, nr_lost, cpu_s, sampled_s, stacks, **more):
 
 
 def row(**values):
-    """One with nothing in it but that."""
+    """A row with nothing but these values."""
     known = {"python": "3.15.2", "program": "calls-10", "rate": "1 kHz", "sampler": "pysample",
              "load": 0.0, **values}
     return results.known(Row, known)
@@ -126,7 +126,7 @@ def printed(function, *args):
 
 
 def figures_of(rows, work=()):
-    """{what was aimed at: (aim, reached)} as printed"""
+    """{figure: (aim, reached)} as printed"""
     text = printed(figures.print_figures, types.SimpleNamespace(rows=rows, work=list(work)))
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {cells[0]: tuple(cells[1:]) for cells in lines[2:]}
@@ -172,7 +172,7 @@ class Figures(unittest.TestCase):
         heading = "programs that hand the GIL on: distance less floor, by %s, worst"
         for kind in "function", "whole stack":
             self.assertEqual(found[heading % kind], ("≤ 3", "2.0 (handoff-queues, 1 kHz)"))
-        self.assertNotIn(heading % "thread", found)  # no row tells of them
+        self.assertNotIn(heading % "thread", found)  # no row has them
         told = {**distances_of(4, 3), "thread": distances_of(7, 3)["self"]}
         found = figures_of([row(program="pool", distances=told)])
         self.assertEqual(found[heading % "thread"], ("≤ 3", "4.0 (pool, 1 kHz) **no**"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Adapters, on output as its makers document it."""
+"""The adapters, on output as its makers document it."""
 import contextlib
 import os
 import unittest

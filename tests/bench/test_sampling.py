@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The table is of processes that the host left alone."""
+"""The table has processes that the host left alone."""
 import contextlib
 import io
 import types
@@ -11,7 +11,7 @@ from bench import sampling
 
 class Undisturbed(unittest.TestCase):
     def tries(self, *percents, anyway=False):
-        """(what the rows tell, how often was measured), the host taking so much each time."""
+        """(what the rows say, how often was measured), if the host takes that much each time."""
         found = [[types.SimpleNamespace(stolen_percent=percent)] for percent in percents]
         with mock.patch.object(sampling, "measure_unit", side_effect=found) as measure, \
                 contextlib.redirect_stderr(io.StringIO()):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How beginnings are told."""
+"""How starts are reported."""
 import unittest
 
 from bench import starts

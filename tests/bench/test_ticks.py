@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""From runs to a bias, and what of it is chance."""
+"""From runs to a bias, and how much of it is chance."""
 import types
 import unittest
 
@@ -39,7 +39,7 @@ class Ticks(unittest.TestCase):
             self.assertAlmostEqual(row.bias, told - 30)
 
     def test_floor_is_what_chance_makes(self):
-        """Of 10,000 looks at a half: a deviation of 0.5 points, whose mean is 0.4."""
+        """10,000 looks at a share of a half: a deviation of 0.5 points, and a mean of 0.4."""
         self.assertAlmostEqual(ticks.chance_bias(0.5, 10000), 0.3989, 3)
         self.assertTrue(self.row((5139, 10000, 5, 5, 10.0)).is_met)
         self.assertFalse(self.row((5141, 10000, 5, 5, 10.0)).is_met)

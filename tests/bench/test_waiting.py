@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is measured beside threads that wait, and how it is told."""
+"""What is measured beside threads that wait, and how it is reported."""
 import types
 import unittest
 

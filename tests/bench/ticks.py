@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""How far the kernel's tick, as a clock, is from the truth about what is in step with it.
+"""How far the kernel's tick, as a clock, is from the truth about programs in step with it.
 
-The programs (programs/clocked.py) wait by a timer and work, and keep an account of the share of the
-time in which they work, by the CPU clock of their thread. That share is what a profile ought to
-tell. One program never waits, but shares its CPU with a loop that sleeps at 1 kHz
+The programs (programs/clocked.py) wait by a timer and work, and keep an account of the share of
+the time in which they work, by the CPU clock of their thread. A profile should show that share.
+One program never waits, but shares its CPU with a loop that sleeps at 1 kHz
 (tests/bench/sleeploop.c). All engines look at the same process in turn.
 """
 import contextlib
@@ -22,19 +22,19 @@ from bench.report import cell, print_table
 from bench.stacks import percent, without_thread
 
 ENGINES = ("tick", "bpf", "preempt")
-HZ = 250  # as often as the tick comes, where the kernel's HZ is the usual 250
+HZ = 250  # the rate of the tick, where the kernel's HZ is the usual 250
 SECONDS, QUICK_SECONDS = 4, 2
 TURNS, QUICK_TURNS = 10, 4
 RECORD = struct.Struct("=QdddQ")  # as in programs/clocked.py
 NEIGHBOUR_HZ = 1000
 
-# In percentage points above the floor; more is not "in step with the tick" but misrepresented.
+# In percentage points above the floor. A program with more is misrepresented.
 MAX_EXCESS = 1
 
 
 @dataclasses.dataclass
 class Window:
-    """What one run told, and what was true meanwhile."""
+    """What one run showed, and what was true meanwhile."""
     nr_working: int  # samples
     nr_samples: int
     worked_s: float  # by the CPU clock of the thread
@@ -49,8 +49,8 @@ class Row:
     engine: str
     told: float
     true: float
-    by_wall: float | None  # the same share, with the time in which others had the CPU
-    floor: float  # the bias that chance alone makes, on average
+    by_wall: float | None  # the same share, including the time in which others had the CPU
+    floor: float  # the bias that chance alone causes, on average
     window_biases: list
     nr_samples: int
 
@@ -60,8 +60,8 @@ class Row:
 
     @property
     def beyond(self):
-        """What is left of it where others had the CPU during work: then what is told by wall time
-        may be anything from the share by CPU time to that by wall time."""
+        """The part of the bias that is left if others had the CPU during work: a profile by wall
+        time may then show anything from the share by CPU time to that by wall time."""
         ends = self.true, self.true if self.by_wall is None else self.by_wall
         return self.told - min(max(self.told, min(ends)), max(ends))
 
@@ -71,18 +71,19 @@ class Row:
 
 
 def is_shared(program):
-    """Whether it never waits, and a neighbour has its CPU, too."""
+    """Whether it never waits, and shares its CPU with a neighbour."""
     return program.argument == "spin"
 
 
 def is_working(names):
-    """Whether that is a stack below work(), which a rest that is spent with work is not."""
+    """Whether alternate() has called work() in that stack. A rest that is spent with work does not
+    count."""
     return without_thread(names)[2:3] == ("work",)
 
 
 def chance_bias(share, nr_samples):
-    """The mean of |told - true| of so many independent looks, in percentage points: that of a
-    normal distribution is sqrt(2 / pi) of its deviation."""
+    """The mean of |told - true| of nr_samples independent looks, in percentage points: for a normal
+    distribution it is sqrt(2 / pi) of the deviation."""
     return 100 * math.sqrt(2 / math.pi * share * (1 - share) / nr_samples) if nr_samples else 0.0
 
 
@@ -124,7 +125,7 @@ def neighbour(tools, cpu):
 
 
 def measure_program(tools, interpreter, program, asked):
-    """[Row], one an engine."""
+    """[Row], one for each engine"""
     seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
     cpu = max(os.sched_getaffinity(0))
     wrapper = ("taskset", "-c", str(cpu)) if is_shared(program) else ()

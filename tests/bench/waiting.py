@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What threads that wait cost: the sampler's CPU time beside one thread that works and so many that
-wait (tests/targets/crowd.py), by each engine, with C frames and without, in two modes.
+"""What threads that wait cost: the sampler's CPU time beside one thread that works and others
+that wait (tests/targets/crowd.py), by each engine, with C frames and without, in two modes.
 
-All cells of one process are measured in turn, and in the next turn the other way round.
+All cells of one process are measured in turn, and in the next turn in reverse order.
 """
 import collections
 import dataclasses
@@ -20,7 +20,7 @@ ENGINES = ("bpf", "preempt", "tick")
 HZ = 100
 SECONDS, QUICK_SECONDS = 3, 2
 MOST_RUNS, QUICK_RUNS = 5, 3
-# Until it does nothing but sample: symbols take time, and an event is opened for each thread.
+# Until pysample only samples: symbols take time, and an event is opened for each thread.
 BEGIN_S, BEGIN_OF_THREAD_S = 1.5, 0.003
 
 # What is aimed at, in percent of a core, without C frames.
@@ -40,7 +40,7 @@ class Cell:
 
 
 def cells(engines):
-    """Of the tick there are no C frames."""
+    """All cells of these engines. Engine tick has no C frames."""
     return [Cell(engine, native, mode)
             for native, mode, engine in itertools.product((False, True), MODES, engines)
             if not (native and engine == "tick")]

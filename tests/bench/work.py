@@ -2,12 +2,12 @@
 """What sampling does to the target: its work per second of its own CPU time, with the sampler
 on and off in turn.
 
-The sampler runs all the time and is stopped and continued by signals: then nothing begins or
+The sampler runs all the time and is stopped and continued by signals, so that nothing starts or
 ends in between that would look at the target in another way than sampling does (finding the
-interpreter, names and code objects for the first time), or use the machine otherwise. A
-sampler that itself stops the target cannot be measured so: it might never let it go. The events of
-perf go on while it is stopped: it is told through its control file. So do those of BPF, and its program
-runs in them: pysample is ended and begun anew.
+interpreter, names and code objects for the first time), or use the machine otherwise. A sampler
+that itself stops the target cannot be measured like this: it might never let the target go. The
+events of perf go on while perf is stopped, so it is switched through its control file. Those of
+BPF go on, too, and the BPF program runs in them, so pysample is ended and started again.
 """
 import contextlib
 import dataclasses
@@ -29,7 +29,7 @@ from bench.samplers import RATES, Pysample, is_ours
 DEFAULT_RATE = "100 Hz"
 WORK_RATES = ("1 kHz", DEFAULT_RATE)
 PHASE_S = 0.4
-SETTLE_S = 0.05  # after each change; who catches up on what it missed does it here, mostly
+SETTLE_S = 0.05  # after each change; a sampler that catches up usually does so in this time
 BEGIN_S = 0.7  # until a sampler samples
 RECORD = struct.Struct("=QdQ")  # as in programs/work.py
 
@@ -54,7 +54,7 @@ class WorkRow:
 
 
 class SleepLoop:
-    """Never looks at the target: what the method itself comes to."""
+    """Never looks at the target: what the method itself costs."""
 
     name = "a loop that only sleeps"
 
@@ -66,7 +66,7 @@ class SleepLoop:
 
 
 class PerfRecord:
-    """What the kernel's own sampler costs: an interrupt for each sample, and a record of it."""
+    """The kernel's own sampler: an interrupt for each sample, and a record of it."""
 
     name = "perf record"
 
@@ -97,7 +97,7 @@ class PerfRecord:
 
 
 class Restarted:
-    """A process that is ended to turn it off, and begun anew to turn it on."""
+    """A process that is ended to turn it off, and started again to turn it on."""
 
     def __init__(self, command):
         self.args = command
@@ -164,7 +164,7 @@ class Phases:
         return first, last
 
     def pairs(self, count):
-        """[(phase with, phase without)], on off, off on, on off, …: what drifts hits both."""
+        """[(phase with, phase without)], on off, off on, on off, …, so that drift affects both."""
         found = []
         for i in range(count):
             phases = {on: self.measure(on) for on in ((True, False) if i % 2 == 0 else
@@ -190,7 +190,7 @@ def sampler_percent(phase):
 
 @contextlib.contextmanager
 def sampling(sampler, target, rate_hz):
-    """(process, what turns it on and off)"""
+    """(process, function that turns it on and off)"""
     if hasattr(sampler, "sampling"):
         with sampler.sampling(target, rate_hz) as found:
             yield found
@@ -228,7 +228,7 @@ def unit(interpreter, program, sampler, rate):
 
 
 def seconds_of(options):
-    """Of one row."""
+    """How long one row takes."""
     return 2 * options.pairs * (PHASE_S + SETTLE_S) + BEGIN_S + quiet.LOOK_S
 
 
@@ -240,9 +240,9 @@ def samplers_for(tools, interpreter, rival_runs, engines):
 
 
 def units_of(program, samplers, options):
-    """[(sampler, rate)] of the rates that people use: "max" is none for who sleeps, 5 kHz none that
-    the others keep. In a full run all of them on the first program; the others tell what depth and
-    threads cost at the default rate."""
+    """[(sampler, rate)] for the rates that people use: a loop that sleeps has no "max", and other
+    samplers do not keep 5 kHz. A full run has all of them on the first program; the other programs
+    show what depth and threads cost at the default rate."""
     rates = [rate for rate in options.rates if rate in WORK_RATES]
     if options.is_full and program is not WORKERS[0]:
         samplers = [one for one in samplers if is_ours(one.name) or one.name == PerfRecord.name]
@@ -251,7 +251,7 @@ def units_of(program, samplers, options):
 
 
 def measure_program(interpreter, program, units, options, results):
-    """Adds a row at a time to the results."""
+    """Add to the results, a row at a time."""
     with running(interpreter, program) as target, \
             open(os.path.join(target.outside, "work.count"), "rb") as file, \
             mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as page:
@@ -262,7 +262,7 @@ def measure_program(interpreter, program, units, options, results):
 
 
 def measure(tools, interpreter, rival_runs, programs, options, results):
-    """Adds to the results what they do not have yet."""
+    """Add to the results what they do not have yet."""
     samplers = samplers_for(tools, interpreter, rival_runs, options.engines)
     for program in programs:
         units = [(sampler, rate) for sampler, rate in units_of(program, samplers, options)
