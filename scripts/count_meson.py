@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints "passed failed skipped" of a meson test log (testlog*.json)."""
+"""Prints the numbers "passed failed skipped" of meson's test logs (testlog*.json)."""
 import json
 import sys
 

@@ -1,27 +1,27 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Sourced by the scripts of this folder, in the root of the project: the packages
-# they need, and how pysample is built.
+# Sourced by the scripts of this folder, in the root of the project: the packages that they need,
+# and how pysample is built.
 
-# shellcheck disable=SC2034 # used by those who source this
+# shellcheck disable=SC2034 # used by the scripts that source this
 build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libprotobuf-c-dev
 	libzstd-dev libzydis-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
-# For --engine bpf; without them all else is built.
+# For --engine bpf; without them everything else is built.
 # shellcheck disable=SC2034
 bpf_packages='bpftool clang libbpf-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
 	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace'
-# What opens the files that pysample writes. Tests are skipped for the lack of it.
+# Programs that open the files which pysample writes. Without them tests are skipped.
 # shellcheck disable=SC2034
 consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime
 	protobuf-compiler python3-jsonschema valgrind zstd'
 
-# The distribution's, whatever else comes first in PATH.
+# The distribution's python3, whatever comes first in PATH.
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 
-# lacking PACKAGE...: those that are not installed, a line for each; none where it is not Debian.
+# lacking PACKAGE...: print those that are not installed, one a line; nothing except on Debian.
 lacking() {
 	command -v dpkg-query >/dev/null || return 0
 	for package in "$@"; do
@@ -34,8 +34,8 @@ install_packages() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# need PACKAGE...: install what is missing. Who cannot is told what to install: some of it may be
-# here in another way.
+# need PACKAGE...: as root install what is missing, else print what to install and go on: some of it
+# may have been installed in another way.
 need() {
 	missing=$(lacking "$@")
 	[ -n "$missing" ] || return 0
@@ -50,7 +50,7 @@ need() {
 	install_packages "$@"
 }
 
-# want PACKAGE...: install what is missing, as far as that can be done.
+# want PACKAGE...: install what is missing, as far as possible, and print what is still missing.
 want() {
 	missing=$(lacking "$@")
 	[ -n "$missing" ] || return 0

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""usual_signals.py COMMAND...: runs it with the signals as a shell in a terminal gives them.
+"""usual_signals.py COMMAND...: runs COMMAND with the signals as a shell in a terminal sets them.
 
-Under nohup(1), or behind the `&` of a script, some are ignored, and so they are by every child
-that does not say otherwise. Who ignores SIGHUP wants to live on without the terminal: COMMAND
-gets a session of its own, or else its children died of the signal.
+Under nohup(1), or in the background of a script, some signals are ignored, and every child
+inherits that. A caller that ignores SIGHUP wants to outlive the terminal: COMMAND then gets its
+own session, because otherwise its children would die of the signal.
 """
 import os
 import signal
