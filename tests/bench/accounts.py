@@ -27,7 +27,7 @@ def read(target):
 
 def since_last(target, nr_stacks, seconds):
     """The stacks that nr_stacks looks at each thread would have found since the last call, so
-    that a sampler that ran meanwhile is compared with the same time. Waits for seconds first."""
+    that a sampler that ran meanwhile is compared with the same time. First waits that long."""
     before = target.account or read(target)
     time.sleep(seconds)
     target.account = read(target)
