@@ -9,7 +9,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 
-/* What an exec makes: about 20 pairs, and the bytes that AT_RANDOM points to. */
+/* What identifies one exec: the auxiliary vector, about 20 pairs, and the bytes at AT_RANDOM. */
 enum { MAX_VECTOR_BYTES = 2048, RANDOM_BYTES = 16 };
 
 struct program_mark {
@@ -18,7 +18,7 @@ struct program_mark {
 	char random[RANDOM_BYTES];
 };
 
-/* The value of an entry of the vector; 0 if it has none. */
+/* Returns the value of an entry of the vector, or 0 if there is none. */
 static uint64_t vector_value(const struct program_mark *mark, uint64_t type)
 {
 	Elf64_auxv_t entry;
@@ -54,7 +54,7 @@ static int read_mark(const struct process *process, struct program_mark *ret_mar
 	return 0;
 }
 
-/* Whether both run what one exec began. */
+/* Whether both processes run since the same exec. Returns 0, or -ENOENT if not. */
 static int same_program(const struct process *one, const struct process *two)
 {
 	struct program_mark first, second;

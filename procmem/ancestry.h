@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The process that another one was forked from, as long as both run what they ran then: the
- * child has everything in its memory, at the same addresses, that its parent had at that time.
+ * Finds the parent that a process was forked from, provided that neither has called exec since.
+ * The child then holds everything that its parent's memory held at the fork, at the same
+ * addresses.
  */
 #pragma once
 
 #include "procmem/process.h"
 
 /*
- * Open the parent of a process, if neither has called exec since the fork. That is told by the
- * auxiliary vector and the 16 random bytes that it points to, which are new with each exec. 0;
- * -ENOENT (not so); -EPERM (the memory of one of them may not be read); -ESRCH (one has ended);
- * or another errno. Source: AT_RANDOM in getauxval(3).
+ * Open the parent of a process if neither has called exec since the fork. Two processes run the
+ * same program if their auxiliary vectors and the 16 random bytes that AT_RANDOM points to are
+ * equal; each exec makes new ones.
+ *
+ * Returns 0, -ENOENT if one of them has called exec, -EPERM if the memory of one of them may not
+ * be read, -ESRCH if one has ended, or another errno. Source: AT_RANDOM in getauxval(3).
  */
 int ancestry_parent(const struct process *child, struct process *ret_parent);

@@ -25,7 +25,7 @@ void *array_reserve(void *array, uint32_t needed, uint32_t *max, size_t element_
 
 void *array_copy(const void *array, size_t nr, size_t element_bytes)
 {
-	/* reallocarray() of nothing may give NULL. */
+	/* reallocarray() of 0 bytes may return NULL. */
 	void *copy = reallocarray(NULL, nr ? nr : 1, element_bytes);
 
 	if (copy && nr)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A memory that is read through another one, and only so much: for work whose length the
- * target decides, so that a hostile one cannot make it endless. Every piece of a read counts,
- * since each may cost a system call if it is not mapped, and a long one for several.
+ * A memory that reads through another one up to a limit. It bounds work whose length the target
+ * decides, so that a hostile target cannot make it endless. Every piece of a read counts, because
+ * an unmapped piece may cost a system call; a long piece counts as several.
  */
 #pragma once
 
@@ -12,21 +12,21 @@
 
 #include "procmem/memory.h"
 
-/* So many bytes cost as much as a piece more. */
+/* This many bytes count as one more piece. */
 enum { BOUNDED_BYTES_PER_PIECE = 1024 };
 
 struct bounded_memory {
-	struct remote_memory memory;	   /* what is handed on */
-	struct remote_memory *inner;	   /* borrowed as long as this is read */
-	size_t nr_left;			   /* so many pieces more */
-	const volatile sig_atomic_t *stop; /* borrowed, may be NULL: once set, no more */
-	uint64_t cut_ns; /* CLOCK_MONOTONIC: nor from then on; UINT64_MAX: whenever */
+	struct remote_memory memory; /* pass this one to readers */
+	struct remote_memory *inner; /* where reads go; borrowed for the life of this struct */
+	size_t nr_left;		     /* pieces that may still be read */
+	const volatile sig_atomic_t *stop; /* borrowed, may be NULL; reads fail once it is set */
+	uint64_t cut_ns; /* CLOCK_MONOTONIC; reads fail from then on; UINT64_MAX: no limit */
 };
 
 /*
- * A memory with the errors of inner, and -E2BIG for every read after max_pieces, after
- * cut_ns, or while *stop is set. A read that asks for more pieces than are left is the last.
- * Nothing is owned.
+ * Set up a memory that reads through inner, which is borrowed. It returns the errors of inner, and
+ * -E2BIG after max_ranges pieces, after cut_ns, or once *stop is set. The first read refused for
+ * any of these reasons makes all later ones fail. Nothing is owned.
  */
 void bounded_memory_init(struct bounded_memory *bounded, struct remote_memory *inner,
 			 size_t max_ranges, const volatile sig_atomic_t *stop, uint64_t cut_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "procmem/byte_cursor.h"
 
-/* Nothing more can be read. */
+/* Mark the cursor as bad and move it to its end, so that all later reads fail. */
 static uint64_t cursor_fail(struct byte_cursor *cursor)
 {
 	cursor->at = cursor->end;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Bytes that are read one after the other, with the numbers of recordings (docs/formats.md)
- * and of DWARF.
+ * A bounds-checked cursor over bytes. It decodes the numbers of recordings (docs/formats.md) and
+ * of DWARF.
  */
 #pragma once
 
@@ -9,9 +9,9 @@
 #include <stdint.h>
 
 /*
- * Initialise with the bytes, which are borrowed, and is_bad false. What is not there, or has
- * not its form, is 0 and sets is_bad, and so is everything from then on: many calls need one
- * check.
+ * Initialise with the bytes, which are borrowed, and with is_bad false. A value that is missing or
+ * malformed reads as 0 and sets is_bad; all later reads fail, too. Callers can thus check once
+ * after many reads.
  */
 struct byte_cursor {
 	const uint8_t *at;
@@ -19,16 +19,16 @@ struct byte_cursor {
 	bool is_bad;
 };
 
-/* The next number in LEB128. */
+/* Returns the next unsigned LEB128 number. Use byte_cursor_uint(). */
 uint64_t byte_cursor_uint_slow(struct byte_cursor *cursor);
 
-/* The next number in the LEB128 with a sign of DWARF 5 §7.6; bits above the 64th are dropped. */
+/* Returns the next signed LEB128 number (DWARF 5 §7.6). Bits above the 64th are dropped. */
 int64_t byte_cursor_signed_leb(struct byte_cursor *cursor);
 
-/* The next nr bytes as a number, little endian; nr is at most 8. */
+/* Returns the next nr bytes, at most 8, as a little-endian number. */
 uint64_t byte_cursor_fixed(struct byte_cursor *cursor, uint32_t nr);
 
-/* Bytes as a cursor of their own. */
+/* Returns a cursor over the next nr bytes and skips them. */
 struct byte_cursor byte_cursor_split(struct byte_cursor *cursor, uint64_t nr);
 
 static inline bool byte_cursor_is_at_end(const struct byte_cursor *cursor)
@@ -36,7 +36,7 @@ static inline bool byte_cursor_is_at_end(const struct byte_cursor *cursor)
 	return cursor->at == cursor->end;
 }
 
-/* The next number in LEB128; most are one byte. */
+/* Returns the next unsigned LEB128 number. Most are one byte. */
 static inline uint64_t byte_cursor_uint(struct byte_cursor *cursor)
 {
 	if (cursor->at != cursor->end && *cursor->at < 0x80)
@@ -44,7 +44,7 @@ static inline uint64_t byte_cursor_uint(struct byte_cursor *cursor)
 	return byte_cursor_uint_slow(cursor);
 }
 
-/* The next number with a sign of recordings: 0, 1, 2, 3 are 0, -1, 1, -2. */
+/* Returns the next signed number of a recording: 0, 1, 2, 3 encode 0, -1, 1, -2. */
 static inline int64_t byte_cursor_int(struct byte_cursor *cursor)
 {
 	uint64_t number = byte_cursor_uint(cursor);

@@ -7,12 +7,12 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* One for each 32 capabilities. */
+/* One word for every 32 capabilities. */
 enum { NR_WORDS = _LINUX_CAPABILITY_U32S_3 };
 
 static const struct __user_cap_header_struct own = {.version = _LINUX_CAPABILITY_VERSION_3};
 
-/* The kernel writes to the header only if it does not know the version. */
+/* The header is copied because the kernel writes to it if it does not know the version. */
 static int read_own(struct __user_cap_data_struct ret_words[NR_WORDS])
 {
 	struct __user_cap_header_struct header = own;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the kernel lets a thread do that its user may not: capabilities(7). A set has bit n for
- * capability n of linux/capability.h.
+ * The capabilities of the calling thread: capabilities(7). In a set, bit n is capability n of
+ * linux/capability.h.
  *
  * Source: capget(2), prctl(2); kernel/capability.c, security/commoncap.c.
  */
@@ -11,15 +11,15 @@
 
 #define CAPABILITY(number) (UINT64_C(1) << (number))
 
-/* Those in effect for the calling thread; all, if the kernel does not say. */
+/* Returns the effective set of the calling thread, or all bits if the kernel does not report it. */
 uint64_t capabilities_effective(void);
 
 /*
- * Have no others than these for the calling thread, and for those that it starts from now on: effective
- * ones, and permitted ones, among which they are, that can be made effective again. What it has not got
- * it does not get. 0 or the errno of capset(2): all is as it was.
+ * Reduce the calling thread to these capabilities; threads that it starts later inherit them.
+ * Capabilities in permitted can be made effective again later; effective is a subset of it. No
+ * capability is added. Returns 0, or the errno of capset(2), and then nothing has changed.
  */
 int capabilities_keep(uint64_t effective, uint64_t permitted);
 
-/* Have no program that the thread executes get more than it has. */
+/* Set no_new_privs: a program that the thread executes cannot gain privileges. */
 void capabilities_gain_no_more(void);

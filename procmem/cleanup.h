@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* What the guards call with the address of the variable: NULL and -1 hold nothing. */
+/* The guards call these with the address of the variable. NULL and -1 hold nothing. */
 static inline void cleanup_free_fn(void *p)
 {
 	free(*(void **)p);
@@ -21,7 +21,7 @@ static inline void cleanup_close_fn(const int *fd)
 #define cleanup_free  __attribute__((cleanup(cleanup_free_fn)))
 #define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
 
-/* Hand a guarded pointer or descriptor to the caller; the guard then does nothing. */
+/* Pass a guarded pointer or descriptor on to the caller and disarm the guard. */
 #define take_ptr(p)                      \
 	({                               \
 		__auto_type taken = (p); \

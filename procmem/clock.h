@@ -7,19 +7,19 @@
 
 #define NS_PER_S 1000000000u
 
-/* A time that the kernel gave; it is not negative. */
+/* Convert a time from the kernel, which is never negative. */
 static inline uint64_t timespec_ns(struct timespec time)
 {
 	return (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
 }
 
-/* A time in nanoseconds, for the kernel. */
+/* Convert nanoseconds to a time for the kernel. */
 static inline struct timespec timespec_of(uint64_t ns)
 {
 	return (struct timespec){(time_t)(ns / NS_PER_S), (long)(ns % NS_PER_S)};
 }
 
-/* The time of a clock that every kernel has. */
+/* Returns the time of a clock that every kernel has. */
 static inline uint64_t clock_ns(clockid_t clock)
 {
 	struct timespec now = {0};

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-/* More than outputs are named at once, mostly, and a few files of /proc. */
+/* Usually more than the number of outputs of a run, plus a few files of /proc. */
 enum { NR_KEPT = 16 };
 
 void descriptor_limit_raise(void)

@@ -7,29 +7,29 @@
 #include <unistd.h>
 
 /*
- * Bytes asked for in one call. The kernel silently cuts a call to MAX_RW_COUNT
- * (2 GiB less a page); below it, a short count means a fault and nothing else.
+ * Limit on the bytes of one call. The kernel silently cuts a call at MAX_RW_COUNT (2 GiB less a
+ * page); below that, a short count always means a fault.
  */
 #define LIVE_MAX_CALL_BYTES ((size_t)1 << 30)
 
 /*
- * A thread that is ending has no memory any more shortly before /proc says that it
- * has ended: so often, a millisecond apart, it is asked whether another one goes on.
+ * A thread that is ending loses its memory shortly before /proc shows that it has ended. The
+ * search for another live thread is repeated this often, a millisecond apart.
  */
 enum { ENDING_MAX_TRIES = 10, ENDING_PAUSE_US = 1000 };
 
-/* In one read so many threads may turn out to have ended; then the target has. */
+/* Limit on threads that end during one read. Beyond it the target counts as gone. */
 enum { MAX_THREAD_CHANGES = 64 };
 
-/* One process_vm_readv call: a run of ranges, each from its done_bytes on. */
+/* One process_vm_readv call: a run of ranges, each continued at its done_bytes. */
 struct live_batch {
-	struct remote_range *ranges; /* where the run starts */
-	size_t nr_ranges;	     /* how many ranges it has; 1 to IOV_MAX */
+	struct remote_range *ranges; /* start of the run */
+	size_t nr_ranges;	     /* length of the run; 1 to IOV_MAX */
 	struct iovec local[IOV_MAX];
 	struct iovec remote[IOV_MAX];
 };
 
-/* Take as many ranges as one call may carry; the last one perhaps in part. */
+/* Add as many ranges as one call can carry; the last one may be partial. */
 static void batch_fill(struct live_batch *batch, struct remote_range *ranges, size_t nr_ranges)
 {
 	size_t left_bytes = LIVE_MAX_CALL_BYTES;
@@ -44,7 +44,7 @@ static void batch_fill(struct live_batch *batch, struct remote_range *ranges, si
 		left_bytes -= want;
 		batch->local[i].iov_base = (char *)ranges[i].buffer + done;
 		batch->local[i].iov_len = want;
-		/* Never used as a pointer here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+		/* Never dereferenced here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 		batch->remote[i].iov_base = (void *)(uintptr_t)(ranges[i].addr + done);
 		batch->remote[i].iov_len = want;
 	}
@@ -53,10 +53,10 @@ static void batch_fill(struct live_batch *batch, struct remote_range *ranges, si
 }
 
 /*
- * Share out the bytes that a call read. Returns how many ranges are settled:
- * done, or stopped by a fault. The kernel reads the pieces in order and stops at
- * the first byte it cannot read, wherever in a piece that lies (process_vm_rw in
- * mm/process_vm_access.c; the man page knows whole pieces only).
+ * Distribute the bytes that a call read. Returns how many ranges are settled: complete or stopped
+ * by a fault. The kernel reads the pieces in order and stops at the first byte that it cannot
+ * read, even inside a piece (process_vm_rw in mm/process_vm_access.c; the man page mentions whole
+ * pieces only).
  */
 static size_t batch_account(struct live_batch *batch, size_t read_bytes)
 {
@@ -71,14 +71,14 @@ static size_t batch_account(struct live_batch *batch, size_t read_bytes)
 		range->done_bytes += want;
 		read_bytes -= want;
 		if (range->done_bytes < range->size)
-			return i; /* cut by LIVE_MAX_CALL_BYTES: goes on there */
+			return i; /* cut by LIVE_MAX_CALL_BYTES: continue there */
 	}
 	return batch->nr_ranges;
 }
 
 /*
- * The errors that end the whole read. Any other belongs to the first piece:
- * EFAULT, and ENOMEM when its page cannot be brought in.
+ * Map the errors that end the whole read. Any other error concerns the first piece: EFAULT, or
+ * ENOMEM when its page cannot be brought in.
  */
 static int fatal_error(int error)
 {
@@ -94,7 +94,7 @@ static int fatal_error(int error)
 	}
 }
 
-/* How many of the nr_behind ranges behind one that is settled are left out with it. */
+/* How many of the nr_behind ranges after a settled one are skipped with it. */
 static size_t nr_left_out(const struct remote_range *range, size_t nr_behind)
 {
 	if (range->done_bytes || !range->size)
@@ -102,7 +102,10 @@ static size_t nr_left_out(const struct remote_range *range, size_t nr_behind)
 	return range->nr_with_it < nr_behind ? range->nr_with_it : nr_behind;
 }
 
-/* Go on under the id of another thread; live->tid has no memory. 0 or -ESRCH: there is none. */
+/*
+ * Continue with the id of another thread, because live->tid has no memory. Returns 0, or -ESRCH if
+ * there is none.
+ */
 static int change_thread(struct live_memory *live)
 {
 	for (int i = 0; i < ENDING_MAX_TRIES; i++) {
@@ -130,9 +133,9 @@ int live_memory_probe(void)
 }
 
 /*
- * After a call that was not allowed: go over to the file if it is the system call itself
- * that is forbidden here. What the kernel forbids of this target alone stays forbidden:
- * the file was opened before, perhaps while it was allowed.
+ * After a call that was not permitted, switch to the file if the system call itself is forbidden
+ * here. If the kernel forbids only this target, the read stays forbidden: the file may have been
+ * opened while access was still allowed.
  */
 static bool change_to_file(struct live_memory *live)
 {
@@ -141,9 +144,9 @@ static bool change_to_file(struct live_memory *live)
 }
 
 /*
- * Read one range through the file, to its end or to a fault: EIO, and a short count
- * right before it (mem_rw() in fs/proc/base.c). Nothing at all means that the memory
- * is gone. 0 or -ESRCH.
+ * Read one range through the file, to its end or to a fault. A fault gives EIO, after a short
+ * count up to it (mem_rw() in fs/proc/base.c). A read of 0 bytes means that the memory is gone.
+ * Returns 0 or -ESRCH.
  */
 static int read_from_file(struct live_memory *live, struct remote_range *range)
 {
@@ -151,7 +154,7 @@ static int read_from_file(struct live_memory *live, struct remote_range *range)
 		uint64_t offset = range->addr + range->done_bytes;
 		ssize_t read_bytes;
 
-		if (offset > INT64_MAX) /* the kernel's own half */
+		if (offset > INT64_MAX) /* the kernel's half of the address space */
 			return 0;
 		live->nr_reads++;
 		read_bytes =
@@ -181,7 +184,7 @@ static int live_read_ranges(struct remote_memory *memory, struct remote_range *r
 			    size_t nr_ranges)
 {
 	struct live_memory *live = (struct live_memory *)memory;
-	struct live_batch batch; /* not initialised: only what a call uses is ever touched */
+	struct live_batch batch; /* not initialised: only the parts that a call uses are touched */
 	unsigned int nr_changes = 0;
 
 	for (size_t i = 0; i < nr_ranges; i++)
@@ -226,12 +229,12 @@ static int live_check(struct remote_memory *memory)
 	return process_has_thread(live->process, live->tid) ? 0 : change_thread(live);
 }
 
-/* Memory is not written through the file, which would write where no one else may. */
+/* Never write through the file: it bypasses the protection of read-only pages. */
 static int live_write_u64(struct remote_memory *memory, remote_addr addr, uint64_t value)
 {
 	struct live_memory *live = (struct live_memory *)memory;
 	struct iovec local = {.iov_base = &value, .iov_len = sizeof(value)};
-	/* Never used as a pointer here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
+	/* Never dereferenced here. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	struct iovec remote = {.iov_base = (void *)(uintptr_t)addr, .iov_len = sizeof(value)};
 
 	if (!live_memory_can_write(live) || addr % sizeof(value))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The machine that we were built for; targets of other ones are refused. */
+/* The machine that pysample was built for. Targets of other machines are refused. */
 #pragma once
 
 #include <elf.h>

@@ -13,15 +13,15 @@
 
 #include "procmem/cleanup.h"
 
-/* How sure it is, before its device is looked at, that a name leads to the mapping's file. */
+/* How far a name is trusted to lead to the mapping's file before its device is checked. */
 enum trust {
-	/* The name is a path: device and inode must both agree. */
+	/* The name is a path: both device and inode must match. */
 	TRUST_PATH,
 	/*
-	 * The kernel's own link to the file. Its inode must agree still (the target
-	 * may have mapped another file since), its device need not: maps shows the
-	 * device of the superblock, which on btrfs, and on overlayfs of some
-	 * kernels, is not the st_dev of the file.
+	 * The kernel's own link to the file. The inode must still match, because the target may
+	 * have mapped another file since. The device need not: maps shows the device of the
+	 * superblock, which on btrfs, and on overlayfs of some kernels, differs from the st_dev of
+	 * the file.
 	 */
 	TRUST_KERNEL_LINK,
 };
@@ -35,9 +35,8 @@ static bool is_mapped_file(const struct stat *st, const struct mapping *mapping,
 }
 
 /*
- * Open the file if it is the mapping's. It is looked at by an O_PATH descriptor
- * first, since opening a device or a FIFO may do something. The descriptor,
- * -ENOENT, -EPERM.
+ * Open the file if it is the mapping's. An O_PATH descriptor is checked first, because opening a
+ * device or a FIFO may have an effect. Returns a descriptor, -ENOENT or -EPERM.
  */
 static int open_if_mapped(int dir_fd, const char *name, const struct mapping *mapping,
 			  enum trust trust)
@@ -68,9 +67,9 @@ static int open_map_file(const struct process *process, const struct mapping *ma
 }
 
 /*
- * Open the process's executable if that is mapped here. Inode numbers repeat from
- * one file system to the next: the link is trusted without the device only if it
- * also reads as the mapping's path does.
+ * Open the process's executable if it is the mapped file. Inode numbers repeat across file
+ * systems, so the link is trusted without the device only if it also reads the same as the
+ * mapping's path.
  */
 static int open_exe(const struct process *process, pid_t tid, const struct mapping *mapping)
 {
@@ -91,7 +90,7 @@ static int open_exe(const struct process *process, pid_t tid, const struct mappi
 			      same_path ? TRUST_KERNEL_LINK : TRUST_PATH);
 }
 
-/* Open the mapping's path below the process's root; below ours where it is written so (chroot). */
+/* Open the mapping's path below the process's root, or below ours if that fails (chroot). */
 static int open_path(const struct process *process, pid_t tid, const struct mapping *mapping)
 {
 	char root[PROCESS_TASK_NAME_MAX_BYTES];
@@ -101,7 +100,7 @@ static int open_path(const struct process *process, pid_t tid, const struct mapp
 		return -ENOENT;
 	process_task_name(root, tid, "root");
 	if (asprintf(&name, "%s%s", root, mapping->path) < 0) {
-		name = NULL; /* asprintf() leaves it undefined */
+		name = NULL; /* undefined after a failed asprintf() */
 		return -ENOMEM;
 	}
 	int fd = open_if_mapped(process->proc_fd, name, mapping, TRUST_PATH);
@@ -123,7 +122,7 @@ int mapped_file_open(const struct process *process, const struct mapping *mappin
 
 	if (fd >= 0)
 		return fd;
-	/* The links of a main thread that has ended lead nowhere. */
+	/* The links of a main thread that has ended are empty. */
 	if (process_live_thread(process, &tid))
 		return -ENOENT;
 	fd = open_exe(process, tid, mapping);

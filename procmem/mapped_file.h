@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files that a running process has mapped.
+ * Opens the files that a running process has mapped.
  *
- * A path found in a maps file says nothing in our mount namespace. The file is
- * taken from /proc/PID/map_files (needs CAP_SYS_ADMIN or
- * CAP_CHECKPOINT_RESTORE), from /proc/PID/exe, or from the path below
- * /proc/PID/root or our own root; if it is the mapping's file, else not at all.
+ * A path in a maps file need not mean the same file in our mount namespace. The file is opened
+ * through /proc/PID/map_files (needs CAP_SYS_ADMIN or CAP_CHECKPOINT_RESTORE), through
+ * /proc/PID/exe, or by its path below /proc/PID/root or our own root, and only if it is the
+ * mapping's file.
  */
 #pragma once
 
@@ -13,8 +13,10 @@
 #include "procmem/process.h"
 
 /*
- * Open for reading the regular file that mapping, one of the process's, maps, whatever lies
- * under its path by now. Nothing else is opened. The descriptor, the caller's; -ENOENT (none, no
- * way to it, or it cannot be told that it is the file), -EPERM, -ENOMEM.
+ * Open for reading the regular file that mapping, one of the process's, maps, even if its path now
+ * names another file. Nothing else is opened.
+ *
+ * Returns a descriptor, owned by the caller; -ENOENT if there is no file, no way to it, or no
+ * proof that it is the right one; -EPERM; -ENOMEM.
  */
 int mapped_file_open(const struct process *process, const struct mapping *mapping);

@@ -7,21 +7,21 @@
 
 #include "procmem/cleanup.h"
 
-/* 256 bytes a line on average; a line has 73 and a path. Beyond it: -E2BIG. */
+/* 256 bytes a line on average; a line has 73 bytes and a path. Beyond it: -E2BIG. */
 #define MAPS_MAX_TEXT_BYTES ((size_t)MAPS_MAX_MAPPINGS * 256)
 
-/* How often the text is read anew when the target changed its mappings meanwhile. */
+/* How often the text is read again because the target changed its mappings during the read. */
 #define MAPS_MAX_TRIES 3
 
 #define DELETED_MARK " (deleted)"
 
-/* The unread rest of one line; at end lies its newline, or the end of the text. */
+/* The unparsed rest of one line. end points to its newline, or to the end of the text. */
 struct line {
 	char *next;
 	char *end;
 };
 
-/* Take a number without sign or prefix, of at least one digit. */
+/* Parse a number without sign or prefix; at least one digit. */
 static bool take_number(struct line *line, unsigned int base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
@@ -51,7 +51,7 @@ static bool take_char(struct line *line, char c)
 	return true;
 }
 
-/* Take one letter of the permissions: set or clear. */
+/* Parse one permission letter: set or clear. */
 static bool take_flag(struct line *line, char set, char clear, bool *ret_flag)
 {
 	*ret_flag = take_char(line, set);
@@ -72,9 +72,9 @@ static bool take_device(struct line *line, struct mapping *mapping)
 }
 
 /*
- * Terminate the path in place, cut its mark off and unescape it. The kernel
- * escapes newlines and nothing else here (seq_path(…, "\n") in show_map_vma() of
- * fs/proc/task_mmu.c), not even backslashes: any other \NNN is part of the name.
+ * Terminate the path in place, remove the mark and unescape it. The kernel escapes newlines and
+ * nothing else here (seq_path(…, "\n") in show_map_vma() of fs/proc/task_mmu.c), not even
+ * backslashes: any other \NNN is part of the name.
  */
 static bool take_path(struct line *line, struct mapping *mapping)
 {
@@ -104,7 +104,7 @@ static bool take_path(struct line *line, struct mapping *mapping)
 	return true;
 }
 
-/* Parse one line; its end is overwritten with a NUL. */
+/* Parse one line. A NUL overwrites the character at its end. */
 static bool parse_line(struct line *line, struct mapping *ret_mapping)
 {
 	struct mapping mapping = {.path = ""};
@@ -142,7 +142,7 @@ static size_t count_lines(const char *text, size_t size)
 	return nr_lines;
 }
 
-/* Parse text, which has room for one byte more than size and becomes the maps'. */
+/* Parse text, which has room for size + 1 bytes. The maps take ownership of it. */
 static int parse_owned(char *text, size_t size, struct maps *ret_maps)
 {
 	struct maps maps = {.text = text};
@@ -191,8 +191,8 @@ int maps_parse(const char *text, size_t size, struct maps *ret_maps)
 }
 
 /*
- * The text as it is now: that of a thread which still runs, since it is empty
- * for a main thread that has ended, and for a process without memory.
+ * Read the current text. It is empty for a main thread that has ended, so a live thread's is read
+ * then. It is also empty for a process without memory.
  */
 static int read_text(const struct process *process, char **ret_text, size_t *ret_size)
 {
@@ -224,8 +224,8 @@ int maps_read(const struct process *process, struct maps *ret_maps)
 	int err = -EBADMSG;
 
 	/*
-	 * The kernel hands out a page of text at a time and goes on behind the last
-	 * mapping's end; one that has grown since is listed twice.
+	 * The kernel returns a page of text at a time and continues after the last mapping's end.
+	 * A mapping that has grown since then appears twice.
 	 */
 	for (int i = 0; i < MAPS_MAX_TRIES && err == -EBADMSG; i++) {
 		char *text;

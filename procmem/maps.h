@@ -14,62 +14,62 @@
 struct mapping {
 	remote_addr start; /* [start, end) */
 	remote_addr end;
-	uint64_t file_offset; /* of start, in the mapped file; 0 for anonymous memory */
+	uint64_t file_offset; /* of start in the mapped file; 0 for anonymous memory */
 	uint64_t inode;	      /* 0 for anonymous memory */
 	uint32_t dev_major;   /* of the file's device */
 	uint32_t dev_minor;
 	bool readable;
 	bool writable;
 	bool executable;
-	bool deleted; /* the kernel marked the path " (deleted)"; the mark is cut off */
+	bool deleted; /* the kernel marked the path " (deleted)"; the mark is removed */
 	/*
-	 * "" for anonymous memory; "[heap]", "[stack]", …; an escaped newline is one
-	 * again. Borrowed from the maps, valid until maps_done(). May hold any byte.
+	 * "" for anonymous memory, "[heap]", "[stack]", or a path in which escaped newlines are
+	 * decoded. It may contain any byte. Borrowed from the maps, valid until maps_done().
 	 */
 	const char *path;
 };
 
-/* All mappings, by rising address, none overlapping. Zero-initialised it is empty. */
+/* All mappings in ascending address order, none overlapping. A zero-initialised struct is empty. */
 struct maps {
 	struct mapping *mappings;
 	size_t nr_mappings;
 	char *text; /* owns the paths */
 };
 
-/* More lines than this are an error: the default vm.max_map_count is 65530. */
+/* Limit on the lines of a maps file; the default vm.max_map_count is 65530. Beyond it: -E2BIG. */
 #define MAPS_MAX_MAPPINGS (1u << 20)
 
 /*
- * Read the mappings of a process; when its main thread has ended, those of
- * another thread. 0; -ESRCH, -EPERM, -EBADMSG, -E2BIG, -ENOMEM. maps_done()
- * frees what the maps hold, which are empty then; it accepts NULL and empty ones.
+ * Read the mappings of a process; if its main thread has ended, those of another thread. Returns
+ * 0, -ESRCH, -EPERM, -EBADMSG, -E2BIG or -ENOMEM. maps_done() frees the contents and leaves the
+ * maps empty; it accepts NULL and empty maps.
  */
 int maps_read(const struct process *process, struct maps *ret_maps);
 void maps_done(struct maps *maps);
 
 /*
- * Parse the text of a maps file (text need not be terminated; it is copied).
- * 0, -EBADMSG (a line that is none, addresses that fall), -E2BIG, -ENOMEM.
+ * Parse the text of a maps file. The text is copied and need not be terminated. Returns 0,
+ * -EBADMSG for a malformed line or descending addresses, -E2BIG or -ENOMEM.
  */
 int maps_parse(const char *text, size_t size, struct maps *ret_maps);
 
 /*
- * Whether both have the same mappings of the same files at the same addresses: no
- * module was loaded or unloaded and nothing grew between the one and the other.
+ * Whether both have the same mappings of the same files at the same addresses: no module was
+ * loaded or unloaded and no mapping grew between the two.
  */
 bool maps_same(const struct maps *a, const struct maps *b);
 
 /*
- * The run of mappings of the same file (device and inode) that first belongs
- * to: the first index behind it in *ret_end. Anonymous mappings between two of
- * the file's (its .bss) count as part of the run. Used to walk module by module.
+ * Returns the index after the last mapping of the module that first belongs to: the run of
+ * mappings of one file (device and inode). Anonymous mappings between two of the file's, such as
+ * its .bss, are part of the run. Callers use it to iterate over modules.
  */
 size_t maps_module_end(const struct maps *maps, size_t first);
 
 /*
- * The index of the first mapping that ends behind addr: the one that holds it, or the next
- * one; nr_mappings if there is none. maps_find() is the mapping that holds addr, borrowed
- * from the maps; NULL if none does.
+ * maps_search() returns the index of the first mapping that ends above addr: the one that contains
+ * it or the next one, or nr_mappings if there is none. maps_find() returns the mapping that
+ * contains addr, borrowed from the maps, or NULL.
  */
 size_t maps_search(const struct maps *maps, remote_addr addr);
 const struct mapping *maps_find(const struct maps *maps, remote_addr addr);

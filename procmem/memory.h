@@ -1,22 +1,21 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The memory of a target: a running process, a core file, a recorded tape, a
- * fake made by a test. Everything above reads a target through this and
- * nothing else.
+ * The memory of a target: a running process, a core file, a recorded tape, or a fake made by a
+ * test. All code above this layer reads a target through this interface only.
  *
- * Errors of the whole project are negative errno, each with one meaning:
+ * Errors in the whole project are negative errno values with one meaning each:
  *
  *   -ESRCH    the target is gone
  *   -EPERM    not allowed
  *   -EFAULT   the address is not mapped (or not saved, in a core file)
- *   -EBADMSG  the bytes do not have the form they should have
+ *   -EBADMSG  the bytes are malformed
  *   -ENOTSUP  valid, but not supported here
- *   -EAGAIN   it changed while it was read, or a piece of it is missing: try again later
+ *   -EAGAIN   it changed while it was read, or part of it is missing: try again later
  *   -ENOENT   not found
  *   -E2BIG    a limit named in the header was reached
  *   -ENOMEM   out of memory
  *
- * Set-up calls may also return another errno of the system call that failed.
+ * Set-up calls may also return another errno of a system call that failed.
  */
 #pragma once
 
@@ -31,18 +30,19 @@ typedef uint64_t remote_addr;
 
 /* One piece of a vectored read. */
 struct remote_range {
-	remote_addr addr;  /* where it starts in the target */
-	void *buffer;	   /* size bytes, the caller's */
-	size_t size;	   /* how many are wanted */
-	size_t done_bytes; /* how many were read, from the start; set by the read */
+	remote_addr addr;  /* start address in the target */
+	void *buffer;	   /* size bytes, owned by the caller */
+	size_t size;	   /* bytes to read */
+	size_t done_bytes; /* bytes read, from the start; set by the read */
 	/*
-	 * So many behind it are of no use if nothing of it can be read: they may be left out
-	 * then, with done_bytes 0. Each that cannot be read costs a live process a system call.
+	 * If nothing of this range can be read, the next nr_with_it ranges are useless: the read
+	 * may skip them and set their done_bytes to 0. Every unreadable range costs a live process
+	 * a system call.
 	 */
 	size_t nr_with_it;
 };
 
-/* Whether an error is of the reading, and not of what was read at one place. */
+/* Whether an error concerns reading as such and not one address. */
 static inline bool remote_error_is_fatal(int err)
 {
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
@@ -52,24 +52,24 @@ struct remote_memory;
 
 struct remote_memory_ops {
 	/*
-	 * Read every range, in order, in as few system calls as can be. A range
-	 * that cannot be read has done_bytes < size and does not keep the others
-	 * from being read. 0 (whatever the pieces came to), -ESRCH or -EPERM.
+	 * Read every range, in order, in as few system calls as possible. A range that cannot be
+	 * read ends with done_bytes < size and does not affect the others. Returns 0 however much
+	 * was read, -ESRCH or -EPERM.
 	 */
 	int (*read_ranges)(struct remote_memory *memory, struct remote_range *ranges,
 			   size_t nr_ranges);
 
 	/*
-	 * Whether what is read is still the memory of the program that was opened.
-	 * 0; -ESRCH: the target is gone, or runs another program, be it the same one
-	 * again. NULL for a memory that cannot change hands.
+	 * Check that the memory still belongs to the program that was opened. Returns 0, or -ESRCH
+	 * if the target is gone or has called exec, even for the same program. NULL for a memory
+	 * whose owner cannot change.
 	 */
 	int (*check)(struct remote_memory *memory);
 
 	/*
-	 * Write the aligned word at addr, in one piece. 0; -ESRCH, -EFAULT, or -EPERM: it is
-	 * not allowed, or it cannot be told whose memory it is. NULL for a memory that may
-	 * only be read.
+	 * Write the aligned word at addr atomically. Returns 0, -ESRCH, -EFAULT, or -EPERM if that
+	 * is not allowed or the owner of the memory cannot be verified. NULL for a read-only
+	 * memory.
 	 */
 	int (*write_u64)(struct remote_memory *memory, remote_addr addr, uint64_t value);
 };
@@ -80,8 +80,8 @@ struct remote_memory {
 };
 
 /*
- * Read several ranges as remote_memory_ops.read_ranges says: in the order given
- * and, for a live process, as close to one instant as the kernel can.
+ * Read several ranges as remote_memory_ops.read_ranges does: in the given order and, for a live
+ * process, as close to one instant as the kernel can.
  */
 static inline int remote_memory_read_ranges(struct remote_memory *memory,
 					    struct remote_range *ranges, size_t nr_ranges)
@@ -89,21 +89,24 @@ static inline int remote_memory_read_ranges(struct remote_memory *memory,
 	return memory->ops->read_ranges(memory, ranges, nr_ranges);
 }
 
-/* As remote_memory_ops.check says: 0 or -ESRCH. A few microseconds for a live process. */
+/*
+ * Check the owner as remote_memory_ops.check does: 0 or -ESRCH. A few microseconds for a live
+ * process.
+ */
 static inline int remote_memory_check(struct remote_memory *memory)
 {
 	return memory->ops->check ? memory->ops->check(memory) : 0;
 }
 
-/* Whether the memory may be written to at all, and can tell whose it is before that. */
+/* Whether the memory can be written to and its owner be checked before each write. */
 static inline bool remote_memory_is_writable(const struct remote_memory *memory)
 {
 	return memory->ops->write_u64 && memory->ops->check;
 }
 
 /*
- * Write a word as remote_memory_ops.write_u64 says, after a check that the memory is still
- * the program's: -ESRCH if not. For a memory that remote_memory_is_writable().
+ * Write a word as remote_memory_ops.write_u64 does, after a check of the owner; -ESRCH if it has
+ * changed. The memory must be remote_memory_is_writable().
  */
 static inline int remote_memory_write_u64(struct remote_memory *memory, remote_addr addr,
 					  uint64_t value)
@@ -114,28 +117,28 @@ static inline int remote_memory_write_u64(struct remote_memory *memory, remote_a
 }
 
 /*
- * Read size bytes at addr into buffer, all of them. 0; -EFAULT (buffer is then
- * undefined), -ESRCH, -EPERM.
+ * Read exactly size bytes at addr into buffer. Returns 0, -EFAULT (the contents of buffer are then
+ * undefined), -ESRCH or -EPERM.
  */
 int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buffer, size_t size);
 
-/* The same of several ranges at once. */
+/* Like remote_memory_read(), for several ranges at once. */
 int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ranges,
 			   size_t nr_ranges);
 
 /*
- * Have the REMOTE_FAULT_IN_BYTES from addr on in memory, as far as they are mapped: for whoever reads
- * only what is resident. Whether any of it is.
+ * Make the target's pages of the REMOTE_FAULT_IN_BYTES at addr resident, for readers that see
+ * resident memory only. Returns whether any of these bytes could be read.
  */
 enum { REMOTE_FAULT_IN_BYTES = 4096 };
 bool remote_memory_fault_in(struct remote_memory *memory, remote_addr addr);
 
-/* Read the eight bytes at addr as an unsigned number; errors of remote_memory_read(). */
+/* Read the eight bytes at addr as an unsigned number. Errors as of remote_memory_read(). */
 int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value);
 
 /*
- * One field of a struct that was read: a native-endian number at offset bytes
- * into buffer, however it is aligned. The caller has checked that it is inside.
+ * Read one field of a struct that was read before: a native-endian number, of any alignment, at
+ * offset bytes into buffer. The caller has checked that it is inside.
  */
 static inline uint64_t field_u64(const void *buffer, size_t offset)
 {

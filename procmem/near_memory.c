@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Read one range, out of its page if all of that can be read. */
+/* Read one range from its cached page if that page can be read as a whole. */
 static int read_one(struct near_memory *near, struct remote_range *range)
 {
 	const size_t offset = range->addr % NEAR_PAGE_BYTES;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Why a process may not be read: process_explain_eperm(). */
+/* Explains why a process may not be read: process_explain_eperm(). */
 #include "procmem/process.h"
 
 #include <errno.h>
@@ -15,12 +15,12 @@
 #include "procmem/live.h"
 #include "procmem/procfile.h"
 
-/* Of a longer uid_map the beginning is compared; containers have a line or three. */
+/* Only this much of a uid_map is compared; containers have one to three lines. */
 #define ID_MAP_MAX_BYTES 1024
 
 /*
- * What decides about reading another process's memory. Source: ptrace(2), "Ptrace
- * access mode checking".
+ * What decides whether another process's memory may be read. Source: ptrace(2), "Ptrace access
+ * mode checking".
  */
 struct rights {
 	uint64_t uids[3]; /* real, effective, saved */
@@ -48,7 +48,7 @@ static struct rights parse_rights(const char *status)
 	return rights;
 }
 
-/* A file of our own side of /proc; "" if it cannot be read. */
+/* Read a file of our own /proc; "" on failure. */
 static void read_setting(const char *path, char *buffer, size_t max_bytes)
 {
 	cleanup_close int fd = procfile_open(AT_FDCWD, path);
@@ -57,7 +57,7 @@ static void read_setting(const char *path, char *buffer, size_t max_bytes)
 		buffer[0] = '\0';
 }
 
-/* The rights of one process, from its status file. */
+/* Read the rights of one process from its status file. */
 static int read_rights(int dir_fd, const char *name, struct rights *ret_rights)
 {
 	cleanup_close int fd = procfile_open(dir_fd, name);
@@ -79,13 +79,13 @@ static int yama_scope(void)
 	char text[16];
 
 	read_setting("/proc/sys/kernel/yama/ptrace_scope", text, sizeof(text));
-	return (int)strtol(text, NULL, 10); /* 0, too, where there is no Yama */
+	return (int)strtol(text, NULL, 10); /* also 0 without Yama */
 }
 
 /*
- * Whether the target lives in another user namespace. Its ns/user link needs the
- * very right that is missing; its uid_map does not, and differs in nearly every
- * container that has a user namespace.
+ * Whether the target is in another user namespace. Reading its ns/user link needs the very
+ * permission that is missing. Reading its uid_map does not, and the uid_map differs in nearly
+ * every container that has a user namespace.
  */
 static bool other_user_namespace(const struct process *process)
 {
@@ -100,7 +100,10 @@ static bool other_user_namespace(const struct process *process)
 	       strcmp(ours, theirs) != 0;
 }
 
-/* The kernel gives the files of an undumpable process (not its folder) to root. proc(5) */
+/*
+ * The kernel makes root the owner of an undumpable process's files, but not of its folder:
+ * proc(5).
+ */
 static bool undumpable(const struct process *process)
 {
 	struct stat st;
@@ -108,13 +111,13 @@ static bool undumpable(const struct process *process)
 	return fstatat(process->proc_fd, "stat", &st, 0) == 0 && st.st_uid != process->uid;
 }
 
-/* Whether these are ids of ours alone: the kernel compares our real one with all three. */
+/* Whether all three ids are ours: the kernel compares each of them with our real id. */
 static bool all_ours(const uint64_t ids[3], uint64_t our_id)
 {
 	return ids[0] == our_id && ids[1] == our_id && ids[2] == our_id;
 }
 
-/* The system call is refused to us whatever the target, and its file mem could not be opened. */
+/* The system call fails for every target, and the mem file could not be opened. */
 static void explain_own_read(int err, const struct process *process, struct message *ret_message)
 {
 	message_set(ret_message,
@@ -127,7 +130,7 @@ static void explain_own_read(int err, const struct process *process, struct mess
 		    process->pid);
 }
 
-/* The sentence for someone who has CAP_SYS_PTRACE already. */
+/* Explain to a user who already has CAP_SYS_PTRACE. */
 static void explain_privileged(const struct process *process, const struct rights *ours,
 			       struct message *ret_message)
 {
@@ -150,7 +153,7 @@ static void explain_privileged(const struct process *process, const struct right
 			process->pid, ours->seccomp_filter ? " or a seccomp filter" : "");
 }
 
-/* Yama's sentence; false where Yama allows what the kernel does. */
+/* Explain Yama's refusal. Returns false if Yama is not the reason. */
 static bool explain_yama(int scope, const char *remedy, struct message *ret_message)
 {
 	if (scope != 1 && scope != 2)
@@ -164,7 +167,7 @@ static bool explain_yama(int scope, const char *remedy, struct message *ret_mess
 	return true;
 }
 
-/* What sets the target apart from us; NULL if nothing that we can see. */
+/* Returns what distinguishes the target from us, or NULL if no difference is visible. */
 static const char *target_difference(const struct process *process, const struct rights *ours,
 				     const struct rights *theirs)
 {
@@ -181,7 +184,7 @@ static const char *target_difference(const struct process *process, const struct
 	return NULL;
 }
 
-/* The sentence for someone who lacks CAP_SYS_PTRACE, in the order of the kernel's checks. */
+/* Explain to a user who lacks CAP_SYS_PTRACE, in the order of the kernel's checks. */
 static void explain_unprivileged(const struct process *process, const struct rights *ours,
 				 const struct rights *theirs, struct message *ret_message)
 {

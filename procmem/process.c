@@ -17,13 +17,13 @@
 #include "procmem/clock.h"
 #include "procmem/procfile.h"
 
-/* Room for /proc/PID/stat up to field 22: numbers and 64 bytes of name. */
+/* Enough for /proc/PID/stat up to field 22: numbers and a name of 64 bytes. */
 #define STAT_MAX_BYTES 1024
 
-/* Field 9 of it, and the flag there of a kernel thread: PF_KTHREAD, include/linux/sched.h. */
+/* Field 9 of stat, and its flag for a kernel thread: PF_KTHREAD, include/linux/sched.h. */
 enum { STAT_FLAGS_FIELD = 9, STAT_KERNEL_THREAD = 0x00200000 };
 
-/* Field 22: when it was started, in clock ticks since the system was. */
+/* Field 22 of stat: start time in clock ticks since boot. */
 enum { STAT_START_FIELD = 22 };
 
 static void cleanup_closedir_fn(DIR **dir)
@@ -34,7 +34,10 @@ static void cleanup_closedir_fn(DIR **dir)
 
 /* Reading. */
 
-/* Open a file or folder of /proc/PID. -ESRCH also where it is missing because its task is. */
+/*
+ * Open a file or folder of /proc/PID. Returns -ESRCH, too, if the file is missing because its task
+ * has ended.
+ */
 static int open_file(const struct process *process, const char *name)
 {
 	int fd = procfile_open(process->proc_fd, name);
@@ -77,8 +80,8 @@ static int read_status(const struct process *process, const char *name, char **r
 }
 
 /*
- * Read a stat file into text; the blank before field 3, the state, or NULL. The name
- * before that is the target's choice: it may hold ')' and digits. Source: proc_pid_stat(5).
+ * Read a stat file into text. Returns the blank before field 3 (the state), or NULL. The target
+ * chooses the name before it, which may contain ')' and digits. Source: proc_pid_stat(5).
  */
 static const char *read_stat(const struct process *process, const char *name,
 			     char text[STAT_MAX_BYTES])
@@ -91,7 +94,7 @@ static const char *read_stat(const struct process *process, const char *name,
 	return name_end && name_end[1] == ' ' ? name_end + 1 : NULL;
 }
 
-/* Whether a thread has not ended, by its stat file. */
+/* Whether a thread has not ended, according to its stat file. */
 static bool thread_alive(const struct process *process, const char *name)
 {
 	char text[STAT_MAX_BYTES];
@@ -100,7 +103,7 @@ static bool thread_alive(const struct process *process, const char *name)
 	return state && state[1] && !strchr("ZXx", state[1]);
 }
 
-/* A number of the process's stat file, from field 4 on; false if it cannot be told. */
+/* Read a numeric field, from field 4 on, of the process's stat file. Returns false on failure. */
 static bool stat_number(const struct process *process, int field_index,
 			unsigned long long *ret_number)
 {
@@ -138,7 +141,7 @@ uint64_t process_age_ns(const struct process *process)
 
 /* Opening. */
 
-/* Open /proc/PID, or say why not. */
+/* Open /proc/PID, or explain why that fails. */
 static int open_proc_dir(pid_t pid, struct message *reterr)
 {
 	char name[32];
@@ -154,7 +157,7 @@ static int open_proc_dir(pid_t pid, struct message *reterr)
 		message_set(reterr, "cannot open %s: %s", name, strerror(-err));
 		return err;
 	}
-	/* Signal 0 is not sent; it only asks whether the process is there. */
+	/* Signal 0 is not sent; it only tests whether the process exists. */
 	if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
 		message_set(reterr,
 			    "process %d exists but %s is hidden from us: run as root (sudo "
@@ -166,7 +169,7 @@ static int open_proc_dir(pid_t pid, struct message *reterr)
 	return -ESRCH;
 }
 
-/* Take the user id from the status file, and refuse a thread id. */
+/* Read the user id from the status file, and refuse a thread id. */
 static int check_status(const struct process *process, uid_t *ret_uid, struct message *reterr)
 {
 	cleanup_free char *status = NULL;
@@ -189,7 +192,7 @@ static int check_status(const struct process *process, uid_t *ret_uid, struct me
 	return 0;
 }
 
-/* The memory of the program that runs now; -1 if it has none, or may not be read. */
+/* Open the memory of the program that runs now. Returns -1 if it has none or may not be read. */
 static int open_memory(const struct process *process)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
@@ -256,14 +259,14 @@ static int open_tasks(const struct process *process, DIR **ret_dir)
 		return fd;
 	DIR *dir = fdopendir(fd);
 
-	if (!dir) /* nothing else can be wrong with a folder that is open */
+	if (!dir) /* the only possible error for an open folder */
 		return -ENOMEM;
 	(void)take_fd(fd);
 	*ret_dir = dir;
 	return 0;
 }
 
-/* The next thread id of an open task folder; 0 at the end. */
+/* Returns the next thread id of an open task folder, or 0 at the end. */
 static pid_t next_task(DIR *tasks)
 {
 	for (struct dirent *entry; (entry = readdir(tasks));) {
@@ -309,7 +312,7 @@ bool process_has_one_thread(const struct process *process)
 {
 	struct stat status;
 
-	/* Each thread has a folder in there, whose ".." is a link to it. */
+	/* Every thread has a subfolder, and each subfolder's ".." adds a link. */
 	return fstatat(process->proc_fd, "task", &status, 0) == 0 && status.st_nlink == 3;
 }
 
@@ -318,14 +321,14 @@ bool process_memory_gone(const struct process *process)
 	char byte;
 
 	/*
-	 * The descriptor stays with the memory of the program that ran when it was
-	 * opened. Once nobody uses that, a read is at its end; until then it gives the
-	 * byte or, since nothing lies at 0, EIO (mem_rw() in fs/proc/base.c).
+	 * The descriptor stays bound to the memory of the program that ran at the open. Once
+	 * nothing uses that memory, a read returns 0. Until then it returns the byte or, because
+	 * nothing is mapped at 0, EIO (mem_rw() in fs/proc/base.c).
 	 */
 	return process->memory_fd >= 0 && pread(process->memory_fd, &byte, 1, 0) == 0;
 }
 
-/* The thread's id in its innermost PID namespace, the last of its NSpid line. */
+/* Returns the thread's id in its innermost PID namespace, the last number of its NSpid line. */
 static pid_t innermost_tid(const char *status, pid_t tid)
 {
 	uint64_t ns_tid = (uint64_t)tid; /* no NSpid line before Linux 4.1 */
@@ -335,13 +338,13 @@ static pid_t innermost_tid(const char *status, pid_t tid)
 	return (pid_t)ns_tid;
 }
 
-/* Fill in one thread. -ESRCH if it has ended meanwhile. */
+/* Fill in one thread. Returns -ESRCH if it has ended in the meantime. */
 static int read_thread(const struct process *process, pid_t tid, struct process_thread *ret_thread)
 {
 	cleanup_free char *status = NULL;
 	struct process_thread thread = {.tid = tid};
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
-	char comm[sizeof(thread.name) + 1]; /* the kernel ends the name with a newline */
+	char comm[sizeof(thread.name) + 1]; /* the kernel appends a newline to the name */
 	int err;
 
 	process_task_name(name, tid, "status");

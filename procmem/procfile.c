@@ -10,10 +10,10 @@
 
 #include "procmem/cleanup.h"
 
-/* As much as seq_file hands out in one read; status and most others fit. */
+/* The amount that seq_file returns per read; status and most other files fit. */
 #define FIRST_READ_BYTES 4096
 
-/* The error of a system call in this project's terms. */
+/* Map the errno of a system call to this project's errors. */
 static int file_error(int error)
 {
 	return error == EACCES ? -EPERM : -error;
@@ -26,7 +26,7 @@ int procfile_open(int dir_fd, const char *name)
 	return fd < 0 ? file_error(errno) : fd;
 }
 
-/* Read until size bytes, the end or an error. */
+/* Read until size bytes are read, the file ends, or an error occurs. */
 static ssize_t read_full(int fd, char *buffer, size_t size)
 {
 	size_t done = 0;
@@ -85,7 +85,7 @@ int procfile_read_whole(int fd, size_t max_bytes, char **ret_text, size_t *ret_s
 	return 0;
 }
 
-/* The text behind "key:" at the start of a line; NULL if there is none. */
+/* Returns the text after "key:" at the start of a line, or NULL if there is none. */
 static const char *text_field(const char *text, const char *key)
 {
 	size_t key_length = strlen(key);

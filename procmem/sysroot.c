@@ -18,9 +18,9 @@
 #include "procmem/cleanup.h"
 
 /*
- * A rename anywhere in the system may have openat2() give up on a path with ".." or a link, for it
- * to be tried again (EAGAIN in openat2(2)). Of paths with six ".." beside threads that do nothing
- * else one in twenty failed, and none more than four times in a row.
+ * A rename anywhere in the system can make openat2() fail with EAGAIN for a path with ".." or a
+ * link; the call must then be repeated (openat2(2)). With threads that did nothing but rename, one
+ * in twenty look-ups of paths with six ".." failed, and none more than four times in a row.
  */
 enum { OPENAT2_MAX_TRIES = 64 };
 
@@ -46,7 +46,7 @@ void sysroot_close(struct sysroot *sysroot)
 	*sysroot = SYSROOT_OWN;
 }
 
-/* What a path may be by itself is "not found"; what failed for another reason is not. */
+/* Map errno: whatever a path itself can cause is -ENOENT; other failures keep their error. */
 static int path_error(void)
 {
 	switch (errno) {
@@ -63,7 +63,7 @@ static int path_error(void)
 	}
 }
 
-/* Go down from the folder name by name, following no link. An O_PATH descriptor. */
+/* Descend from the folder one name at a time, following no link. Returns an O_PATH descriptor. */
 static int find_without_links(int folder_fd, const char *path)
 {
 	cleanup_close int fd = fcntl(folder_fd, F_DUPFD_CLOEXEC, 0);
@@ -87,7 +87,7 @@ static int find_without_links(int folder_fd, const char *path)
 	return fd < 0 ? path_error() : take_fd(fd);
 }
 
-/* As openat2(2): an O_PATH descriptor, or -1 and errno. */
+/* Wrap openat2(2). Returns an O_PATH descriptor, or -1 and errno. */
 static long find_with_links(int folder_fd, const char *path, uint64_t resolve)
 {
 	struct open_how how = {.flags = O_PATH | O_CLOEXEC, .resolve = resolve};
@@ -105,13 +105,13 @@ static int find_inside(int folder_fd, const char *path)
 {
 	long fd = find_with_links(folder_fd, path, RESOLVE_IN_ROOT | RESOLVE_NO_MAGICLINKS);
 
-	/* A seccomp filter that does not know it says EPERM. */
+	/* A seccomp filter that does not know openat2() gives EPERM. */
 	if (fd < 0 && (errno == ENOSYS || errno == EPERM))
 		return find_without_links(folder_fd, path);
 	return fd < 0 ? path_error() : (int)fd;
 }
 
-/* In our own root: no link of /proc leads into another process's files. */
+/* Find a path in our own root. No magic link of /proc can lead to another process's files. */
 static int find_own(const char *path)
 {
 	long fd = find_with_links(AT_FDCWD, path, RESOLVE_NO_MAGICLINKS);
@@ -123,7 +123,10 @@ static int find_own(const char *path)
 	return root_fd < 0 ? path_error() : find_without_links(root_fd, path);
 }
 
-/* The file systems in which reading a file may do something, or tells of the kernel. */
+/*
+ * Whether this file system belongs to the kernel: reading a file there may have an effect, or
+ * reveals kernel state.
+ */
 static bool is_of_kernel(long type)
 {
 	static const long types[] = {
@@ -138,7 +141,7 @@ static bool is_of_kernel(long type)
 	return false;
 }
 
-/* Whether what an O_PATH descriptor stands for may be opened. */
+/* Whether the file that an O_PATH descriptor refers to may be opened. */
 static bool is_plain_file(int path_fd)
 {
 	struct stat st;
@@ -148,7 +151,10 @@ static bool is_plain_file(int path_fd)
 	       !is_of_kernel(fs.f_type);
 }
 
-/* Open for reading what was found; found_fd, or an error in its place, is ours. */
+/*
+ * Open what was found for reading. found_fd may be an error, which is returned; a descriptor is
+ * consumed.
+ */
 static int open_found(int found_fd)
 {
 	char link[32];

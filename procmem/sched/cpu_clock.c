@@ -9,10 +9,13 @@
 #include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
 
-/* Room for the three numbers of a schedstat file. */
+/* Enough for the three numbers of a schedstat file. */
 enum { SCHEDSTAT_MAX_BYTES = 80 };
 
-/* The thread could have ended meanwhile, and its id be another process's thread's. */
+/*
+ * The thread is checked after the open: it may have ended, and its id been reused by another
+ * process's thread.
+ */
 static int open_task_clock(const struct process *process, pid_t tid)
 {
 	struct perf_event_attr attr = {

@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU time of one thread of a process, in nanoseconds, read by one system call.
+ * The CPU time of one thread of a process in nanoseconds, read with one system call.
  *
- * The task clock of perf_event_open(2) is exact at every moment: reading that of a thread
- * that runs on another processor interrupts it there, for about a microsecond of its time and
- * ten of ours (0.5 if it does not run). Kernel time counts whether it is excluded or not, as
- * the kernel's own clock for tasks does not look at that; so it is excluded always, which
- * perf_event_paranoid demands from 2 on.
+ * The task clock of perf_event_open(2) is always exact. Reading it for a thread that runs on
+ * another CPU interrupts that CPU and costs the thread about 1 µs and us 10 µs; for a thread that
+ * does not run it costs 0.5 µs. The kernel's task clock includes kernel time even if that is
+ * excluded. So the event always excludes it, as perf_event_paranoid requires from 2 on.
  *
- * Where that is forbidden (a perf_event_paranoid of 3 or more, a seccomp filter, a kernel
- * without it) the first number of /proc/PID/task/TID/schedstat takes its place, 0.8 µs. The
- * kernel brings it up to date when the thread is switched, and at its timer's ticks while it
- * runs, every 4 ms with CONFIG_HZ=250: between two of these it stands still. Sums over many
- * samples are right, and so are shares, but they come from as many samples as there were
- * ticks: at 1 kHz three of four samples of a thread that runs show none.
+ * If perf events are not available (perf_event_paranoid of 3 or more, a seccomp filter, a kernel
+ * without them), the first number of /proc/PID/task/TID/schedstat is used, at 0.8 µs a reading.
+ * The kernel updates it when it switches threads and, for a running thread, at timer ticks: every
+ * 4 ms with CONFIG_HZ=250. Between updates it does not advance. Totals and shares over many
+ * samples are right, but they rest on only as many samples as there were timer ticks: at 1 kHz,
+ * three of four samples of a running thread show no CPU time.
  *
  * Source: perf_event_open(2), PERF_COUNT_SW_TASK_CLOCK; kernel/events/core.c
  * (task_clock_event_read), fs/proc/base.c (proc_pid_schedstat).
@@ -27,29 +26,29 @@
 
 enum cpu_clock_kind { CPU_CLOCK_NONE, CPU_CLOCK_TASK, CPU_CLOCK_SCHEDSTAT };
 
-/* All zero it is closed. */
+/* A zero-initialised clock is closed. */
 struct cpu_clock {
 	enum cpu_clock_kind kind;
-	int fd; /* if it is open */
+	int fd; /* valid unless kind is CPU_CLOCK_NONE */
 };
 
 /*
- * Open the clock of thread tid, an id in our PID namespace, of the process; it is never
- * another process's thread's. 0; -ESRCH (there is no such thread), -EMFILE or -ENFILE (no
- * descriptor is left, but for the few of procmem/descriptor_limit.h), -ENOTSUP (the kernel
- * tells it in neither way). cpu_clock_close() accepts NULL and a closed one.
+ * Open the clock of thread tid (an id in our PID namespace) of the process, never that of another
+ * process's thread. Returns 0, -ESRCH if there is no such thread, -EMFILE or -ENFILE if no
+ * descriptor is left beyond the reserve of procmem/descriptor_limit.h, or -ENOTSUP if the kernel
+ * offers neither source. cpu_clock_close() accepts NULL and a closed clock.
  */
 int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock);
 void cpu_clock_close(struct cpu_clock *clock);
 
 /*
- * The CPU time so far: since the clock was opened or the thread began, so that only the
- * difference of two readings says anything. 0; -ESRCH: it cannot be read (any more).
+ * Read the CPU time since the clock was opened or the thread began; only the difference of two
+ * readings is meaningful. Returns 0, or -ESRCH if it cannot be read any more.
  */
 int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns);
 
 /*
- * The number at the start of text, which a blank ends. 0; -EBADMSG: it begins with none, is
- * too large, or does not end.
+ * Parse the number at the start of text; a blank must follow it. Returns 0, or -EBADMSG if there
+ * is no number, it is too large, or no blank follows.
  */
 int cpu_clock_parse(const char *text, size_t length, uint64_t *ret_number);

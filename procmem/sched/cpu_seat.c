@@ -8,7 +8,9 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The shortest slice the kernel accepts (fair.c clamps to 0.1 ms), and the longest asked for. */
+/*
+ * The shortest slice that the kernel accepts (fair.c clamps to 0.1 ms), and the longest requested.
+ */
 #define LEAST_SLICE_NS 100000u
 #define MOST_SLICE_NS  3200000u
 
@@ -19,19 +21,19 @@ struct sched_attributes {
 	uint64_t flags;
 	int32_t nice;
 	uint32_t priority;
-	uint64_t runtime_ns; /* the slice of a policy that is not real-time */
+	uint64_t runtime_ns; /* the slice, for policies that are not real-time */
 	uint64_t deadline_ns;
 	uint64_t period_ns;
 };
 
-/* False: this kernel does not tell. */
+/* Returns false if this kernel does not report them. */
 static bool get_attributes(struct sched_attributes *ret_attributes)
 {
 	*ret_attributes = (struct sched_attributes){0};
 	return !syscall(SYS_sched_getattr, 0, ret_attributes, sizeof(*ret_attributes), 0);
 }
 
-/* Set the slice; 0: the scheduler's own. False: the kernel does not keep it. */
+/* Set the slice; 0: the scheduler's default. Returns false if the kernel did not store it. */
 static bool set_slice(uint64_t slice_ns)
 {
 	struct sched_attributes attributes;
@@ -44,7 +46,7 @@ static bool set_slice(uint64_t slice_ns)
 	attributes.runtime_ns = slice_ns;
 	if (syscall(SYS_sched_setattr, 0, &attributes, 0))
 		return false;
-	/* Kernels before 6.12 accept the call and tell 0. */
+	/* Kernels before 6.12 accept the call but report 0 afterwards. */
 	return get_attributes(&attributes) && attributes.runtime_ns == slice_ns;
 }
 
@@ -61,7 +63,7 @@ int cpu_seat_open(struct cpu_seat *ret_seat)
 	return 0;
 }
 
-/* The scheduler's own, or the one that the thread had been given. */
+/* Restore the slice that the thread had, or the scheduler's default. */
 static void restore_slice(uint64_t usual_ns)
 {
 	struct sched_attributes attributes;
@@ -95,7 +97,10 @@ int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu)
 			return 0;
 		}
 	}
-	/* This fails only where the usual CPUs were taken away, which frees the thread as well. */
+	/*
+	 * This fails only if the usual CPUs were taken away; the kernel then frees the thread as
+	 * well.
+	 */
 	(void)sched_setaffinity(0, sizeof(seat->usual), &seat->usual);
 	seat->cpu = CPU_NONE;
 	return cpu == CPU_NONE ? 0 : -EPERM;
@@ -152,8 +157,8 @@ static int policy_of(pid_t tid)
 }
 
 /*
- * The rank of a thread among all: that of a real-time policy, 0 for the others, and one above all
- * for deadlines. A thread takes the CPU of one of a lower rank; -1: it is not known.
+ * Returns the rank of a thread: its real-time priority, 0 for other policies, and INT_MAX for
+ * SCHED_DEADLINE; -1 if unknown. A thread takes the CPU of any thread of lower rank.
  */
 static int rank_of(pid_t tid)
 {

@@ -4,7 +4,7 @@
 #include <stdbool.h>
 #include <string.h>
 
-/* Names go into outputs: they are printable ASCII without blanks. */
+/* Names go into outputs, so they must be printable ASCII without blanks. */
 static bool is_word(const char *word)
 {
 	for (const char *c = word; *c; c++)
@@ -13,7 +13,7 @@ static bool is_word(const char *word)
 	return word[0] != '\0';
 }
 
-/* Append the frame of a line, which ends with NUL, if it has the form of one. */
+/* Parse one line, terminated by NUL, and append its frame if it is well-formed. */
 static void parse_line(char *line, struct kernel_stack *stack)
 {
 	struct kernel_stack_frame *frame = &stack->frames[stack->nr_frames];

@@ -19,19 +19,19 @@
 #include "procmem/descriptor_limit.h"
 
 /*
- * A ring has room for 15 dumps of 32 KiB, the sampler's absence for 15 ms at 1 kHz. Where the
- * memory that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) is used up a smaller
- * one is tried; the least holds one dump of the longest.
+ * A ring holds 15 dumps of 32 KiB, which bridges 15 ms without the sampler at 1 kHz. When the
+ * memory that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) runs out, smaller rings
+ * are tried; the smallest holds one dump of maximal size.
  */
 enum { RING_MAX_BYTES = 512 << 10, RING_MIN_BYTES = 128 << 10 };
 
-/* What a dump has beside the stack: registers, and of the kernel's functions up to 127 addresses. */
+/* The parts of a dump besides the stack: registers and up to 127 addresses of kernel functions. */
 enum { DUMP_HEAD_MAX_BYTES = 2048 };
 
-/* So long the kernel is waited for, which writes a dump behind what its program has told of it. */
+/* How long to wait for the kernel to write a dump after its program has reported it. */
 enum { FIND_PAUSE_NS = 50000, WRITTEN_WITHIN_NS = 2000000 };
 
-/* So many threads are found ready at once; the others are at the next call. */
+/* At most this many ready threads are handled per call; the others follow with the next. */
 enum { MAX_READY = 64 };
 
 #define NS_IN_MS 1000000u
@@ -39,7 +39,7 @@ enum { MAX_READY = 64 };
 struct perf_thread {
 	pid_t tid;
 	int fd;
-	struct perf_event_mmap_page *page; /* in front of the ring */
+	struct perf_event_mmap_page *page; /* precedes the ring */
 	size_t ring_bytes;
 	bool is_ready; /* there may be records */
 	bool has_ended;
@@ -72,12 +72,15 @@ static struct perf_event_attr make_attr(const struct perf_events *events)
 		.clockid = CLOCK_MONOTONIC,
 		.disabled = events->options.has_program,
 		.watermark = events->options.has_program,
-		/* A ring is never so full: nobody is woken. */
+		/* Never reached, so nobody is woken. */
 		.wakeup_events = events->options.has_program ? UINT32_MAX : 1,
 	};
 }
 
-/* The descriptor, or negative errno. The thread's id could be another process's by now. */
+/*
+ * Returns the descriptor, or negative errno. The thread is checked after the open, because its id
+ * may have been reused by another process.
+ */
 static int open_event(const struct perf_events *events, pid_t tid)
 {
 	struct perf_event_attr attr = make_attr(events);
@@ -104,7 +107,7 @@ static void explain(int err, struct message *reterr)
 		message_set(reterr, "perf_event_open: %s", strerror(-err));
 }
 
-/* Find out what is allowed, with a thread of the process. */
+/* Find out what is permitted, with a thread of the process. */
 static int find_rights(struct perf_events *events, struct message *reterr)
 {
 	pid_t tid;
@@ -149,7 +152,7 @@ int perf_events_open(const struct process *process, const struct perf_events_opt
 	return 0;
 }
 
-/* What is left is the place of a thread that has ended. */
+/* Leaves an empty entry of a thread that has ended. */
 static void thread_close(struct perf_thread *thread)
 {
 	if (thread->page)
@@ -172,7 +175,7 @@ void perf_events_close(struct perf_events *events)
 
 /* Threads. */
 
-/* Map a ring, as large as may be. 0, -ENOMEM or -EPERM. */
+/* Map the largest ring possible. Returns 0, -ENOMEM or -EPERM. */
 static int map_ring(struct perf_thread *thread)
 {
 	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
@@ -192,7 +195,7 @@ static int map_ring(struct perf_thread *thread)
 	return err;
 }
 
-/* Have an event run the program, and begin. 0 or the errno of a system call. */
+/* Attach the program to an event and enable it. Returns 0 or the errno of a system call. */
 static int run_program(const struct perf_events *events, const struct perf_thread *thread)
 {
 	return ioctl(thread->fd, PERF_EVENT_IOC_SET_BPF, events->options.program_fd) ||
@@ -201,7 +204,7 @@ static int run_program(const struct perf_events *events, const struct perf_threa
 		       : 0;
 }
 
-/* Have the user be woken by an event, which is that of the thread at index. */
+/* Let the event of the thread at index wake the user. */
 static int wait_for(const struct perf_events *events, const struct perf_thread *thread,
 		    uint32_t index)
 {
@@ -236,7 +239,7 @@ static int thread_open(struct perf_events *events, pid_t tid, uint32_t index,
 	return 0;
 }
 
-/* A place for a thread: that of one that has ended, or a new one. NULL: out of memory. */
+/* Returns a free entry: that of a thread that has ended, or a new one. NULL if out of memory. */
 static struct perf_thread *find_place(struct perf_events *events)
 {
 	struct perf_thread *threads;
@@ -253,7 +256,7 @@ static struct perf_thread *find_place(struct perf_events *events)
 	return &threads[events->nr_threads++];
 }
 
-/* The thread that is followed; NULL: it is not. */
+/* Returns the followed thread, or NULL. */
 static struct perf_thread *find_thread(const struct perf_events *events, pid_t tid)
 {
 	for (uint32_t i = 0; i < events->nr_threads; i++)
@@ -278,7 +281,7 @@ int perf_events_add(struct perf_events *events, pid_t tid)
 	return err;
 }
 
-/* Let the kernel have the room of the record that was taken last. */
+/* Return the space of the last record to the kernel. */
 static void give_back(struct perf_events *events)
 {
 	struct perf_event_mmap_page *page;
@@ -293,7 +296,10 @@ static void give_back(struct perf_events *events)
 
 /* Waiting. */
 
-/* One that has ended would be ready for ever; what it has left can be read still. */
+/*
+ * A thread that has ended would stay ready for ever, so it leaves the set. Its remaining records
+ * can still be read.
+ */
 static void note_ready(struct perf_events *events, const struct epoll_event *event)
 {
 	struct perf_thread *thread = &events->threads[event->data.u32];
@@ -306,8 +312,8 @@ static void note_ready(struct perf_events *events, const struct epoll_event *eve
 }
 
 /*
- * Asking whether an event is ready makes it unready: so the epoll descriptor itself must not be
- * polled, by poll(2) or another epoll, but waited for.
+ * Querying an event resets its readiness. So the epoll descriptor itself must not be polled by
+ * poll(2) or another epoll; wait for it instead.
  */
 static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 		      struct epoll_event ready[MAX_READY])
@@ -315,7 +321,7 @@ static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 	const struct timespec timeout = timespec_of(left_ns);
 	int nr = epoll_pwait2(events->epoll_fd, ready, MAX_READY, &timeout, NULL);
 
-	/* Linux before 5.11 counts in milliseconds. */
+	/* Linux before 5.11 lacks epoll_pwait2() and counts in milliseconds. */
 	if (nr < 0 && errno == ENOSYS)
 		nr = epoll_wait(events->epoll_fd, ready, MAX_READY,
 				left_ns / NS_IN_MS < INT_MAX
@@ -358,15 +364,15 @@ static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_
 }
 
 /*
- * The next record of the ring of current, in place unless it goes on at the ring's begin: of a
- * dump most is room that its stack did not need. NULL: there is none.
+ * Take the next record of the current thread's ring. It stays in place unless it wraps around,
+ * because most of a dump is unused stack space. Returns NULL if there is none.
  */
 static const uint8_t *take_record(struct perf_events *events)
 {
 	const struct perf_thread *thread = &events->threads[events->current];
 	const uint8_t *ring = (const uint8_t *)thread->page + thread->page->data_offset;
 	const uint64_t head = __atomic_load_n(&thread->page->data_head, __ATOMIC_ACQUIRE);
-	const uint64_t tail = thread->page->data_tail; /* nobody writes it but us */
+	const uint64_t tail = thread->page->data_tail; /* only we write it */
 	const size_t start = tail & (thread->ring_bytes - 1);
 	struct perf_event_header header;
 
@@ -385,7 +391,7 @@ static const uint8_t *take_record(struct perf_events *events)
 	return events->record;
 }
 
-/* Count a PERF_RECORD_MMAP2: code of JITs is in no file mostly. */
+/* Count a PERF_RECORD_MMAP2. Code made by a JIT is usually in anonymous memory. */
 static void count_mapping(struct perf_events_stats *stats, const uint8_t *record, size_t nr_bytes)
 {
 	const struct {
@@ -402,7 +408,7 @@ static void count_mapping(struct perf_events_stats *stats, const uint8_t *record
 	stats->nr_made += mapped->inode == 0;
 }
 
-/* Take a record as what it is: 0 if it is a dump. */
+/* Handle one record. Returns 0 if it is a dump. */
 static int take_dump(struct perf_events *events, const uint8_t *record, struct perf_dump *ret_dump)
 {
 	const size_t nr_bytes = events->nr_taken_bytes;
@@ -445,7 +451,7 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 	return -ENOENT;
 }
 
-/* Go through the ring of current up to the dump of that count. Whether it goes on so far. */
+/* Read the current ring up to the dump with this count. Returns whether the ring has reached it. */
 static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 {
 	const uint8_t *record;
@@ -456,7 +462,7 @@ static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 		if (events->found.count_ns == count_ns)
 			return true;
 		if (events->found.count_ns > count_ns) {
-			events->nr_taken_bytes = 0; /* it is another one's, and stays */
+			events->nr_taken_bytes = 0; /* a later dump: leave it in the ring */
 			events->stats.nr_dumps--;
 			return true;
 		}
@@ -497,7 +503,7 @@ uint32_t perf_events_room(const struct perf_events *events)
 	return (uint32_t)(ring_bytes / dump_bytes);
 }
 
-/* Of an event without a ring the kernel says the same as of one whose thread has ended. */
+/* The kernel reports an event without a ring as if its thread had ended. */
 static bool has_ended(const struct perf_events *events, const struct perf_thread *thread)
 {
 	struct pollfd event = {.fd = thread->fd};

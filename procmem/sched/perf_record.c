@@ -5,14 +5,16 @@
 
 #include "procmem/byte_cursor.h"
 
-/* Addresses, with a mark in front of those of the kernel, and of those that are not. */
+/*
+ * Parse the call chain: addresses, with a marker before those of the kernel and before the others.
+ */
 static void take_chain(struct perf_dump *dump, struct byte_cursor *cursor)
 {
 	const uint64_t nr_words = byte_cursor_fixed(cursor, 8);
 	struct byte_cursor chain;
 	bool is_kernel = false;
 
-	/* What cannot be in a record is not there: no product that overflows. */
+	/* No record can hold more, so a larger count fails without overflowing the product. */
 	chain = byte_cursor_split(cursor, nr_words < PERF_RECORD_MAX_BYTES
 						  ? nr_words * sizeof(uint64_t)
 						  : PERF_RECORD_MAX_BYTES);
@@ -37,7 +39,7 @@ int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, uint64_t sample_typ
 	uint64_t abi, nr_reserved, nr_dumped;
 
 	(void)byte_cursor_split(&cursor, sizeof(struct perf_event_header));
-	(void)byte_cursor_fixed(&cursor, 4); /* the process */
+	(void)byte_cursor_fixed(&cursor, 4); /* the process id */
 	dump.tid = (pid_t)byte_cursor_fixed(&cursor, 4);
 	dump.time_ns = byte_cursor_fixed(&cursor, 8);
 	dump.count_ns = byte_cursor_fixed(&cursor, 8);

@@ -9,13 +9,13 @@
 /* Nine numbers of at most 18 characters, or "running". */
 enum { SYSCALL_MAX_BYTES = 256 };
 
-/* Room for a stat file up to the state. */
+/* Enough for a stat file up to the state. */
 enum { STAT_MAX_BYTES = 256 };
 
 /* Three numbers of at most 20 digits. */
 enum { SCHEDSTAT_MAX_BYTES = 80 };
 
-/* The letter behind the thread's own name, which may hold anything. */
+/* Read the state letter, which follows the thread's name; the name may contain anything. */
 static int read_letter(const struct process *process, pid_t tid, char *ret_letter)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
@@ -34,7 +34,7 @@ static int read_letter(const struct process *process, pid_t tid, char *ret_lette
 	return 0;
 }
 
-/* The kernel says "0" for what it does not tell, and for a thread that does not wait. */
+/* The kernel writes "0" if it does not report wchan or the thread does not wait. */
 static void read_wchan(const struct process *process, pid_t tid, char wchan[TASK_WCHAN_MAX_BYTES])
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
@@ -58,7 +58,7 @@ int task_read_state(const struct process *process, pid_t tid, struct task_state 
 	return 0;
 }
 
-/* The hexadecimal number of a word: 0 or -EBADMSG. */
+/* Parse a hexadecimal number. Returns 0 or -EBADMSG. */
 static int parse_word(const char *word, uint64_t *ret_number)
 {
 	char *end;
@@ -99,7 +99,7 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 		err = parse_word(last + 1, &place.pc_addr);
 	if (err)
 		return err;
-	/* The main thread that has ended before others is there still, but has no stack. */
+	/* A main thread that has ended before others is still listed, but has no stack. */
 	if (!place.sp_addr && !place.pc_addr)
 		return -ESRCH;
 	ret_place->sp_addr = place.sp_addr;
@@ -108,7 +108,10 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 	return 0;
 }
 
-/* The last number: it is counted before the thread goes on, what it writes then comes behind it. */
+/*
+ * The run count is the last number. The kernel raises it before the thread continues, so anything
+ * that the thread writes comes after.
+ */
 uint64_t task_read_runs(const struct process *process, pid_t tid)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];

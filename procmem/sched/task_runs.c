@@ -10,13 +10,13 @@
 #include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
 
-/* Room for three numbers of at most 20 digits, and for 52 behind a name. */
+/* Enough for three numbers of at most 20 digits, and for a name and 52 fields. */
 enum { SCHEDSTAT_MAX_BYTES = 80, STAT_MAX_BYTES = 1280 };
 
-/* Fields of a stat file behind the name: the state is the first of them. */
+/* Fields of a stat file from the state to the CPU. */
 enum { FIELDS_TO_CPU = 36 };
 
-/* A descriptor, or a negative errno. */
+/* Returns a descriptor, or a negative errno. */
 static int open_file(const struct process *process, pid_t tid, const char *file)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
@@ -99,7 +99,7 @@ int task_runs_read(const struct task_runs *runs, uint64_t *ret_nr_runs)
 
 int task_now_parse(const char *text, struct task_now *ret_now)
 {
-	/* The name may hold anything, blanks and parentheses too. */
+	/* The name may contain anything, blanks and parentheses included. */
 	const char *field = strrchr(text, ')');
 	char *end;
 	struct task_now now;
