@@ -10,7 +10,7 @@
 #include "procmem/core/core_maps.h"
 #include "procmem/machine.h"
 
-/* Only a regular file can be read at any place. */
+/* Read the size of the file, and refuse all but regular files, which can be read at any offset. */
 static int read_size(int fd, uint64_t *ret_size, struct message *reterr)
 {
 	struct stat st;
@@ -30,7 +30,7 @@ static int read_size(int fd, uint64_t *ret_size, struct message *reterr)
 	return 0;
 }
 
-/* Name the anonymous mapping that holds addr, if addr is told. */
+/* Name the anonymous mapping that contains addr; addr may be 0 for unknown. */
 static void name_mapping(struct maps *maps, remote_addr addr, const char *name)
 {
 	const struct mapping *mapping = addr ? maps_find(maps, addr) : NULL;

@@ -11,8 +11,8 @@
 #define DELETED_MARK " (deleted)"
 
 /*
- * u64 nr_files, page_bytes; per file u64 start, end, file offset in pages; then the paths,
- * in the same order, a NUL behind each.
+ * u64 nr_files, page_bytes; per file u64 start, end, file offset in pages; then the paths in the
+ * same order, each followed by a NUL.
  */
 enum { HEADER_BYTES = 16, ENTRY_BYTES = 24 };
 
@@ -27,8 +27,9 @@ static bool parse_entry(const char *entry, uint64_t page_bytes, struct mapping *
 }
 
 /*
- * Take the mappings whose entry and whole path are in the note. The kernel writes no path of
- * PATH_MAX bytes and more (file_path()), and no file can be opened by one.
+ * Parse the mappings whose entry and whole path are in the note. Returns the number of those
+ * dropped. Paths of PATH_MAX bytes or more are dropped: the kernel writes none (file_path()), and
+ * no file can be opened by one.
  */
 static size_t parse_entries(char *note, size_t size, uint64_t nr_files, struct maps *maps)
 {
@@ -60,7 +61,7 @@ static int compare_paths(const void *a, const void *b)
 	return strcmp(x->path, y->path);
 }
 
-/* Give the same number to the same path; leaves the mappings sorted by that. */
+/* Give equal paths the same number. Leaves the mappings sorted by path. */
 static void number_files(struct maps *maps)
 {
 	struct mapping *mappings = maps->mappings;
@@ -74,7 +75,7 @@ static void number_files(struct maps *maps)
 					 (strcmp(mappings[i].path, mappings[i - 1].path) != 0);
 }
 
-/* Cut off the kernel's mark of files that have no name any more, as struct mapping has it. */
+/* Remove the kernel's mark of deleted files and set deleted, as struct mapping requires. */
 static void cut_marks(struct maps *maps, char *note)
 {
 	size_t mark_length = strlen(DELETED_MARK);

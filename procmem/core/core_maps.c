@@ -15,7 +15,7 @@ int core_maps_reserve(struct maps *maps, uint64_t max_mappings)
 	return 0;
 }
 
-/* By start, then by place in the file, so that the order does not depend on qsort(). */
+/* Order by start, then by file offset, so that the result does not depend on qsort(). */
 static int compare_mappings(const void *a, const void *b)
 {
 	const struct mapping *x = a;
@@ -48,7 +48,7 @@ void core_maps_sort(struct maps *maps)
 	maps->nr_mappings = nr_kept;
 }
 
-/* The first of mappings from *index on that ends behind addr; NULL at the end. */
+/* Advance *index to the first mapping that ends above addr and return it; NULL at the end. */
 static const struct mapping *next_from(const struct maps *maps, size_t *index, remote_addr addr)
 {
 	while (*index < maps->nr_mappings && maps->mappings[*index].end <= addr)
@@ -56,7 +56,7 @@ static const struct mapping *next_from(const struct maps *maps, size_t *index, r
 	return *index < maps->nr_mappings ? &maps->mappings[*index] : NULL;
 }
 
-/* Where, behind start, it changes whether mapping (or NULL) is there. */
+/* Returns the next address above start at which mapping begins or ends. mapping may be NULL. */
 static remote_addr next_border(const struct mapping *mapping, remote_addr start)
 {
 	if (!mapping)
@@ -64,7 +64,7 @@ static remote_addr next_border(const struct mapping *mapping, remote_addr start)
 	return mapping->start > start ? mapping->start : mapping->end;
 }
 
-/* The mapping from start on, which load or file or both of them hold. */
+/* Returns the mapping that begins at start, made from load, file or both, up to the next border. */
 static struct mapping join(const struct mapping *load, const struct mapping *file,
 			   remote_addr start)
 {
@@ -99,7 +99,7 @@ int core_maps_join(const struct maps *loads, struct maps *files, struct maps *re
 	size_t load_index = 0;
 	size_t file_index = 0;
 
-	/* Each piece ends at a start or an end. */
+	/* Each piece ends where one of the mappings begins or ends. */
 	if (core_maps_reserve(&maps, 2 * ((uint64_t)loads->nr_mappings + files->nr_mappings)))
 		return -ENOMEM;
 	for (;;) {

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 #include "procmem/core/core_memory.h"
 
-/* Read out of the mapped file what lies there without a gap: at most size bytes. */
+/*
+ * Read from the file mapped at addr, at most size bytes and not beyond the mapping. Returns the
+ * number of bytes read.
+ */
 static size_t read_file(const struct core_memory *memory, remote_addr addr, void *buffer,
 			size_t size)
 {
@@ -17,7 +20,10 @@ static size_t read_file(const struct core_memory *memory, remote_addr addr, void
 	return file_read_at(fd, file_offset, buffer, size);
 }
 
-/* Read what lies at addr in one piece: less than size if that ends, 0 if there is nothing. */
+/*
+ * Read from one source at addr, the core or a mapped file. Returns the number of bytes read: less
+ * than size if the source ends, 0 if there is none.
+ */
 static size_t read_piece(struct core_memory *memory, remote_addr addr, void *buffer, size_t size)
 {
 	size_t index = maps_search(memory->saved, addr);
@@ -44,7 +50,10 @@ static int core_read_ranges(struct remote_memory *remote, struct remote_range *r
 		struct remote_range *range = &ranges[i];
 		size_t n = 1;
 
-		/* The last address of all is in no mapping, so that none behind it is asked for. */
+		/*
+		 * No mapping contains the highest address, so the loop ends before an address
+		 * wraps.
+		 */
 		for (range->done_bytes = 0; n && range->done_bytes < range->size;
 		     range->done_bytes += n)
 			n = read_piece(memory, range->addr + range->done_bytes,

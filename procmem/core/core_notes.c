@@ -12,7 +12,7 @@
 #include "procmem/core/core_file_note.h"
 #include "procmem/memory.h"
 
-/* Where struct elf_prstatus has its fields, on machines with words of 64 bits. */
+/* Field offsets of struct elf_prstatus on 64-bit machines. */
 enum {
 	PRSTATUS_CURSIG_OFFSET = 12,
 	PRSTATUS_PID_OFFSET = 32,
@@ -20,7 +20,7 @@ enum {
 	PRSTATUS_MAX_BYTES = PRSTATUS_REGISTERS_OFFSET + CORE_MAX_REGISTERS * 8,
 };
 
-/* Likewise struct elf_prpsinfo. */
+/* Likewise for struct elf_prpsinfo. */
 enum {
 	PSINFO_UID_OFFSET = 16,
 	PSINFO_GID_OFFSET = 20,
@@ -31,7 +31,7 @@ enum {
 	PSINFO_BYTES = 136,
 };
 
-/* Likewise siginfo_t: the address of a fault is where else the sender is. */
+/* Likewise for siginfo_t; the address of a fault shares its place with the sender. */
 enum {
 	SIGINFO_SIGNO_OFFSET = 0,
 	SIGINFO_CODE_OFFSET = 8,
@@ -40,16 +40,16 @@ enum {
 	SIGINFO_ADDR_OFFSET = 16,
 };
 
-/* A process is told about twenty pairs; more are not looked at. */
+/* A process gets about twenty pairs; more than 256 are not read. */
 enum { AUXV_PAIR_BYTES = 16, AUXV_MAX_BYTES = 256 * AUXV_PAIR_BYTES };
 
-/* Where the registers of a machine are that everybody asks for. */
+/* Indexes of the registers of a machine that are needed by name. */
 struct register_layout {
 	uint16_t machine;
 	uint16_t nr_registers;
 	uint16_t pc_index;
 	uint16_t sp_index;
-	uint16_t thread_pointer_index; /* 0: it is none of them, but has a note of its own */
+	uint16_t thread_pointer_index; /* 0: not among them, but in its own note */
 };
 
 static const struct register_layout layouts[] = {
@@ -60,8 +60,8 @@ static const struct register_layout layouts[] = {
 struct note_reader {
 	struct file_blocks *file;
 	const struct register_layout *layout;
-	uint64_t nr_left; /* of CORE_MAX_NOTES */
-	bool has_files;	  /* an NT_FILE was read: there is one, and it may be long */
+	uint64_t nr_left; /* notes that may still be read, of CORE_MAX_NOTES */
+	bool has_files;	  /* an NT_FILE was read; it may be large, so only one is */
 	struct core_notes notes;
 };
 
@@ -109,7 +109,7 @@ static int take_prstatus(struct note_reader *reader, const char *desc, size_t si
 	return 0;
 }
 
-/* It comes behind the NT_PRSTATUS of its thread. */
+/* The note follows the NT_PRSTATUS of its thread. */
 static int take_arm_tls(struct note_reader *reader, const char *desc, size_t size)
 {
 	struct core_notes *notes = &reader->notes;
@@ -149,7 +149,7 @@ struct core_death core_death_of_siginfo(const void *siginfo)
 		.code = field_i32(siginfo, SIGINFO_CODE_OFFSET),
 	};
 
-	/* Codes above 0 are the kernel's, SI_KERNEL tells nothing more (asm-generic/siginfo.h). */
+	/* Codes above 0 are the kernel's; SI_KERNEL carries no address (asm-generic/siginfo.h). */
 	death.has_addr =
 		core_signal_is_fault(death.signal) && death.code > 0 && death.code != SI_KERNEL;
 	death.has_sender =
@@ -163,7 +163,7 @@ struct core_death core_death_of_siginfo(const void *siginfo)
 	return death;
 }
 
-/* The first one is of the thread that the core is written for; debuggers write more. */
+/* The first one belongs to the thread for which the core was written; debuggers write more. */
 static int take_siginfo(struct note_reader *reader, const char *desc, size_t size)
 {
 	struct core_death *death = &reader->notes.death;
@@ -225,7 +225,7 @@ static int take_files(struct note_reader *reader, const struct core_piece *desc)
 
 /* The notes. */
 
-/* The kernel and debuggers begin notes, and what is in them, at multiples of 4. */
+/* The kernel and debuggers align notes, and the parts of a note, to 4 bytes. */
 static uint64_t note_align(uint64_t size)
 {
 	return (size + 3) & ~(uint64_t)3;
@@ -234,7 +234,7 @@ static uint64_t note_align(uint64_t size)
 struct note_kind {
 	uint32_t type;
 	const char *owner;
-	size_t max_bytes; /* more of it is not read */
+	size_t max_bytes; /* bytes beyond this are not read */
 	int (*take)(struct note_reader *reader, const char *desc, size_t size);
 };
 
@@ -267,8 +267,8 @@ static int take_note(struct note_reader *reader, const struct note *note)
 }
 
 /*
- * Read the note that the piece begins with. False if there is none: a hole in the file reads
- * as one without an owner.
+ * Read the note at the start of the piece. Returns false if there is none. A hole in the file reads
+ * as a note without an owner, which counts as none.
  */
 static bool read_note(struct file_blocks *file, const struct core_piece *piece,
 		      struct note *ret_note)
@@ -295,7 +295,10 @@ static bool read_note(struct file_blocks *file, const struct core_piece *piece,
 	return true;
 }
 
-/* Take one note off the piece; false if none is left, or what should be one is none. */
+/*
+ * Split one note off the piece. Returns false at the end of the piece, and also, with is_cut set,
+ * at anything that is not a note or after CORE_MAX_NOTES.
+ */
 static bool next_note(struct note_reader *reader, struct core_piece *piece, struct note *ret_note)
 {
 	if (piece->size_bytes == 0)
@@ -308,7 +311,7 @@ static bool next_note(struct note_reader *reader, struct core_piece *piece, stru
 	uint64_t next_offset = ret_note->desc.file_offset + note_align(ret_note->desc.size_bytes);
 	uint64_t note_bytes = next_offset - piece->file_offset;
 
-	if (note_bytes > piece->size_bytes) /* the last one need not be filled up */
+	if (note_bytes > piece->size_bytes) /* the last one need not be padded */
 		note_bytes = piece->size_bytes;
 	piece->file_offset += note_bytes;
 	piece->size_bytes -= note_bytes;
@@ -326,8 +329,8 @@ static int read_piece(struct note_reader *reader, struct core_piece piece)
 }
 
 /*
- * The kernel writes cores for signals that end a process with one (signal(7)); any other
- * one is what a debugger stopped the process with, or none at all.
+ * Whether the signal ends a process with a core (signal(7)). In a core with any other signal, or
+ * none, a debugger stopped the process to take a snapshot.
  */
 static bool ends_with_core(int signal)
 {
@@ -342,7 +345,7 @@ static bool ends_with_core(int signal)
 
 static void tell_death(struct core_notes *notes)
 {
-	/* NT_SIGINFO came with Linux 3.10. */
+	/* Linux before 3.10 has no NT_SIGINFO. */
 	if (notes->death.signal == 0 && notes->nr_threads)
 		notes->death.signal = notes->threads[0].signal;
 	if (!ends_with_core(notes->death.signal))

@@ -19,7 +19,7 @@ static int refuse_machine(const Elf64_Ehdr *header, struct message *reterr)
 	return -ENOTSUP;
 }
 
-/* What is wrong with a header that has the mark of ELF files; 0 if nothing is. */
+/* Check a header that begins with the ELF magic. Returns 0, -EBADMSG or -ENOTSUP. */
 static int check_elf(const Elf64_Ehdr *header, struct message *reterr)
 {
 	if (header->e_ident[EI_CLASS] == ELFCLASS32) {
@@ -85,9 +85,9 @@ static bool read_segment(struct file_blocks *file, const Elf64_Ehdr *header, uin
 }
 
 /*
- * How many there are. More than the header has room for are told by the first section
- * header, which the kernel writes at the end of the file: in one that is cut off it is told
- * by the first segment's contents, which are the notes, right behind the program headers.
+ * Returns the number of program headers. If it does not fit into the ELF header, it is in the first
+ * section header, which the kernel writes at the end of the file. If that is cut off, the number
+ * follows from the first segment: it contains the notes, which directly follow the program headers.
  */
 static uint64_t count_segments(struct file_blocks *file, const Elf64_Ehdr *header)
 {
@@ -105,7 +105,7 @@ static uint64_t count_segments(struct file_blocks *file, const Elf64_Ehdr *heade
 	return PN_XNUM;
 }
 
-/* Take what a PT_LOAD says; false if it says what cannot be. */
+/* Add the memory of a PT_LOAD. Returns false if its numbers are impossible. */
 static bool add_load(struct core_segments *segments, const Elf64_Phdr *segment)
 {
 	struct mapping load = {
@@ -144,7 +144,7 @@ static bool add_notes(struct core_segments *segments, const Elf64_Phdr *segment)
 	return true;
 }
 
-/* False if the numbers of a header cannot be. */
+/* Add a segment. Returns false if its numbers are impossible or it is one note segment too many. */
 static bool add_segment(struct core_segments *segments, const Elf64_Phdr *segment)
 {
 	uint64_t end_offset;
@@ -192,7 +192,7 @@ int core_segments_read(struct file_blocks *file, uint64_t file_bytes,
 	if (err)
 		return err;
 	uint64_t nr_segments = count_segments(file, &header);
-	/* Memory is taken for what the file can hold. */
+	/* Allocate no more than the file can fill. */
 	uint64_t max_segments = file_bytes / sizeof(Elf64_Phdr);
 	uint64_t nr_read = nr_segments < max_segments ? nr_segments : max_segments;
 

@@ -4,18 +4,21 @@
 #include <signal.h>
 
 /*
- * So much of a stack is looked at, page by page: a guard page that is in the stack's own mapping
- * has zeros, too, and large frames may have nothing but those.
+ * How much of a stack is searched for content, page by page. One page is not enough: a guard page
+ * inside the stack's own mapping is all zeros, and a large frame can be, too.
  */
 enum { LOOK_BYTES = 16384, PAGE_BYTES = 4096 };
 
-/* Whether two addresses are so close that one frame may have both. */
+/* Whether two addresses are close enough to be in one frame. */
 static bool is_near(remote_addr a, remote_addr b)
 {
 	return (a > b ? a - b : b - a) <= CORE_STACK_MAX_FRAME_BYTES;
 }
 
-/* The stack that sp_addr is in, or below, with nothing between but guard pages; NULL. */
+/*
+ * Returns the stack that contains sp_addr, or the nearby one above it if only guard pages are
+ * between. NULL if there is none.
+ */
 static const struct mapping *find_stack(const struct core *core, remote_addr sp_addr)
 {
 	const struct maps *maps = &core->maps;
@@ -30,7 +33,7 @@ static const struct mapping *find_stack(const struct core *core, remote_addr sp_
 		       : NULL;
 }
 
-/* Whether the core has anything but zeros in [start, end), as far as that is looked at. */
+/* Whether the core has a non-zero byte in [start, end), within the first LOOK_BYTES. */
 static bool has_content(struct core *core, remote_addr start, remote_addr end)
 {
 	const remote_addr look_end = end - start < LOOK_BYTES ? end : start + LOOK_BYTES;
@@ -72,7 +75,10 @@ bool core_stack_was_full(const struct core *core, const struct core_death *death
 	stack = find_stack(core, sp_addr);
 	if (!stack)
 		return false;
-	/* Guard pages that madvise() made are in the stack's own mapping, and not mapped. */
+	/*
+	 * Guard pages made with madvise() are inside the stack's own mapping, but fault as
+	 * unmapped.
+	 */
 	return death->addr < stack->start ||
 	       (death->addr < stack->end && death->code != SEGV_ACCERR);
 }
