@@ -5,8 +5,8 @@
 #include <string.h>
 
 /*
- * RFC 8878, 3.1.2: a frame to be skipped begins with one of 16 numbers. pzstd writes one before
- * each of its frames; the lz4 program, whose frames may have them too, writes none.
+ * RFC 8878, 3.1.2: a skippable frame begins with one of 16 magic numbers. pzstd writes one before
+ * each of its frames. lz4 allows them as well, but the lz4 program writes none.
  */
 static bool is_skippable(const uint8_t *bytes, size_t size)
 {

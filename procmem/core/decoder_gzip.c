@@ -6,7 +6,7 @@
 
 #include "procmem/core/decoder.h"
 
-/* zlib.h, inflateInit2(): the largest window, and 16 for a gzip header and trailer. */
+/* zlib.h, inflateInit2(): the largest window, plus 16 for a gzip header and trailer. */
 #define GZIP_WINDOW_BITS (15 + 16)
 
 static void *gzip_create(void)

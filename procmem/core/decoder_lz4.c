@@ -16,7 +16,7 @@ static void lz4_destroy(void *state)
 	(void)LZ4F_freeDecompressionContext(state);
 }
 
-/* At the end of a frame the library waits for the next one by itself. */
+/* After the end of a frame the library accepts the next one without a reset. */
 static int lz4_step(void *state, struct decoder_step *step)
 {
 	size_t used = step->input_bytes;

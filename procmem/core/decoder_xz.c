@@ -12,7 +12,7 @@ static lzma_ret xz_restart(lzma_stream *lzma)
 
 static void *xz_create(void)
 {
-	lzma_stream *lzma = calloc(1, sizeof(*lzma)); /* as LZMA_STREAM_INIT is */
+	lzma_stream *lzma = calloc(1, sizeof(*lzma)); /* equals LZMA_STREAM_INIT */
 
 	if (lzma && xz_restart(lzma) != LZMA_OK) {
 		free(lzma);
@@ -32,7 +32,7 @@ static int xz_error(lzma_ret result)
 {
 	switch ((int)result) {
 	case LZMA_OK:
-	case LZMA_BUF_ERROR: /* nothing could be done */
+	case LZMA_BUF_ERROR: /* no progress is possible */
 		return 0;
 	case LZMA_MEMLIMIT_ERROR:
 		return -E2BIG;

@@ -18,7 +18,8 @@ static void zstd_destroy(void *state)
 static int zstd_error(size_t result)
 {
 	switch ((int)ZSTD_getErrorCode(result)) {
-	case ZSTD_error_frameParameter_windowTooLarge: /* than ZSTD_WINDOWLOG_LIMIT_DEFAULT: 128 MiB */
+	/* The window exceeds ZSTD_WINDOWLOG_LIMIT_DEFAULT, 128 MiB. */
+	case ZSTD_error_frameParameter_windowTooLarge:
 		return -E2BIG;
 	case ZSTD_error_memory_allocation:
 		return -ENOMEM;
@@ -27,7 +28,7 @@ static int zstd_error(size_t result)
 	}
 }
 
-/* At the end of a frame the library waits for the next one by itself. */
+/* After the end of a frame the library accepts the next one without a reset. */
 static int zstd_step(void *state, struct decoder_step *step)
 {
 	ZSTD_inBuffer in = {step->input, step->input_bytes, 0};

@@ -49,7 +49,7 @@ size_t file_read_at(int fd, uint64_t offset, void *buffer, size_t size)
 	return done;
 }
 
-/* The block of that number (from 0), read if it is not there yet. */
+/* Returns the block with this index (from 0), and reads it if it is not cached. */
 static const struct file_block *block_get(struct file_blocks *blocks, uint64_t number)
 {
 	struct file_block *block = &blocks->blocks[number % FILE_MAX_BLOCKS];

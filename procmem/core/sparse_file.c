@@ -10,7 +10,10 @@
 
 #include "procmem/cleanup.h"
 
-/* A multiple of a page, which is the least that can be a hole; small enough for the cache. */
+/*
+ * The buffer is a multiple of a page, which is the smallest hole, and small enough for the CPU
+ * cache.
+ */
 enum { PAGE_BYTES = 4096, BUFFER_BYTES = 64 * PAGE_BYTES };
 
 int sparse_file_open(struct sparse_file *ret_file)
@@ -96,7 +99,7 @@ static int copy_piece(struct sparse_file *file, off_t start, off_t end, struct m
 	return 0;
 }
 
-/* Go on on the disk; holes stay holes. */
+/* Move the file to the disk; holes stay holes. */
 static int move_to_disk(struct sparse_file *file, struct message *reterr)
 {
 	off_t end = 0;
@@ -128,7 +131,7 @@ static size_t page_at(const struct sparse_file *file, size_t start)
 	return left < PAGE_BYTES ? left : PAGE_BYTES;
 }
 
-/* How many bytes from start on are pages that are all zero, or all not. */
+/* Returns the length of the run of pages from start on that are all zero, or all non-zero. */
 static size_t run_length(const struct sparse_file *file, size_t start, bool *ret_is_hole)
 {
 	size_t end = start + page_at(file, start);

@@ -9,7 +9,7 @@
 
 #include "procmem/cleanup.h"
 
-/* A file of its own name that is taken away at once, where there are none without. */
+/* For file systems without O_TMPFILE: create a named file and unlink it at once. */
 static int open_unlinked(const char *folder)
 {
 	cleanup_free char *name = NULL;

@@ -14,34 +14,37 @@
 #include "procmem/core/decoder.h"
 #include "procmem/core/sparse_file.h"
 
-/* So much is read at once. */
+/* Bytes that are read at once. */
 #define INPUT_BYTES ((size_t)128 << 10)
 
-/* What is no frame is refused by its first bytes: lz4 looks when it has so many. */
+/* Decoders refuse what is not a frame by its first bytes; lz4 waits for this many. */
 enum { FRAME_MIN_BYTES = 7 };
 
-/* More zeros are no padding, and may have no end: a tape's blocks are shorter, see st(4). */
+/*
+ * Limit on padding; the blocks of tapes are shorter (st(4)). More zeros are not padding, and may
+ * never end.
+ */
 #define PADDING_MAX_BYTES ((uint64_t)16 << 20)
 
 struct unpacking {
 	int fd;
-	const struct decoder *decoder; /* NULL: it is not packed */
-	void *state;		       /* the decoder's */
+	const struct decoder *decoder; /* NULL: the input is not compressed */
+	void *state;		       /* of the decoder */
 	struct sparse_file file;
 	uint8_t *input;
 	size_t input_bytes;
-	bool is_complete; /* the input may end here */
-	bool is_elf;	  /* the first bytes were looked at */
-	bool has_stream;  /* the input could have ended before, when there were so many bytes: */
-	uint64_t streams_bytes;
-	uint64_t tail_bytes;	/* of the input, taken behind that without being refused */
-	uint64_t padding_bytes; /* zeros between and behind streams */
+	bool is_complete;	/* the input may end here */
+	bool is_elf;		/* the first bytes are those of an ELF file */
+	bool has_stream;	/* at least one stream has ended */
+	uint64_t streams_bytes; /* size of the output at the end of the last stream */
+	uint64_t tail_bytes;	/* input consumed after that without an error */
+	uint64_t padding_bytes; /* zeros between and after streams */
 	struct message problem;
 };
 
 /*
- * Read what there is, and wait for it: a pipe may have been made so as not to wait, which is not
- * ours to change, since whoever else has it open would find it changed. As read(2).
+ * Read what is available, and wait if nothing is: the pipe may be non-blocking. That is not
+ * changed, because it would change for everybody who has the pipe open. Returns as read(2).
  */
 static ssize_t read_some(int fd, void *buffer, size_t size)
 {
@@ -57,7 +60,7 @@ static ssize_t read_some(int fd, void *buffer, size_t size)
 	}
 }
 
-/* Read until size bytes are there, or the end. */
+/* Read until size bytes are in the buffer or the input ends. */
 static int read_input(struct unpacking *unpacking, size_t size)
 {
 	while (unpacking->input_bytes < size) {
@@ -78,7 +81,7 @@ static int read_input(struct unpacking *unpacking, size_t size)
 	return 0;
 }
 
-/* Say what is packed, or comes, instead of a core. */
+/* Explain what the input is instead of a core. */
 static int refuse_contents(struct unpacking *unpacking)
 {
 	const struct decoder *inner =
@@ -95,7 +98,7 @@ static int refuse_contents(struct unpacking *unpacking)
 	return -EBADMSG;
 }
 
-/* Take what is no ELF file for no core before all of it is unpacked. */
+/* Refuse output that is not an ELF file before all of it is decompressed. */
 static int check_elf(struct unpacking *unpacking)
 {
 	if (unpacking->is_elf || sparse_file_bytes(&unpacking->file) < SELFMAG)
@@ -104,12 +107,12 @@ static int check_elf(struct unpacking *unpacking)
 	return unpacking->is_elf ? 0 : refuse_contents(unpacking);
 }
 
-/* Why nothing more can be unpacked. */
+/* Explain why nothing more can be decompressed. */
 static void explain_end(struct unpacking *unpacking, bool is_refused)
 {
 	uint64_t bytes = sparse_file_bytes(&unpacking->file);
 
-	/* As gzip(1) does, which calls it trailing garbage. */
+	/* gzip(1) does the same, and calls it trailing garbage. */
 	if (unpacking->has_stream && unpacking->streams_bytes == bytes &&
 	    (is_refused || unpacking->tail_bytes < FRAME_MIN_BYTES))
 		message_set(&unpacking->problem,
@@ -134,7 +137,7 @@ static int refuse_input(struct unpacking *unpacking, int err)
 	return err;
 }
 
-/* What has no packing goes through as it is. */
+/* Copy input that is not compressed. */
 static void copy_step(struct decoder_step *step)
 {
 	size_t size =
@@ -148,7 +151,7 @@ static void copy_step(struct decoder_step *step)
 	step->is_complete = true;
 }
 
-/* One step of the decoder, whose output goes into the file. */
+/* Run one step of the decoder, whose output goes into the file. */
 static int take_step(struct unpacking *unpacking, struct decoder_step *step)
 {
 	const struct decoder *decoder = unpacking->decoder;
@@ -165,7 +168,7 @@ static int take_step(struct unpacking *unpacking, struct decoder_step *step)
 		copy_step(step);
 	if (!step_err && input_bytes && step->input_bytes == input_bytes &&
 	    step->output_bytes == room)
-		step_err = -EBADMSG; /* it neither takes nor gives anything */
+		step_err = -EBADMSG; /* no progress */
 	err = sparse_file_advance(&unpacking->file, room - step->output_bytes, &unpacking->problem);
 	if (!err)
 		err = check_elf(unpacking);
@@ -181,8 +184,8 @@ static int take_step(struct unpacking *unpacking, struct decoder_step *step)
 }
 
 /*
- * Leave out the zeros behind a stream: tapes are padded so, and xz may be (the .xz file format,
- * 2.2). No stream begins with one.
+ * Skip the zeros after a stream. Tapes are padded with zeros, and xz files may be (the .xz file
+ * format, 2.2). No stream begins with a zero.
  */
 static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
 {
@@ -193,7 +196,7 @@ static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
 	}
 }
 
-/* Whether there is more to be had of what was read. */
+/* Whether another step can get more from the input that was read. */
 static bool has_more(struct unpacking *unpacking, struct decoder_step *step)
 {
 	if (unpacking->decoder && step->is_complete)
@@ -201,7 +204,7 @@ static bool has_more(struct unpacking *unpacking, struct decoder_step *step)
 	return step->input_bytes || (step->output_bytes == 0 && !step->is_complete);
 }
 
-/* Unpack what was read. */
+/* Decompress the input that was read. */
 static int unpack_input(struct unpacking *unpacking)
 {
 	struct decoder_step step = {.input = unpacking->input,
@@ -216,7 +219,7 @@ static int unpack_input(struct unpacking *unpacking)
 	return err;
 }
 
-/* Unpack to the end of the file, or as far as that can be done. */
+/* Decompress to the end of the file, or as far as possible. */
 static int unpack_all(struct unpacking *unpacking)
 {
 	int err;
@@ -235,7 +238,7 @@ static int unpack_all(struct unpacking *unpacking)
 	return err;
 }
 
-/* Where input begins and how it is packed are known: get all of it. */
+/* Decompress the whole input, once its decoder is known. */
 static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacked)
 {
 	int fd = -1;
@@ -250,7 +253,7 @@ static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacke
 			return -ENOMEM;
 	}
 	err = unpack_all(unpacking);
-	/* What there is does, unless there is no memory, or nothing that could be a core. */
+	/* Incomplete output is good enough, unless memory ran out or it cannot be a core. */
 	if (err == -ENOMEM || (!unpacking->is_elf && unpacking->problem.text[0]))
 		return err ? err : -EBADMSG;
 	err = sparse_file_finish(&unpacking->file, &fd, &unpacking->problem);
@@ -264,7 +267,7 @@ static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacke
 	return 0;
 }
 
-/* Whether there is something to be read one after the other. */
+/* Whether the file can only be read from beginning to end. */
 static bool is_stream(mode_t mode)
 {
 	return S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode);
