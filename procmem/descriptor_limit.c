@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-/* Usually more than the number of outputs of a run, plus a few files of /proc. */
+/* Enough for the outputs that are usually open at once and a few files of /proc. */
 enum { NR_KEPT = 16 };
 
 void descriptor_limit_raise(void)

@@ -122,7 +122,7 @@ int mapped_file_open(const struct process *process, const struct mapping *mappin
 
 	if (fd >= 0)
 		return fd;
-	/* The links of a main thread that has ended are empty. */
+	/* The links of a main thread that has ended cannot be followed. */
 	if (process_live_thread(process, &tid))
 		return -ENOENT;
 	fd = open_exe(process, tid, mapping);

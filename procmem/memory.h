@@ -42,7 +42,7 @@ struct remote_range {
 	size_t nr_with_it;
 };
 
-/* Whether an error concerns reading as such and not one address. */
+/* Whether an error concerns the whole read and not only one address. */
 static inline bool remote_error_is_fatal(int err)
 {
 	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
@@ -98,7 +98,7 @@ static inline int remote_memory_check(struct remote_memory *memory)
 	return memory->ops->check ? memory->ops->check(memory) : 0;
 }
 
-/* Whether the memory can be written to and its owner be checked before each write. */
+/* Whether the memory can be written to, with its owner checked before each write. */
 static inline bool remote_memory_is_writable(const struct remote_memory *memory)
 {
 	return memory->ops->write_u64 && memory->ops->check;
@@ -133,7 +133,7 @@ int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ra
 enum { REMOTE_FAULT_IN_BYTES = 4096 };
 bool remote_memory_fault_in(struct remote_memory *memory, remote_addr addr);
 
-/* Read the eight bytes at addr as an unsigned number. Errors as of remote_memory_read(). */
+/* Read the eight bytes at addr as an unsigned number. Errors of remote_memory_read(). */
 int remote_memory_read_u64(struct remote_memory *memory, remote_addr addr, uint64_t *ret_value);
 
 /*

@@ -94,7 +94,7 @@ void process_command_line(const struct process *process, char *buffer, size_t ma
 
 /*
  * Read the path of the process's executable as it appears in its mappings; "" if unknown. The exe
- * link of a main thread that has ended is empty, so another thread's is read then.
+ * link of a main thread that has ended cannot be read, so another thread's is read then.
  */
 void process_executable(const struct process *process, char ret_path[PATH_MAX]);
 

@@ -90,6 +90,7 @@ bool cpu_seat_is_outranked(pid_t tid);
 
 /*
  * Whether the scheduler lets the calling thread take the CPU of thread tid: tid does not outrank
- * it, does not have a better nice value, and we are not SCHED_IDLE while tid is not.
+ * it, does not have a better nice value, and we are not SCHED_IDLE while tid is not. False if
+ * unknown.
  */
 bool cpu_seat_may_preempt(pid_t tid);

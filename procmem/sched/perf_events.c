@@ -19,16 +19,19 @@
 #include "procmem/descriptor_limit.h"
 
 /*
- * A ring holds 15 dumps of 32 KiB, which bridges 15 ms without the sampler at 1 kHz. When the
- * memory that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) runs out, smaller rings
- * are tried; the smallest holds one dump of maximal size.
+ * A ring holds 15 dumps of 32 KiB: at 1 kHz, enough for 15 ms without the sampler. When the memory
+ * that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) runs out, smaller rings are
+ * tried; the smallest holds one dump of maximum size.
  */
 enum { RING_MAX_BYTES = 512 << 10, RING_MIN_BYTES = 128 << 10 };
 
 /* The parts of a dump besides the stack: registers and up to 127 addresses of kernel functions. */
 enum { DUMP_HEAD_MAX_BYTES = 2048 };
 
-/* How long to wait for the kernel to write a dump after its program has reported it. */
+/*
+ * The kernel writes a dump after its program has reported it. perf_events_find() checks for it at
+ * this interval, until this long after the report.
+ */
 enum { FIND_PAUSE_NS = 50000, WRITTEN_WITHIN_NS = 2000000 };
 
 /* At most this many ready threads are handled per call; the others follow with the next. */
@@ -152,7 +155,7 @@ int perf_events_open(const struct process *process, const struct perf_events_opt
 	return 0;
 }
 
-/* Leaves an empty entry of a thread that has ended. */
+/* Release the resources of a thread. Its entry becomes that of a thread that has ended. */
 static void thread_close(struct perf_thread *thread)
 {
 	if (thread->page)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Threads of a process that the kernel interrupts briefly each time they have used a certain CPU
- * time, to copy their registers and their stack. That does not stop them otherwise, and nothing is
- * written to the process. Each thread has its own event and ring buffer. Either each dump wakes
- * the user, who then fetches it; or a BPF program that runs in the same interrupts reports which
- * dumps exist, and nobody is woken.
+ * Dumps of the threads of a process. The kernel interrupts each thread briefly whenever it has used
+ * a certain amount of CPU time, and copies its registers and its stack. It does not stop the
+ * threads otherwise and writes nothing to the process. Either each dump wakes the user, who then
+ * fetches it; or a BPF program that runs in the same interrupts reports which dumps exist, and
+ * nobody is woken.
  *
- * Each thread needs its own event with its own buffer: events with cpu -1 can neither share a
+ * Each thread needs its own event with its own ring buffer: events with cpu -1 can neither share a
  * buffer nor be inherited by threads created later. Source: perf_event_open(2);
  * kernel/events/core.c.
  */
@@ -21,12 +21,10 @@
 #include "procmem/sched/perf_record.h"
 
 struct perf_events_options {
-	uint64_t period_ns; /* CPU time of a thread between two of its dumps */
-	uint32_t
-		/* per dump: a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
-		max_stack_bytes;
-	bool tells_kernel; /* also record the thread's kernel frames, if that is permitted */
-	/* each interrupt runs program_fd, a BPF program that chooses which threads are dumped */
+	uint64_t period_ns;	  /* CPU time of a thread between two of its dumps */
+	uint32_t max_stack_bytes; /* a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
+	bool tells_kernel;	  /* also record the thread's kernel frames, if that is permitted */
+	/* each interrupt runs program_fd, a BPF program that chooses what is dumped */
 	bool has_program;
 	int program_fd;
 };
@@ -98,8 +96,8 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns);
 void perf_events_catch_up(struct perf_events *events);
 
 /*
- * Returns the next dump found by perf_events_wait() or perf_events_catch_up(), each thread's
- * oldest first. The dump is valid until the next call. Returns 0, or -ENOENT after the last one.
+ * Take the next dump found by perf_events_wait() or perf_events_catch_up(), each thread's oldest
+ * first. It is valid until the next call. Returns 0, or -ENOENT after the last one.
  */
 int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump);
 

@@ -13,7 +13,7 @@
 /* Enough for three numbers of at most 20 digits, and for a name and 52 fields. */
 enum { SCHEDSTAT_MAX_BYTES = 80, STAT_MAX_BYTES = 1280 };
 
-/* Fields of a stat file from the state to the CPU. */
+/* Fields of a stat file from the state, field 3, to the CPU, field 39. */
 enum { FIELDS_TO_CPU = 36 };
 
 /* Returns a descriptor, or a negative errno. */

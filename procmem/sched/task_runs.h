@@ -3,9 +3,9 @@
  * How often a thread was switched in, and on which CPU it is. Two files of /proc/PID/task/TID are
  * kept open and read with pread(2); only a few digits are parsed.
  *
- * The run count rises whenever the thread is switched in (sched_info_arrive()). If somebody else
- * holds the thread's CPU, an equal count proves that the thread has not run; if the thread may be
- * running, an equal count proves nothing. Kernels without CONFIG_SCHED_INFO always report "0 0 0".
+ * The run count rises whenever the thread is switched in (sched_info_arrive()). If another thread
+ * holds its CPU, an unchanged count proves that the thread has not run; if the thread may be
+ * running, it proves nothing. Kernels without CONFIG_SCHED_INFO always report "0 0 0".
  *
  * Source: fs/proc/base.c (proc_pid_schedstat()), fs/proc/array.c (do_task_stat()),
  * kernel/sched/stats.h; proc_pid_stat(5).
