@@ -41,7 +41,8 @@ struct core {
 
 /*
  * Open the core file fd, which must not be compressed (procmem/core/unpack.h). The core takes over
- * fd, which is closed on failure. If the file is truncated or damaged, whatever can be read is used.
+ * fd, which is closed on failure. Of a file that is truncated or damaged, whatever can be read is
+ * used.
  *
  * Returns 0; or, with a sentence that calls it "the file", -EBADMSG if it is not a core file,
  * -ENOTSUP if it is from another machine or a 32-bit process, -ENOMEM, or another errno.
