@@ -13,7 +13,8 @@
  * same program if their auxiliary vectors and the 16 random bytes that AT_RANDOM points to are
  * equal; each exec makes new ones.
  *
- * Returns 0, -ENOENT if one of them has called exec, -EPERM if the memory of one of them may not
- * be read, -ESRCH if one has ended, or another errno. Source: AT_RANDOM in getauxval(3).
+ * Returns 0, -ENOENT if there is no such parent or one of them has called exec, -EPERM if the
+ * memory of one of them may not be read, -ESRCH if one has ended, or another errno. Source:
+ * AT_RANDOM in getauxval(3).
  */
 int ancestry_parent(const struct process *child, struct process *ret_parent);

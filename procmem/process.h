@@ -27,9 +27,10 @@ struct process {
 #define PROCESS_CLOSED ((struct process){.proc_fd = -1, .memory_fd = -1})
 
 /*
- * Open the process pid (in our own PID namespace). Returns 0; -ESRCH with a sentence if there is
- * no such process or pid is a thread id; or the errno of a system call. process_close() accepts
- * NULL and PROCESS_CLOSED, and sets *process to PROCESS_CLOSED.
+ * Open the process pid (in our own PID namespace). Returns 0; or, with a sentence, -ESRCH if there
+ * is no such process or pid is a thread id, -EPERM if /proc hides it, -EBADMSG, or the errno of a
+ * system call. process_close() accepts NULL and PROCESS_CLOSED, and sets *process to
+ * PROCESS_CLOSED.
  */
 int process_open(pid_t pid, struct process *ret_process, struct message *reterr);
 void process_close(struct process *process);

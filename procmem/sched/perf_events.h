@@ -74,12 +74,12 @@ void perf_events_close(struct perf_events *events);
 
 /*
  * Follow a thread, an id in our PID namespace, until it ends. Its kernel resources (a descriptor,
- * 128 to 512 KiB) are released after perf_events_next() has returned its last dump. A thread with
- * a program is interrupted even if it has no ring.
+ * 128 to 512 KiB) are released after perf_events_next() has returned its last dump. A thread with a
+ * program is interrupted even if it has no ring, which counts as nr_refused.
  *
- * Returns 0, also if the thread is followed already; -ESRCH, -EPERM, -ENOMEM, or -EMFILE or
- * -ENFILE if no descriptor is left beyond the reserve of procmem/descriptor_limit.h. All errors
- * but -ESRCH count as nr_refused.
+ * Returns 0, also if the thread is followed already; -ESRCH, -EPERM, -ENOMEM, or -EMFILE or -ENFILE
+ * if no descriptor is left beyond the reserve of procmem/descriptor_limit.h. All errors but -ESRCH
+ * count as nr_refused.
  */
 int perf_events_add(struct perf_events *events, pid_t tid);
 
