@@ -149,7 +149,7 @@ export function pageOf(payload, viewer, loader) {
 	const policy = "default-src 'none'; script-src 'unsafe-inline'; style-src 'unsafe-inline'; img-src data: blob:";
 	return `<!doctype html>\n<html lang="en">\n<meta charset="utf-8">\n<meta http-equiv="Content-Security-Policy" content="${policy}">\n` +
 		`<meta name="viewport" content="width=device-width">\n<title>pysample</title>\n<noscript>This page needs JavaScript.</noscript>\n` +
-		`<script type="text/plain" id="pysample-page">${base91(viewer)}</script>\n<script type="text/plain" id="pysample-data">${base91(zlib.gzipSync(payload, { level: 9 }))}</script>\n` +
+		`<body>\n<script type="text/plain" id="pysample-page">${base91(viewer)}</script>\n<script type="text/plain" id="pysample-data">${base91(zlib.gzipSync(payload, { level: 9 }))}</script>\n` +
 		`<script>${loader}</script>\n`;
 }
 
