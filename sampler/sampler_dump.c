@@ -294,7 +294,7 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 		clock.sleep_until(clock.context, clock_now_ns() + DUMP_PAUSE_NS);
 		err = sampler_thread_look(sampler, thread, false);
 	}
-	sampled->nr_shown = 0;
+	sampled->room.nr_shown = 0;
 	if (err && err != -EBADMSG)
 		return err;
 	/* Without a proof, show the chain as it was last followed. */
@@ -319,7 +319,7 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	int err =
 		frames_walk_still(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
 
-	sampled->nr_shown = 0;
+	sampled->room.nr_shown = 0;
 	if (err && err != -EAGAIN && err != -EBADMSG && err != -EFAULT && err != -E2BIG)
 		return err;
 	sampler_thread_note(sampler, thread);
@@ -407,7 +407,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	if (!err)
 		err = snapshot_end(snapshot, &verdict);
 	/* Identify all threads before their stacks are read. */
-	sampler->nr_os_names_left = UINT32_MAX;
+	sampler->identities.nr_os_names_left = UINT32_MAX;
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
 		if (snapshot->threads[i - 1]->copied)
 			err = sampler_thread_begin(sampler, snapshot->threads[i - 1]);

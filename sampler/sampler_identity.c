@@ -36,15 +36,16 @@ static void read_tasks(struct sampler *sampler)
 	/* For the folder: opened, made a stream (2), read in one piece and to the end, closed. */
 	enum { FOLDER_SYSCALLS = 6, FILES_OF_A_THREAD = 2 };
 
-	if (sampler->tasks_refresh == sampler->snapshot.nr_refreshes)
+	if (sampler->identities.tasks_refresh == sampler->snapshot.nr_refreshes)
 		return;
-	free(sampler->tasks);
-	sampler->tasks = NULL;
-	sampler->nr_tasks = 0;
-	sampler->tasks_refresh = sampler->snapshot.nr_refreshes;
-	(void)process_threads(sampler->process, &sampler->tasks, &sampler->nr_tasks);
+	free(sampler->identities.tasks);
+	sampler->identities.tasks = NULL;
+	sampler->identities.nr_tasks = 0;
+	sampler->identities.tasks_refresh = sampler->snapshot.nr_refreshes;
+	(void)process_threads(sampler->process, &sampler->identities.tasks,
+			      &sampler->identities.nr_tasks);
 	sampler->stats.other_syscalls +=
-		FOLDER_SYSCALLS + sampler->nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
+		FOLDER_SYSCALLS + sampler->identities.nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
 }
 
 /* Read the kernel's name of thread sampled->info->tid, if this tick may read more names. */
@@ -54,11 +55,12 @@ static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled
 	char path[PROCESS_TASK_NAME_MAX_BYTES];
 	size_t length;
 
-	sampled->needs_os_name = !sampler->nr_os_names_left && info->tid != sampler->process->pid;
-	if (sampled->needs_os_name)
+	sampled->identity.needs_os_name =
+		!sampler->identities.nr_os_names_left && info->tid != sampler->process->pid;
+	if (sampled->identity.needs_os_name)
 		return;
-	if (sampler->nr_os_names_left)
-		sampler->nr_os_names_left--;
+	if (sampler->identities.nr_os_names_left)
+		sampler->identities.nr_os_names_left--;
 	process_task_name(path, info->tid, "comm");
 	(void)process_read_file(sampler->process, path, info->os_name, sizeof(info->os_name));
 	length = strcspn(info->os_name, "\n");
@@ -78,22 +80,24 @@ static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
 	cleanup_free pid_t *tids = NULL;
 	pid_t tid;
 
-	if (!sampler->pthreads.is_sure && sampler->pthreads_refresh != snapshot->nr_refreshes) {
-		sampler->pthreads_refresh = snapshot->nr_refreshes;
+	if (!sampler->identities.pthreads.is_sure &&
+	    sampler->identities.pthreads_refresh != snapshot->nr_refreshes) {
+		sampler->identities.pthreads_refresh = snapshot->nr_refreshes;
 		read_tasks(sampler);
 		idents = calloc(snapshot->nr_threads + 1, sizeof(*idents));
-		tids = calloc(sampler->nr_tasks + 1, sizeof(*tids));
+		tids = calloc(sampler->identities.nr_tasks + 1, sizeof(*tids));
 	}
 	if (idents && tids) {
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			idents[i] = snapshot->threads[i]->ref.thread_id;
-		for (size_t i = 0; i < sampler->nr_tasks; i++)
-			tids[i] = sampler->tasks[i].ns_tid;
+		for (size_t i = 0; i < sampler->identities.nr_tasks; i++)
+			tids[i] = sampler->identities.tasks[i].ns_tid;
 		(void)pthread_layout_learn(snapshot->memory, idents, snapshot->nr_threads, tids,
-					   sampler->nr_tasks, &sampler->pthreads);
+					   sampler->identities.nr_tasks,
+					   &sampler->identities.pthreads);
 	}
-	if (!sampler->pthreads.is_known ||
-	    pthread_read_tid(snapshot->memory, &sampler->pthreads, ident, &tid))
+	if (!sampler->identities.pthreads.is_known ||
+	    pthread_read_tid(snapshot->memory, &sampler->identities.pthreads, ident, &tid))
 		return 0;
 	return tid;
 }
@@ -117,15 +121,16 @@ static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 
 	if (!thread->ref.thread_id)
 		return thread;
-	if (sampler->idents_refresh != snapshot->nr_refreshes) {
-		addr_map_done(&sampler->idents);
+	if (sampler->identities.idents_refresh != snapshot->nr_refreshes) {
+		addr_map_done(&sampler->identities.idents);
 		for (size_t i = snapshot->nr_threads; i-- > 0;)
-			if (addr_map_put(&sampler->idents, ident_key(&snapshot->threads[i]->ref),
+			if (addr_map_put(&sampler->identities.idents,
+					 ident_key(&snapshot->threads[i]->ref),
 					 snapshot->threads[i]))
 				return thread;
-		sampler->idents_refresh = snapshot->nr_refreshes;
+		sampler->identities.idents_refresh = snapshot->nr_refreshes;
 	}
-	oldest = addr_map_get(&sampler->idents, ident_key(&thread->ref));
+	oldest = addr_map_get(&sampler->identities.idents, ident_key(&thread->ref));
 	return oldest ? oldest : thread;
 }
 
@@ -168,12 +173,12 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 {
 	enum { SHARE = 50 };
 	const struct snapshot *snapshot = &sampler->snapshot;
-	const uint64_t begin_ns = sampler->wants_stacks ? clock_now_ns() : 0;
+	const uint64_t begin_ns = sampler->stacks.is_wanted ? clock_now_ns() : 0;
 	struct maps maps;
 
-	if (!sampler->wants_stacks || (!is_urgent && begin_ns < sampler->stacks_due_ns))
+	if (!sampler->stacks.is_wanted || (!is_urgent && begin_ns < sampler->stacks.due_ns))
 		return;
-	sampler->wants_stacks = false;
+	sampler->stacks.is_wanted = false;
 	if (!maps_read(sampler->process, &maps)) {
 		learn_all(sampler, &maps);
 		maps_done(&maps);
@@ -183,7 +188,7 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 			snapshot->threads[i]->stack.roams = true;
 	}
 	sampler->stats.other_syscalls += FILE_SYSCALLS;
-	sampler->stacks_due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
+	sampler->stacks.due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
 }
 
 /* Set a thread's id in our namespace and its kernel name, from own_tid. */
@@ -191,17 +196,17 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	struct sample_thread *info = sampled->info;
 
-	if (!sampler->is_in_other_namespace) {
-		info->tid = sampled->own_tid;
+	if (!sampler->identities.is_in_other_namespace) {
+		info->tid = sampled->identity.own_tid;
 		read_os_name(sampler, sampled);
 		return;
 	}
 	read_tasks(sampler);
 	info->tid = 0;
-	for (size_t i = 0; !info->tid && i < sampler->nr_tasks; i++) {
-		const struct process_thread *task = &sampler->tasks[i];
+	for (size_t i = 0; !info->tid && i < sampler->identities.nr_tasks; i++) {
+		const struct process_thread *task = &sampler->identities.tasks[i];
 
-		if (task->ns_tid == sampled->own_tid) {
+		if (task->ns_tid == sampled->identity.own_tid) {
 			info->tid = task->tid;
 			memcpy(info->os_name, task->name, sizeof(info->os_name));
 		}
@@ -220,12 +225,12 @@ static void take_only_thread(struct sampler *sampler, struct sampled_thread *sam
 	if (!process_has_one_thread(sampler->process))
 		return;
 	read_tasks(sampler);
-	only_tid = sampler->nr_tasks ? sampler->tasks[0].ns_tid : 0;
+	only_tid = sampler->identities.nr_tasks ? sampler->identities.tasks[0].ns_tid : 0;
 	/* If another state belongs to that thread, this one is a leftover. */
 	for (size_t i = 0; only_tid && i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.native_tid == (uint64_t)only_tid)
 			return;
-	sampled->own_tid = only_tid;
+	sampled->identity.own_tid = only_tid;
 	if (only_tid)
 		find_thread(sampler, sampled);
 }
@@ -239,32 +244,32 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	struct sample_thread *info = sampled->info;
 	pid_t live_tid;
 
-	sampled->own_tid = 0;
-	sampled->needs_os_name = false;
+	sampled->identity.own_tid = 0;
+	sampled->identity.needs_os_name = false;
 	info->interpreter_id = snapshot->interpreters[thread->ref.interpreter].ref.id;
 	info->ident = thread->ref.thread_id;
 	if (thread_of_ident(sampler, thread) != thread)
 		return;
 	/* Its id in its own namespace; 0: unknown. */
 	if (native_tid || !thread->ref.thread_id || !process)
-		sampled->own_tid = native_tid > INT32_MAX ? 0 : (pid_t)native_tid;
+		sampled->identity.own_tid = native_tid > INT32_MAX ? 0 : (pid_t)native_tid;
 	else
-		sampled->own_tid = read_pthread(sampler, thread->ref.thread_id);
+		sampled->identity.own_tid = read_pthread(sampler, thread->ref.thread_id);
 	if (!process) {
-		info->tid = sampled->own_tid;
+		info->tid = sampled->identity.own_tid;
 		return;
 	}
-	if (sampled->own_tid) {
+	if (sampled->identity.own_tid) {
 		find_thread(sampler, sampled);
-		if (!info->os_name[0] && !sampled->needs_os_name)
+		if (!info->os_name[0] && !sampled->identity.needs_os_name)
 			take_only_thread(sampler, sampled);
 		/* An id read from the target's memory must be a thread of the process. */
 		if (!native_tid && info->tid && !info->os_name[0] &&
 		    !process_has_thread(process, info->tid)) {
 			info->tid = 0;
-			sampled->needs_os_name = false;
+			sampled->identity.needs_os_name = false;
 		}
-	} else if (!native_tid && sampler->pthreads.is_known &&
+	} else if (!native_tid && sampler->identities.pthreads.is_known &&
 		   thread == snapshot->threads[snapshot->nr_threads - 1] &&
 		   process_live_thread(process, &live_tid) == 0 && live_tid != process->pid) {
 		/*
@@ -297,11 +302,11 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 
 	/* A new thread may have no entry in threads yet: the tick that found it was cut off. */
 	if (thread->is_new || !thread->copied || !thread->ref.thread_id ||
-	    sampled->nr_named >= reading->max_named)
+	    sampled->identity.nr_named >= reading->max_named)
 		return false;
 	/* The second lookup is due long enough after the first. */
-	if (sampled->nr_named && !reading->is_last &&
-	    sampled->first_ns + NAMES_AGAIN_NS > sampler->names_due_ns)
+	if (sampled->identity.nr_named && !reading->is_last &&
+	    sampled->identity.first_ns + NAMES_AGAIN_NS > sampler->identities.names_due_ns)
 		return false;
 	return thread_of_ident(sampler, thread) == thread;
 }
@@ -317,7 +322,7 @@ static void rename_thread(const struct reading *reading, const struct named_thre
 {
 	struct sampler *sampler = reading->sampler;
 	const uint32_t slot = sampler->snapshot.threads[named->index]->slot;
-	const pid_t own_tid = sampler->threads[slot].own_tid;
+	const pid_t own_tid = sampler->threads[slot].identity.own_tid;
 	struct sample_thread *info = sampler->threads[slot].info;
 
 	if (!named->name[0] || (info->is_named && strcmp(info->name, named->name) == 0))
@@ -326,7 +331,8 @@ static void rename_thread(const struct reading *reading, const struct named_thre
 	 * The thread may have ended, and a new one with its ident may have been named. Check the
 	 * id in the pthread_t, which is only learnt if nothing else has the id, before 3.11.
 	 */
-	if (sampler->pthreads.is_known && own_tid && read_pthread(sampler, named->ident) != own_tid)
+	if (sampler->identities.pthreads.is_known && own_tid &&
+	    read_pthread(sampler, named->ident) != own_tid)
 		return;
 	memcpy(info->name, named->name, sizeof(info->name));
 	info->is_named = true;
@@ -356,11 +362,11 @@ static int read_some(struct reading *reading, size_t *end)
 		if (!is_wanted(reading, thread))
 			continue;
 		sampled = &sampler->threads[thread->slot];
-		if (sampled->needs_os_name) {
+		if (sampled->identity.needs_os_name) {
 			/*
 			 * There was no room for the kernel's name, which is its only name so far.
 			 */
-			sampler->nr_os_names_left = 1;
+			sampler->identities.nr_os_names_left = 1;
 			read_os_name(sampler, sampled);
 			if (!sampled->info->is_named) {
 				memcpy(sampled->info->name, sampled->info->os_name,
@@ -368,10 +374,12 @@ static int read_some(struct reading *reading, size_t *end)
 				tell_name(reading, sampled->info);
 			}
 		}
-		sampled->nr_named = reading->is_last ? NAMED_AT_END : sampled->nr_named + 1;
+		sampled->identity.nr_named =
+			reading->is_last ? NAMED_AT_END : sampled->identity.nr_named + 1;
 		named[nr++] = (struct named_thread){
 			.ident = thread->ref.thread_id,
-			.native_id = sampled->info->is_main ? 0 : (uint64_t)sampled->own_tid,
+			.native_id =
+				sampled->info->is_main ? 0 : (uint64_t)sampled->identity.own_tid,
 			.index = *end - 1,
 		};
 		reading->max_threads--;
@@ -424,30 +432,31 @@ int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool i
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
-	const bool is_due = sampler->names_due_ns && now_ns >= sampler->names_due_ns;
+	const bool is_due =
+		sampler->identities.names_due_ns && now_ns >= sampler->identities.names_due_ns;
 	struct reading reading;
 	int err;
 
-	if (!is_due && !sampler->has_new_threads)
+	if (!is_due && !sampler->identities.has_new_threads)
 		return 0;
 	if (is_due)
-		sampler->names_due_ns = now_ns;
+		sampler->identities.names_due_ns = now_ns;
 	reading_init(&reading, sampler, NAMES_OF_TICK, sink, sampler->snapshot.stop,
-		     sampler->cut_ns);
+		     sampler->tick.cut_ns);
 	err = read_wanted(&reading, is_due ? NAME_READINGS : 1);
 	/* There may be more for the next tick. */
 	if (err || !reading.max_threads)
 		return err;
-	sampler->has_new_threads = false;
+	sampler->identities.has_new_threads = false;
 	if (is_due)
-		sampler->names_due_ns = 0;
+		sampler->identities.names_due_ns = 0;
 	/*
 	 * Some were looked up only once. Threads that start before the next reading are read with
 	 * it, if they are old enough.
 	 */
-	for (size_t i = 0; !sampler->names_due_ns && i < snapshot->nr_threads; i++)
+	for (size_t i = 0; !sampler->identities.names_due_ns && i < snapshot->nr_threads; i++)
 		if (!snapshot->threads[i]->is_new &&
-		    sampler->threads[snapshot->threads[i]->slot].nr_named < NAME_READINGS)
-			sampler->names_due_ns = now_ns + NAMES_AGAIN_NS;
+		    sampler->threads[snapshot->threads[i]->slot].identity.nr_named < NAME_READINGS)
+			sampler->identities.names_due_ns = now_ns + NAMES_AGAIN_NS;
 	return 0;
 }

@@ -99,7 +99,7 @@ static uint32_t list_threads(const struct sampler *sampler, struct told_thread *
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
-		const pid_t own_tid = sampler->threads[thread->slot].own_tid;
+		const pid_t own_tid = sampler->threads[thread->slot].identity.own_tid;
 
 		if (own_tid)
 			told[nr++] = (struct told_thread){(uint32_t)own_tid,
@@ -270,8 +270,8 @@ static void lose(const struct sampler_interrupts *interrupts, const struct snaps
 	struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
 
 	interrupts->sampler->stats.lost[loss]++;
-	sampled->told_ns += interrupts->period_ns;
-	sampled->lost_ns += interrupts->period_ns;
+	sampled->time.told_ns += interrupts->period_ns;
+	sampled->time.lost_ns += interrupts->period_ns;
 }
 
 /* Emit what a walk has found, or count the reason of its loss. */
@@ -285,8 +285,8 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 	 * gets the time of that tick.
 	 */
 	struct sample sample = {
-		.time_ns = record->time_ns > sampler->last_tick_ns ? record->time_ns
-								   : sampler->last_tick_ns,
+		.time_ns = record->time_ns > sampler->tick.last_ns ? record->time_ns
+								   : sampler->tick.last_ns,
 	};
 	int err;
 
@@ -302,7 +302,7 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 	}
 	sampler_thread_used(sampler, sampled, interrupts->period_ns, &sample);
 	err = emit(interrupts, thread, record, sample);
-	sampled->was_interrupted = true;
+	sampled->time.was_interrupted = true;
 	return err;
 }
 
@@ -434,10 +434,11 @@ bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
 			     const struct snapshot_thread *thread, uint64_t now_ns)
 {
 	const struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
-	const uint64_t least_ns =
-		sampled->was_interrupted ? interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100 : 0;
+	const uint64_t least_ns = sampled->time.was_interrupted
+					  ? interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100
+					  : 0;
 
-	return now_ns > sampled->told_ns && now_ns - sampled->told_ns >= least_ns;
+	return now_ns > sampled->time.told_ns && now_ns - sampled->time.told_ns >= least_ns;
 }
 
 bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
@@ -448,7 +449,7 @@ bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 	const pid_t tid = sampled->info->tid;
 	struct task_place place;
 
-	return tid && now_ns < sampled->told_ns + STARVED_PERIODS * interrupts->period_ns &&
+	return tid && now_ns < sampled->time.told_ns + STARVED_PERIODS * interrupts->period_ns &&
 	       task_read_place(sampler->process, tid, 0, &place) == -EAGAIN;
 }
 
@@ -480,7 +481,7 @@ bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t
 		 * A look at a thread that ran last, and only waits for a processor, would show
 		 * nothing new.
 		 */
-		if (interrupts->sampler->threads[thread->slot].was_interrupted &&
+		if (interrupts->sampler->threads[thread->slot].time.was_interrupted &&
 		    sampler_interrupts_covers(interrupts, thread, now_ns))
 			continue;
 		interrupts->nr_steady = 0;

@@ -105,8 +105,8 @@ static int emit_python(struct sampler_natives *natives, const struct snapshot_th
 	struct sampler *sampler = natives->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
-	sampled->nr_same = 0;
-	sampled->collector = NOT_COLLECTING;
+	sampled->last.nr_same = 0;
+	sampled->last.collector = NOT_COLLECTING;
 	return sampler_thread_emit(sampler, thread, sample, natives->next);
 }
 
@@ -387,13 +387,13 @@ uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
 {
 	const struct sampler *sampler = natives->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
-	uint64_t until_ns = sampler->last_tick_ns + TICK_AT_LEAST_NS;
+	uint64_t until_ns = sampler->tick.last_ns + TICK_AT_LEAST_NS;
 
 	if (!natives->has_events || snapshot->stale)
 		return 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
-		const uint64_t last_ns = sampler->threads[thread->slot].last_ns;
+		const uint64_t last_ns = sampler->threads[thread->slot].time.last_ns;
 		const uint64_t told_ns = last_ns + without_dump_ns(natives);
 
 		if (thread->is_new || !last_ns)
@@ -496,9 +496,9 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	struct sample again;
 	int err = -ENOENT;
 
-	if (!sampled->last_ns)
-		sampled->last_ns = now_ns; /* the first tick: its time begins */
-	unseen_ns = now_ns - sampled->last_ns;
+	if (!sampled->time.last_ns)
+		sampled->time.last_ns = now_ns; /* the first tick: its time begins */
+	unseen_ns = now_ns - sampled->time.last_ns;
 	if (natives->has_events && !natives->events.options.has_program &&
 	    unseen_ns < without_dump_ns(natives))
 		return 0;

@@ -50,10 +50,10 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 	if (!sampler)
 		return -ENOMEM;
 	sampler->process = process;
-	sampler->is_in_other_namespace =
+	sampler->identities.is_in_other_namespace =
 		process && !process_other_namespace(process, "pid", &is_other) && is_other;
 	sampler->build = build;
-	sampler->cut_ns = UINT64_MAX;
+	sampler->tick.cut_ns = UINT64_MAX;
 	snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	code_cache_init(&sampler->codes, sampler->snapshot.memory, build);
 	frame_cache_init(&sampler->cache, &sampler->codes, runtime_addr, &sampler->stats);
@@ -71,14 +71,14 @@ void sampler_destroy(struct sampler *sampler)
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
-		free(sampler->threads[i].frames);
+		free(sampler->threads[i].last.frames);
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
 		waiting_sample_done(&sampler->threads[i].kept);
 	}
 	free(sampler->threads);
-	free(sampler->tasks);
-	addr_map_done(&sampler->idents);
+	free(sampler->identities.tasks);
+	addr_map_done(&sampler->identities.idents);
 	free(sampler);
 }
 
@@ -107,7 +107,7 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 	};
 
 	snapshot_hold_target(&sampler->snapshot, &means);
-	sampler->first_stack = own_stack_of_first(maps);
+	sampler->stacks.first = own_stack_of_first(maps);
 	descriptor_limit_raise(); /* for the witnesses, up to three each */
 	if (has_bare_gil)
 		sampler->snapshot.current_thread_addr =
@@ -179,7 +179,7 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 	if (!nr_done)
 		return false;
 	return snapshot_stopped(&sampler->snapshot) ||
-	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->cut_ns);
+	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->tick.cut_ns);
 }
 
 /*
@@ -202,7 +202,7 @@ static int prepare(struct sampler *sampler)
 			frame_list_use_codes(&sampler->threads[i].list);
 		code_cache_drop_unused(&sampler->codes);
 	}
-	sampler->nr_os_names_left = NAMES_OF_TICK;
+	sampler->identities.nr_os_names_left = NAMES_OF_TICK;
 	sampler_learn_stacks(sampler, false);
 	if (is_stale)
 		err = snapshot_refresh(snapshot);
@@ -227,7 +227,7 @@ static int prepare(struct sampler *sampler)
 static bool is_asked(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	return !sampler->interrupts ||
-	       sampler_interrupts_miss(sampler->interrupts, thread, sampler->now_ns);
+	       sampler_interrupts_miss(sampler->interrupts, thread, sampler->tick.now_ns);
 }
 
 /* Emit what a look that held has found of a thread, or count the reason of its loss. */
@@ -355,7 +355,7 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 	 * A late look may have waited until the target slept, but only if it needed the target's
 	 * CPU.
 	 */
-	instant->is_late = sampler->late_ns > LATE_NS && !sampler->natives &&
+	instant->is_late = sampler->tick.late_ns > LATE_NS && !sampler->natives &&
 			   !sampler->interrupts && !sampler->is_racing;
 	err = look(sampler, &verdict);
 	instant->is_late = false;
@@ -376,22 +376,22 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 		err = sampler_interrupts_take(sampler->interrupts, sink);
 		now_ns = clock_now_ns();
 	}
-	sampler->now_ns = now_ns;
+	sampler->tick.now_ns = now_ns;
 	if (!err)
 		err = prepare(sampler);
 	if (err || snapshot_stopped(&sampler->snapshot))
 		return err;
 	/* With interrupts a look is only needed if some threads had no sample from one. */
 	if (!sampler->interrupts || sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
-	    now_ns - sampler->last_look_ns >= LOOK_AT_LEAST_NS) {
-		sampler->last_look_ns = now_ns;
+	    now_ns - sampler->tick.last_look_ns >= LOOK_AT_LEAST_NS) {
+		sampler->tick.last_look_ns = now_ns;
 		err = look_and_tell(sampler, sink, now_ns);
 		if (err)
 			return err;
 	} else {
 		sampler->stats.ticks++;
 	}
-	sampler->last_tick_ns = now_ns;
+	sampler->tick.last_ns = now_ns;
 	return sampler_names_tick(sampler, sink, now_ns);
 }
 
@@ -409,11 +409,11 @@ static int check_program(struct sampler *sampler, uint64_t now_ns)
 {
 	int err;
 
-	if (now_ns - sampler->last_check_ns < CHECK_EVERY_NS)
+	if (now_ns - sampler->tick.last_check_ns < CHECK_EVERY_NS)
 		return 0;
 	err = remote_memory_check(sampler->snapshot.memory);
 	if (!err)
-		sampler->last_check_ns = now_ns;
+		sampler->tick.last_check_ns = now_ns;
 	return err;
 }
 
@@ -463,7 +463,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		uint64_t nr_ticks = sampler->stats.ticks;
 		int err, sink_err;
 
-		sampler->late_ns = ticker->late_ns;
+		sampler->tick.late_ns = ticker->late_ns;
 		if (due && sampler->preempt)
 			preempt_announce(sampler->preempt, ticker->deadline_ns);
 		*ret_end = END_STOPPED;
@@ -616,7 +616,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	stats->start_ns = ticker.begin_ns;
 	if (options->duration_ns) {
 		end_ns = stats->start_ns + options->duration_ns;
-		sampler->cut_ns = end_ns + CUT_OFF_AFTER_NS;
+		sampler->tick.cut_ns = end_ns + CUT_OFF_AFTER_NS;
 	}
 	sampler->snapshot.stop = options->stop;
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
@@ -638,7 +638,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	    sampler_names_read(sampler, sink, true) == -ENOMEM)
 		err = -ENOMEM;
 	sampler->snapshot.stop = NULL;
-	sampler->cut_ns = UINT64_MAX;
+	sampler->tick.cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
 	sampler_end_holding(sampler);
 	return err;

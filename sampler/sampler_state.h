@@ -56,36 +56,86 @@ struct walked_thread {
 	uint32_t collector;
 };
 
-/* What is kept of one thread from tick to tick. */
-struct sampled_thread {
-	/* Repeating the last sample needs only these first fields, which fit one cache line. */
-	struct sample_thread *info; /* owned; of the slot's last thread; NULL: none yet */
-	struct frame *frames;	    /* the visible frames, outermost first */
-	uint64_t last_ns;	    /* time of the last emitted sample; 0: none yet */
-	uint64_t told_ns;    /* with interrupts: samples account for all of its time up to here */
-	uint64_t lost_ns;    /* part of told_ns that was lost since the last sample */
-	uint64_t starved_ns; /* part of told_ns that the next interrupt's sample accounts for */
-	/* with interrupts: time of looks beyond one period per sample; may be < 0 */
-	int64_t uncounted_ns;
+/* The last emitted sample of a thread, as far as the next one needs it. */
+struct emitted_sample {
+	struct frame *frames; /* owned; the visible frames, outermost first */
+	uint32_t nr_same;     /* number of frames that equal those of the sample before */
+	uint32_t flags;	      /* walked.flags */
+	uint32_t collector;   /* walked.collector */
+};
+
+/* Which part of a thread's time its samples account for. All but last_ns: with interrupts only. */
+struct accounted_time {
+	uint64_t last_ns;     /* time of the last emitted sample; 0: none yet */
+	uint64_t told_ns;     /* samples account for all time up to here */
+	uint64_t lost_ns;     /* part of that which was lost since the last sample */
+	uint64_t starved_ns;  /* part of that which the next interrupt's sample accounts for */
+	int64_t uncounted_ns; /* time of looks beyond one period per sample; may be < 0 */
 	bool was_interrupted; /* the last sample came from an interrupt */
-	uint32_t nr_same;     /* number of frames that equal those of the last sample */
-	uint32_t flags;	      /* walked.flags of the last sample */
-	uint32_t collector;   /* walked.collector of the last sample */
+};
+
+/* The room for a thread's visible frames, and which of them are converted. */
+struct frame_room {
+	uint32_t max_frames;
+	uint32_t most_frames; /* maximum length of the list in the current ROOM_TICKS walks */
+	uint32_t nr_walks;    /* number of walks so far, up to ROOM_TICKS */
+	uint32_t nr_shown;    /* number of frames of the list already converted into frames */
+	uint32_t nr_listed;   /* length of the list when it was last converted */
+};
+
+/* Who a thread is, beside its description. */
+struct thread_identity {
+	pid_t own_tid;	    /* thread id in its own PID namespace; 0: unknown */
+	uint64_t first_ns;  /* time of the tick before it was first seen */
+	uint32_t nr_named;  /* number of times its name was looked up; NAMED_AT_END: no more */
+	bool needs_os_name; /* the kernel's name has not been read yet */
+};
+
+/* What is kept of one thread from tick to tick. Repeating its last sample needs the first three. */
+struct sampled_thread {
+	struct sample_thread *info; /* owned; of the slot's last thread; NULL: none yet */
+	struct emitted_sample last;
+	struct accounted_time time;
 	struct walked_thread walked;
 	struct cpu_account cpu;
 	/* borrowed; the thread that its interrupts belong to; NULL: none */
 	struct snapshot_thread *followed;
 	struct waiting_sample kept; /* the last sample with C frames while it waits */
 	struct frame_list list;
-	uint32_t max_frames;
-	uint32_t most_frames; /* maximum length of list in the current ROOM_TICKS walks */
-	uint32_t nr_walks;    /* number of walks so far, up to ROOM_TICKS */
-	uint32_t nr_shown;    /* number of frames of list that are already converted into frames */
-	uint32_t nr_listed;   /* length of list when it was last converted */
-	pid_t own_tid;	      /* thread id in its own PID namespace; 0: unknown */
-	uint64_t first_ns;    /* time of the tick before it was first seen */
-	uint32_t nr_named;    /* number of times its name was looked up; NAMED_AT_END: no more */
-	bool needs_os_name;   /* the kernel's name has not been read yet */
+	struct frame_room room;
+	struct thread_identity identity;
+};
+
+/* What identifies threads; each list is as old as a refresh of the snapshot, or 0: never made. */
+struct identities {
+	uint32_t nr_seen;	      /* number of threads ever seen; the id of the next one */
+	bool is_in_other_namespace;   /* the target is in another PID namespace */
+	struct process_thread *tasks; /* the kernel's list of threads; owned */
+	size_t nr_tasks;
+	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when tasks was read */
+	struct addr_map idents;		/* ident to the oldest snapshot thread that has it */
+	uint64_t idents_refresh;	/* snapshot.nr_refreshes when idents was built */
+	struct pthread_layout pthreads; /* before 3.11: where the C library keeps thread ids */
+	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when it was learnt */
+	uint32_t nr_os_names_left;	/* number of kernel names that this tick may still read */
+	bool has_new_threads;		/* there are threads whose names were not looked up */
+	uint64_t names_due_ns;		/* when the names of new threads are read again; 0: never */
+};
+
+struct tick_times {
+	uint64_t now_ns;	/* the current tick */
+	uint64_t last_ns;	/* the last tick; 0: none yet */
+	uint64_t late_ns;	/* delay of the current tick */
+	uint64_t cut_ns;	/* when a tick is cut off; UINT64_MAX: never */
+	uint64_t last_look_ns;	/* the last look in a run with interrupts */
+	uint64_t last_check_ns; /* the last time the memory was found to be the same program's */
+};
+
+/* Which C stack is whose, found out between looks. */
+struct stack_search {
+	struct own_stack first; /* the first thread's, as mapped when the target was opened */
+	bool is_wanted;		/* some thread's own_stack has a pending question */
+	uint64_t due_ns;	/* when pending questions may be answered */
 };
 
 struct sampler {
@@ -96,30 +146,12 @@ struct sampler {
 	struct frame_cache cache;
 	struct sampled_thread *threads; /* indexed by slot */
 	uint32_t nr_threads;
-	uint32_t nr_seen;	      /* number of threads ever seen; the id of the next one */
-	uint32_t nr_os_names_left;    /* number of kernel names that this tick may still read */
-	bool is_in_other_namespace;   /* the target is in another PID namespace */
-	struct process_thread *tasks; /* the kernel's list of threads; owned */
-	size_t nr_tasks;
-	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when tasks was read; 0: never */
-	struct addr_map idents;		/* ident to the oldest snapshot thread that has it */
-	uint64_t idents_refresh;	/* snapshot.nr_refreshes when idents was built; 0: never */
-	struct pthread_layout pthreads; /* before 3.11: where the C library keeps thread ids */
-	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when it was learnt; 0: never */
-	bool has_new_threads;		/* there are threads whose names were not looked up */
-	uint64_t names_due_ns;		/* when the names of new threads are read again; 0: never */
-	uint64_t now_ns;		/* time of the current tick */
-	uint64_t last_tick_ns;		/* time of the last tick; 0: none yet */
-	uint64_t last_look_ns;		/* time of the last look in a run with interrupts */
-	uint64_t last_check_ns;	 /* last time the memory was found to be the same program's */
-	uint64_t cut_ns;	 /* when a tick is cut off; UINT64_MAX: never */
-	uint64_t late_ns;	 /* delay of the current tick */
+	struct identities identities;
+	struct tick_times tick;
+	struct stack_search stacks;
 	struct preempt *preempt; /* owned; NULL outside of a run or a dump */
 	bool is_racing;		 /* the racing engine: no CPU is held */
 	struct racing racing;
-	struct own_stack first_stack; /* the first thread's, as mapped when the target was opened */
-	bool wants_stacks;	      /* some thread's own_stack has a pending question */
-	uint64_t stacks_due_ns;	      /* when pending questions may be answered */
 	struct sampler_looks looks;
 	struct sampler_natives *natives; /* borrowed; NULL: no C frames */
 	/* borrowed; NULL: running threads are sampled by looks */
@@ -165,7 +197,7 @@ enum { ROOM_TICKS = 4096 };
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Identify a thread. Sets sampled->own_tid, the id in its own namespace, and in sampled->info,
+ * Identify a thread. Sets sampled->identity.own_tid, the id in its own namespace, and in sampled->info,
  * which must be zero otherwise, the interpreter, the id in our namespace, the kernel's name, and
  * the same name as name. An unknown id is 0, an unknown name "". If nr_os_names_left is 0, sets
  * needs_os_name instead of reading the kernel's name, except for a main thread.
@@ -236,7 +268,7 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 {
 	return sampled->list.nr_unchanged < sampled->list.nr_frames ||
-	       sampled->list.nr_frames != sampled->nr_listed;
+	       sampled->list.nr_frames != sampled->room.nr_listed;
 }
 
 /*

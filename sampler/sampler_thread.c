@@ -48,30 +48,32 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 		sampled->info = malloc(sizeof(*sampled->info));
 	if (!sampled->info)
 		return -ENOMEM;
-	*sampled->info = (struct sample_thread){.id = sampler->nr_seen++, .slot = thread->slot};
+	*sampled->info =
+		(struct sample_thread){.id = sampler->identities.nr_seen++, .slot = thread->slot};
 	sampler_identify(sampler, thread, sampled);
 	thread->tid = sampled->info->tid;
 	thread->is_new = false;
-	sampled->nr_same = 0;
-	sampled->nr_shown = 0;
-	sampled->nr_named = 0;
-	sampled->collector = NOT_COLLECTING;
+	sampled->last.nr_same = 0;
+	sampled->room.nr_shown = 0;
+	sampled->identity.nr_named = 0;
+	sampled->last.collector = NOT_COLLECTING;
 	begin_clock(sampler, sampled);
 	waiting_sample_done(&sampled->kept);
 	if (sampler->natives)
 		sampler_natives_add(sampler->natives, sampled->info);
-	sampled->first_ns = sampler->last_tick_ns;
-	sampler->has_new_threads = true;
-	sampled->last_ns = sampler->last_tick_ns;
-	sampled->was_interrupted = false;
-	sampled->lost_ns = 0;
-	sampled->uncounted_ns = 0;
-	sampled->starved_ns = 0;
-	sampled->told_ns = sampler->interrupts && !sampler->last_tick_ns ? clock_now_ns()
-									 : sampler->last_tick_ns;
+	sampled->identity.first_ns = sampler->tick.last_ns;
+	sampler->identities.has_new_threads = true;
+	sampled->time.last_ns = sampler->tick.last_ns;
+	sampled->time.was_interrupted = false;
+	sampled->time.lost_ns = 0;
+	sampled->time.uncounted_ns = 0;
+	sampled->time.starved_ns = 0;
+	sampled->time.told_ns = sampler->interrupts && !sampler->tick.last_ns
+					? clock_now_ns()
+					: sampler->tick.last_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
-				? sampler->first_stack
+				? sampler->stacks.first
 				: own_stack_of(thread->ref.thread_id);
 	return 0;
 }
@@ -81,12 +83,12 @@ static bool fit_frames(struct sampled_thread *sampled)
 {
 	/* One more, for the collector's frame. */
 	const uint32_t max_frames = sampled->list.max_frames + 1;
-	struct frame *frames = reallocarray(sampled->frames, max_frames, sizeof(*frames));
+	struct frame *frames = reallocarray(sampled->last.frames, max_frames, sizeof(*frames));
 
 	if (!frames)
 		return false;
-	sampled->frames = frames;
-	sampled->max_frames = max_frames;
+	sampled->last.frames = frames;
+	sampled->room.max_frames = max_frames;
 	return true;
 }
 
@@ -255,8 +257,8 @@ void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *
 /* A walk has changed the list: only the unchanged part is still shown correctly. */
 static void note_walk(struct sampled_thread *sampled, bool is_whole)
 {
-	if (sampled->nr_shown > sampled->list.nr_unchanged)
-		sampled->nr_shown = sampled->list.nr_unchanged;
+	if (sampled->room.nr_shown > sampled->list.nr_unchanged)
+		sampled->room.nr_shown = sampled->list.nr_unchanged;
 	sampled->walked.is_whole = is_whole;
 	sampled->walked.flags = 0;
 	sampled->walked.collector = NOT_COLLECTING;
@@ -304,7 +306,7 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 		owner = own_stack_owner(&thread->stack, snapshot->instant.look.inner,
 					list->loop_addr);
 		if (thread->stack.wanted_addr && sampler->process) {
-			sampler->wants_stacks = true;
+			sampler->stacks.is_wanted = true;
 			thread->proof.is_untold = !thread->stack.roams;
 		}
 	}
@@ -425,35 +427,36 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 	return look_once(sampler, thread, is_proven_elsewhere);
 }
 
-/* Convert the visible frames into sampled->frames. Sets *ret_nr_frames, or returns -ENOMEM. */
+/* Convert the visible frames into sampled->last.frames. Sets *ret_nr_frames, or returns -ENOMEM. */
 static int show_frames(const struct code_cache *codes, struct sampled_thread *sampled,
 		       uint32_t *ret_nr_frames)
 {
 	const struct frame_list *list = &sampled->list;
-	uint32_t first = sampled->nr_shown < list->nr_frames ? sampled->nr_shown : list->nr_frames;
+	uint32_t first =
+		sampled->room.nr_shown < list->nr_frames ? sampled->room.nr_shown : list->nr_frames;
 	uint32_t nr;
 
 	nr = first ? list->frames[first - 1].nr_begun : 0;
-	if (list->nr_frames >= sampled->max_frames && !fit_frames(sampled))
+	if (list->nr_frames >= sampled->room.max_frames && !fit_frames(sampled))
 		return -ENOMEM;
 	for (uint32_t i = first; i < list->nr_frames; i++) {
 		const struct walked_frame *walked = &list->frames[i];
-		struct frame *frame = &sampled->frames[nr];
+		struct frame *frame = &sampled->last.frames[nr];
 		int32_t line;
 
 		if (!frame_visible(list, i))
 			continue;
 		line = code_line(codes, walked->code, walked->instr_ptr);
-		if (nr >= sampled->nr_same || frame->function != walked->code->function ||
+		if (nr >= sampled->last.nr_same || frame->function != walked->code->function ||
 		    frame->line != line) {
 			*frame = (struct frame){.function = walked->code->function, .line = line};
-			if (sampled->nr_same > nr)
-				sampled->nr_same = nr;
+			if (sampled->last.nr_same > nr)
+				sampled->last.nr_same = nr;
 		}
 		nr++;
 	}
-	sampled->nr_shown = list->nr_frames;
-	sampled->nr_listed = list->nr_frames;
+	sampled->room.nr_shown = list->nr_frames;
+	sampled->room.nr_listed = list->nr_frames;
 	*ret_nr_frames = nr;
 	return 0;
 }
@@ -493,48 +496,51 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 			     struct sample *sample)
 {
 	const uint64_t time_ns = sample->time_ns;
-	const uint64_t left_ns = time_ns > sampled->told_ns ? time_ns - sampled->told_ns : 0;
+	const uint64_t left_ns =
+		time_ns > sampled->time.told_ns ? time_ns - sampled->time.told_ns : 0;
 	uint32_t nr = 1;
 
 	if (!sampler->interrupts) {
 		if (!sample->wall_ns)
-			sample->wall_ns = sampled->last_ns ? time_ns - sampled->last_ns : 0;
+			sample->wall_ns =
+				sampled->time.last_ns ? time_ns - sampled->time.last_ns : 0;
 		return nr;
 	}
 	if (sample->wall_ns) {
-		const uint64_t starved_ns = sampled->starved_ns;
+		const uint64_t starved_ns = sampled->time.starved_ns;
 		const uint64_t period_ns =
 			interrupts_period_ns(sampler_interrupts_program(sampler->interrupts));
 
 		if (!starved_ns)
 			return nr;
-		sampled->starved_ns = 0;
+		sampled->time.starved_ns = 0;
 		nr = sampler_interrupts_nr_periods(sampler->interrupts, period_ns + starved_ns,
-						   &sampled->uncounted_ns);
+						   &sampled->time.uncounted_ns);
 		sample->wall_ns = (sample->wall_ns + starved_ns) / nr;
 		return nr;
 	}
-	nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns, &sampled->uncounted_ns);
-	sampled->told_ns += left_ns;
-	sample->wall_ns = (left_ns + sampled->lost_ns) / nr;
-	sampled->lost_ns = 0;
+	nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns,
+					   &sampled->time.uncounted_ns);
+	sampled->time.told_ns += left_ns;
+	sample->wall_ns = (left_ns + sampled->time.lost_ns) / nr;
+	sampled->time.lost_ns = 0;
 	return nr;
 }
 
 void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns)
 {
-	if (now_ns <= sampled->told_ns)
+	if (now_ns <= sampled->time.told_ns)
 		return;
-	sampled->starved_ns += now_ns - sampled->told_ns;
-	sampled->told_ns = now_ns;
+	sampled->time.starved_ns += now_ns - sampled->time.told_ns;
+	sampled->time.told_ns = now_ns;
 }
 
 void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
 			 uint64_t period_ns, struct sample *sample)
 {
-	sampled->told_ns += period_ns;
-	sample->wall_ns = period_ns + sampled->lost_ns;
-	sampled->lost_ns = 0;
+	sampled->time.told_ns += period_ns;
+	sample->wall_ns = period_ns + sampled->time.lost_ns;
+	sampled->time.lost_ns = 0;
 	if (!sampler->looks.cpu)
 		return;
 	sample->cpu_ns = period_ns;
@@ -555,8 +561,8 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 
 	sample.thread = sampled->info;
 	measure_cpu(sampler, &sampled->cpu, &sample);
-	sampled->last_ns = sample.time_ns;
-	sampled->was_interrupted = false;
+	sampled->time.last_ns = sample.time_ns;
+	sampled->time.was_interrupted = false;
 	for (uint32_t i = 0; !err && i < nr; i++) {
 		err = sink->ops->sample(sink, &sample);
 		sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
@@ -570,14 +576,14 @@ int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *t
 }
 
 /*
- * Insert the collector's frame into a sample whose frames are sampled->frames, if the thread
+ * Insert the collector's frame into a sample whose frames are sampled->last.frames, if the thread
  * collects garbage, and adjust nr_unchanged, which is that of the frames without it. Returns 0 or
  * -ENOMEM.
  */
 static int add_collector(struct sampler *sampler, struct sampled_thread *sampled,
 			 struct sample *sample)
 {
-	uint32_t before = sampled->collector;
+	uint32_t before = sampled->last.collector;
 	uint32_t now;
 	struct frame *frame;
 
@@ -592,7 +598,7 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 		if (!sampler->collector)
 			return -ENOMEM;
 	}
-	sampled->collector = now;
+	sampled->last.collector = now;
 	/*
 	 * In the previous sample the collector's frame may have been elsewhere, which limits
 	 * this.
@@ -603,7 +609,7 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 		sample->nr_unchanged = before < now ? before : now;
 	if (now == NOT_COLLECTING)
 		return 0;
-	frame = &sampled->frames[now];
+	frame = &sampled->last.frames[now];
 	memmove(frame + 1, frame, (sample->nr_frames - now) * sizeof(*frame));
 	*frame = (struct frame){.function = sampler->collector};
 	sample->nr_frames++;
@@ -620,17 +626,17 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	struct frame *frame;
 	int err;
 
-	sample.frames = sampled->frames;
-	sample.nr_unchanged = sampled->nr_same < nr_frames ? sampled->nr_same : nr_frames;
-	sample.flags |= sampled->flags;
+	sample.frames = sampled->last.frames;
+	sample.nr_unchanged = sampled->last.nr_same < nr_frames ? sampled->last.nr_same : nr_frames;
+	sample.flags |= sampled->last.flags;
 	err = add_collector(sampler, sampled, &sample);
 	if (err)
 		return err;
 	err = sampler_thread_tell(sampler, thread, sample, sink);
-	sampled->nr_same = nr_frames;
-	if (sampled->collector != NOT_COLLECTING) {
-		frame = &sampled->frames[sampled->collector];
-		memmove(frame, frame + 1, (nr_frames - sampled->collector) * sizeof(*frame));
+	sampled->last.nr_same = nr_frames;
+	if (sampled->last.collector != NOT_COLLECTING) {
+		frame = &sampled->last.frames[sampled->last.collector];
+		memmove(frame, frame + 1, (nr_frames - sampled->last.collector) * sizeof(*frame));
 	}
 	return err;
 }
@@ -642,19 +648,19 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 	struct frame_list *list = &sampled->list;
 	int err = show_frames(&sampler->codes, sampled, &sample.nr_frames);
 
-	sampled->flags = sampled->walked.flags;
+	sampled->last.flags = sampled->walked.flags;
 	if (!err)
 		err = hand_on(sampler, thread, sample, sink);
-	if (sampled->most_frames < list->nr_frames)
-		sampled->most_frames = list->nr_frames;
-	if (++sampled->nr_walks < ROOM_TICKS)
+	if (sampled->room.most_frames < list->nr_frames)
+		sampled->room.most_frames = list->nr_frames;
+	if (++sampled->room.nr_walks < ROOM_TICKS)
 		return err;
 	/* Give back the room for stacks that were much deeper. */
-	frame_list_fit(list, sampled->most_frames);
-	if (sampled->max_frames > list->max_frames + 1)
+	frame_list_fit(list, sampled->room.most_frames);
+	if (sampled->room.max_frames > list->max_frames + 1)
 		(void)fit_frames(sampled);
-	sampled->most_frames = list->nr_frames;
-	sampled->nr_walks = 0;
+	sampled->room.most_frames = list->nr_frames;
+	sampled->room.nr_walks = 0;
 	return err;
 }
 
@@ -663,7 +669,7 @@ int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread 
 {
 	const struct sample sample = {
 		.time_ns = time_ns,
-		.nr_frames = sampler->threads[thread->slot].nr_same,
+		.nr_frames = sampler->threads[thread->slot].last.nr_same,
 	};
 
 	return hand_on(sampler, thread, sample, sink);

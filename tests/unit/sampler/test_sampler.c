@@ -302,7 +302,7 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 	if (live.sink.threads[waiting].ident != FAKE_THREAD_ID + 2 * TID_STEP)
 		waiting = 1;
 	const uint32_t slot = live.sink.threads[waiting].slot;
-	const int32_t line = live.sampler->threads[slot].frames[0].line;
+	const int32_t line = live.sampler->threads[slot].last.frames[0].line;
 
 	/* The thread runs in a look that does not hold, and is back in the next look. */
 	fake_memory_write_u64(&live.py.fake, instr_addr, instr + 6);
@@ -315,7 +315,7 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 	for (uint64_t tick = 3; tick < 6; tick++) {
 		cr_expect(eq(sz, tick_live(&live, tick * 100), 2));
 		cr_expect(eq(u32, live.sink.samples[waiting].nr_frames, 1));
-		cr_expect(eq(i32, live.sampler->threads[slot].frames[0].line, line));
+		cr_expect(eq(i32, live.sampler->threads[slot].last.frames[0].line, line));
 	}
 	end_live(&live);
 }
@@ -526,8 +526,8 @@ Test(sampler, stack_with_a_name_there_is_no_room_for_is_taken)
 	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1)));
 	cr_assert(eq(sz, sink.nr_samples, 1));
 	cr_assert(eq(u32, sampler->threads[0].list.nr_frames, 1));
-	cr_expect(function_is_other(sampler->threads[0].frames[0].function));
-	cr_expect(zero(i32, sampler->threads[0].frames[0].line));
+	cr_expect(function_is_other(sampler->threads[0].last.frames[0].function));
+	cr_expect(zero(i32, sampler->threads[0].last.frames[0].line));
 	sampler_destroy(sampler);
 	fake_python_done(&py);
 }
@@ -871,7 +871,7 @@ Test(sampler, threads_without_end_take_few_slots)
 			kept->nr_runs = 1;
 			last_id = sink.threads[0].id;
 		}
-		cr_expect(eq(u32, sampler->nr_seen, NR_TURNS), "3.%u", py.minor);
+		cr_expect(eq(u32, sampler->identities.nr_seen, NR_TURNS), "3.%u", py.minor);
 		cr_expect(le(u32, sampler->nr_threads, 2));
 		sampler_destroy(sampler);
 		fake_python_done(&py);

@@ -201,7 +201,7 @@ Test(sampler_identity, of_a_hostile_target_are_bounded)
 		sampler_destroy(sampler);
 
 		sampler = begin_sampler(&py);
-		sampler->cut_ns = 1;
+		sampler->tick.cut_ns = 1;
 		py.fake.nr_ranges = 0;
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
 		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: it is over", py.minor);
