@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample completion: prints scripts with which shells complete command lines, made of the tables of options. */
+/* pysample completion: prints shell completion scripts, generated from the option tables. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 #include "cmd/print.h"
 #include "output/format.h"
 
-/* The values that the shell finds itself. */
+/* How a shell completes the value of an option. */
 enum value_kind { VALUE_OTHER, VALUE_WORDS, VALUE_FILE, VALUE_FOLDER, VALUE_PID };
 
 static enum value_kind value_kind(const struct option_spec *spec)
@@ -41,7 +41,7 @@ static void print_words(const struct option_spec *spec)
 		(void)printf("%s%s", i ? " " : "", formats[i].name);
 }
 
-/* What it does in a few words: the beginning of its help, in single quotes of a shell. */
+/* Print a short description: the beginning of the option's help, single-quoted for a shell. */
 static void print_description(const struct option_spec *spec)
 {
 	size_t length = strcspn(spec->help, ":;(.\n");
@@ -64,7 +64,7 @@ static void for_each(const struct command *command,
 	print(command, &help_option);
 }
 
-/* How each shell completes what stands behind the options. */
+/* How each shell completes the operands. */
 static const struct {
 	const char *bash, *zsh, *fish;
 } operands[] = {

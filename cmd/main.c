@@ -30,10 +30,10 @@ static void print_help(void)
 }
 
 /*
- * Put /dev/null where stdin, stdout or stderr are closed: a file that is opened later
- * would get that number, and our notes with it. It is opened for the other direction,
- * so that using it is an error as using the closed one was, and closed again for what we
- * execute. False if there is none.
+ * Open /dev/null on stdin, stdout and stderr where they are closed. Otherwise a file opened later
+ * would get that number, and our messages with it. It is opened for the opposite direction, so
+ * that using it fails as it did on the closed descriptor, and close-on-exec. Returns false if it
+ * cannot be opened.
  */
 static bool open_missing_descriptors(void)
 {
@@ -45,9 +45,9 @@ static bool open_missing_descriptors(void)
 }
 
 /*
- * Have glibc give large blocks back when they are freed, as long as we run. By itself it would
- * keep later ones of the size of the largest that was ever freed, up to 32 MiB: a line table
- * whose size was torn may claim 16.
+ * Make glibc return large blocks to the kernel when they are freed. By default it raises its
+ * threshold to the size of the largest block ever freed, up to 32 MiB, and keeps freed blocks
+ * below that size; a line table whose size was torn may claim 16 MiB.
  */
 static void give_back_large_blocks(void)
 {
@@ -59,8 +59,8 @@ static void give_back_large_blocks(void)
 }
 
 /*
- * Have a help text fit into stdout's buffer: what cannot be written is noticed at the end then,
- * by print_finish(), which can say why.
+ * Make a help text fit into stdout's buffer: a failed write is then noticed at the end, by
+ * print_finish(), which can report the reason.
  */
 static void enlarge_stdout(void)
 {

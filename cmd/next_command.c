@@ -7,7 +7,7 @@
 
 #include "procmem/cleanup.h"
 
-/* What opens files of a format; what a browser opens is nothing to be typed. */
+/* Programs that open files of a format. Formats that a browser opens need no command. */
 static const struct {
 	const char *format;
 	const char *command;
@@ -16,7 +16,7 @@ static const struct {
 	{"callgrind", "kcachegrind "},
 };
 
-/* Append a file's name as one word of a shell, and no option. */
+/* Append a file name as one shell word that cannot be mistaken for an option. */
 static void append_word(const char *name, struct text *text)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -37,7 +37,7 @@ static void append_word(const char *name, struct text *text)
 	text_puts(text, "'");
 }
 
-/* "a/app.html" of "a/app.pysample". */
+/* Returns "a/app.html" for "a/app.pysample". */
 static char *page_of(const char *path, const char *suffix)
 {
 	struct text page = {0};

@@ -9,7 +9,7 @@
 
 #define MIN_RATE_HZ    0.01
 #define MAX_RATE_HZ    1e4  /* the target needs its CPU, too */
-#define MIN_DURATION_S 1e-9 /* less would be rounded to none, which means no end */
+#define MIN_DURATION_S 1e-9 /* less would round to 0, which means no end */
 #define MAX_DURATION_S (366.0 * 24 * 3600)
 
 struct unit {
@@ -17,14 +17,14 @@ struct unit {
 	double factor;
 };
 
-/* A decimal number and one of the suffixes (without regard to case). */
+/* Parse a decimal number followed by one of the suffixes; case is ignored. */
 static bool parse_number(const char *text, const struct unit *units, size_t nr_units,
 			 double *ret_value)
 {
 	char *end;
 	double value;
 
-	/* strtod() also takes hexadecimal, "inf" and leading blanks. */
+	/* strtod() also accepts hexadecimal, "inf" and leading blanks. */
 	if (strspn(text, "0123456789.") == 0)
 		return false;
 	if (text[0] == '0' && (text[1] == 'x' || text[1] == 'X'))
@@ -82,7 +82,7 @@ bool parse_rate(const char *text, double *ret_rate_hz)
 	return true;
 }
 
-/* "1.5s" in seconds, unless it is beyond a year. */
+/* Parse a time such as "1.5s" into seconds. Returns false if it is longer than a year. */
 static bool parse_seconds(const char *text, double *ret_s)
 {
 	static const struct unit units[] = {

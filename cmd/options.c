@@ -13,21 +13,21 @@
 
 enum { HELP_COLUMN = 25 };
 
-/* More options than any command has: a few dozen. */
+/* More than the few dozen options of any command. */
 enum { MAX_OPTIONS = 64 };
 
 const struct option_spec help_option = {"help", NULL, "print this text", .letter = 'h'};
 
-/* What getopt_long(3) is given, and what each of its results stands for. */
+/* The arguments of getopt_long(3), and what each of its results means. */
 struct parser {
 	struct option long_options[MAX_OPTIONS + 1];
 	char letters[3 * MAX_OPTIONS + 3];
 	const struct option_spec *specs[MAX_OPTIONS];
-	void *targets[MAX_OPTIONS]; /* what they apply to */
+	void *targets[MAX_OPTIONS]; /* the structs they apply to */
 	int nr;
 };
 
-/* Results of long options; those of letters are the letters. */
+/* Results of long options; the result of a short option is its letter. */
 enum { FIRST_RESULT = UCHAR_MAX + 1 };
 
 static int argument_of(const struct option_spec *spec)
@@ -57,7 +57,7 @@ static void add(struct parser *parser, const struct option_spec *spec, void *tar
 static void init(struct parser *parser, const struct command *command, void *options)
 {
 	*parser = (struct parser){0};
-	/* A colon: getopt_long() prints nothing; a plus: it stops at the first operand. */
+	/* The colon stops getopt_long() from printing; the plus stops it at the first operand. */
 	(void)snprintf(parser->letters, sizeof(parser->letters), "%s",
 		       command->operands_end ? "+:" : ":");
 	for (size_t i = 0; i < command->nr_groups; i++)
@@ -67,7 +67,7 @@ static void init(struct parser *parser, const struct command *command, void *opt
 	add(parser, &help_option, NULL);
 }
 
-/* The index of the option that getopt_long() found; -1: there is no such one. */
+/* Returns the index of the option that getopt_long() found, or -1 if it found none. */
 static int find(const struct parser *parser, int result)
 {
 	if (result >= FIRST_RESULT)
@@ -96,13 +96,13 @@ static bool apply(const struct option_spec *spec, void *target, const char *valu
 	return false;
 }
 
-/* Print what getopt_long() did not take when it returned result, '?' or ':'. */
+/* Print why getopt_long() returned result, '?' or ':'. */
 static void print_error_of(const struct parser *parser, int result, char **argv)
 {
 	const char *argument = argv[optind - 1];
 	const char *command = argv[0];
 
-	/* optopt is 0 for a long option that does not exist, else what the option would be. */
+	/* optopt is 0 for an unknown long option, otherwise the result of the option meant. */
 	if (result == ':')
 		print_error("the option %s needs a value; 'pysample %s --help' says which",
 			    argument, command);

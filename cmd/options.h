@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The options of a command, written once: a table from which they are parsed, printed by --help,
- * completed by shells and compared with the manual page. Commands that share options share rows
+ * A command's options as one table, from which they are parsed, printed by --help, completed by
+ * shells and compared with the manual page. Commands that share options share rows
  * (shared_options.h).
  */
 #pragma once
@@ -12,38 +12,38 @@
 
 #include "cmd/command.h"
 
-/* What an option does to the options of its command. */
+/* What an option does. */
 enum option_action {
-	OPTION_CALLS,  /* .apply() */
-	OPTION_SETS,   /* the bool at .at */
-	OPTION_CLEARS, /* the same */
-	OPTION_KEEPS,  /* its value, borrowed, in the const char * at .at */
+	OPTION_CALLS,  /* calls .apply() */
+	OPTION_SETS,   /* sets the bool at .at */
+	OPTION_CLEARS, /* clears the bool at .at */
+	OPTION_KEEPS,  /* stores its value, borrowed, in the const char * at .at */
 };
 
 struct option_spec {
 	const char *name;
-	const char *argument; /* its value as --help calls it; NULL: none; "[…]": may be left out */
-	const char *help;     /* lines as they are printed, of at most 63 characters */
-	size_t at;	      /* in bytes, in what the group applies to */
-	/* False after an error was printed. value is NULL if there is none. */
+	const char *argument; /* the value's name in --help; NULL: none; "[…]": optional */
+	const char *help;     /* lines of at most 63 characters, printed as they are */
+	size_t at;	      /* offset in bytes into what the group applies to */
+	/* value is NULL if there is none. Returns false after printing an error. */
 	bool (*apply)(void *options, const char *value);
-	const char *words; /* values that there are, separated by spaces; NULL: any */
+	const char *words; /* the allowed values, separated by spaces; NULL: any */
 	enum option_action action;
-	char letter; /* 0: none */
+	char letter; /* short option; 0: none */
 };
 
-/* Options that stand together. A group without a title continues the one before. */
+/* Options listed together. A group without a title continues the previous one. */
 struct option_group {
 	const char *title;
 	const struct option_spec *specs;
 	size_t nr_specs;
-	size_t at; /* what they apply to, in the options of the command, in bytes */
+	size_t at; /* offset in bytes, in the command's options, of what they apply to */
 };
 
 /*
- * Parse the options of a command into options. --help, which every command has, is printed.
- * *ret_first is the index of the first operand. EXIT_OK; or another status after an error was
- * printed; *ret_done: --help was all to be done.
+ * Parse the options of a command into options. Prints --help, which every command has. *ret_first
+ * is the index of the first operand; *ret_done is true if --help was printed and nothing is left
+ * to do. Returns EXIT_OK, or another status after printing an error.
  */
 enum exit_status options_parse(const struct command *command, int argc, char **argv, void *options,
 			       int *ret_first, bool *ret_done);
@@ -52,7 +52,7 @@ enum exit_status options_parse(const struct command *command, int argc, char **a
 extern const struct option_spec help_option;
 
 /*
- * The process id that must be the only argument left: argv[first]. False after an
- * error was printed, if it is none or not the only one.
+ * Parse the process id that must be the only argument left, argv[first]. Returns false after
+ * printing an error if it is missing, malformed or not the only one.
  */
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid);

@@ -8,7 +8,7 @@
 #include "output/artefact.h"
 #include "output/profile/profile.h"
 
-/* How many characters of a variable's value are shown if nobody says, and at most. */
+/* Longest value of a variable shown, in characters: the default and the limit. */
 enum { VALUE_USUAL_CHARS = 100, VALUE_MAX_CHARS = 65536 };
 
 static bool take_path(void *outputs, const char *value)
@@ -30,7 +30,7 @@ static bool take_mode(void *choice, const char *value)
 {
 	enum profile_mode mode;
 
-	/* Those without time are of core files. */
+	/* Modes without time are for core files. */
 	if (!profile_mode_parse(value, &mode) || !profile_mode_is_time(mode)) {
 		print_error("there is no mode '%s': write wall, cpu, gil or exception", value);
 		return false;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of options that several commands have. */
+/* Option rows that several commands share. */
 #pragma once
 
 #include <stdint.h>
@@ -25,12 +25,15 @@ extern const struct option_spec wait_option[1];
 /* -q: for a bool. */
 extern const struct option_spec quiet_option[1];
 
-/* --mode. All zero nobody has chosen one. */
+/* --mode. All zero: none was chosen. */
 struct mode_choice {
 	bool is_made;
-	enum profile_mode mode; /* if so */
+	enum profile_mode mode; /* valid if is_made */
 };
 extern const struct option_spec mode_option[1];
 
-/* --locals, --max-value: for the uint32_t that says how many characters a value may have; 0: none. */
+/*
+ * --locals, --max-value: for the uint32_t that limits the characters shown of a value; 0: no
+ * locals.
+ */
 extern const struct option_spec value_options[2];
