@@ -13,15 +13,18 @@
 
 #include "procmem/cleanup.h"
 
-/* As many symbolic links in a row as the kernel follows: MAXSYMLINKS, include/linux/namei.h. */
+/*
+ * The longest chain of symbolic links that the kernel follows: MAXSYMLINKS,
+ * include/linux/namei.h.
+ */
 enum { MAX_LINKS = 40 };
 
-/* So many names are tried that others left behind, of processes that had our id. */
+/* Temporary names to try: earlier processes with our id may have left some behind. */
 enum { MAX_NAMES = 100 };
 
 /* Names. */
 
-/* The length of the folder's part of a name, with its '/'; 0 if there is none. */
+/* Returns the length of the folder part of a name, including its '/'; 0 if there is none. */
 static int folder_length(const char *name)
 {
 	const char *slash = strrchr(name, '/');
@@ -29,7 +32,10 @@ static int folder_length(const char *name)
 	return slash ? (int)(slash - name + 1) : 0;
 }
 
-/* What a symbolic link called name leads to, seen from where name is; NULL and errno. */
+/*
+ * Returns the path that the symbolic link name leads to, with a relative target resolved from
+ * name's folder. The caller frees it. NULL with errno set on failure.
+ */
 static char *follow_link(const char *name)
 {
 	char text[PATH_MAX];
@@ -44,7 +50,10 @@ static char *follow_link(const char *name)
 	return next;
 }
 
-/* The name behind all symbolic links, whether there is a file or not; NULL if out of memory. */
+/*
+ * Follow all symbolic links of path; the file at the end need not exist. The caller frees the
+ * name. Returns NULL if out of memory.
+ */
 static char *follow_links(const char *path)
 {
 	char *name = strdup(path);
@@ -65,7 +74,7 @@ static bool same_inode(const struct stat *a, const struct stat *b)
 	return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Whether two names are the same one in the same folder. */
+/* Whether two paths are the same name in the same folder. */
 static bool same_name(const char *a, const char *b)
 {
 	cleanup_free char *a_folder = NULL, *b_folder = NULL;
@@ -90,7 +99,7 @@ static void close_stream(struct output_file *file)
 	file->stream = NULL;
 }
 
-/* Let the signals come, now that there is no temporary file any more. */
+/* Restore the signal mask: there is no temporary file left to clean up. */
 static void forget_temporary(struct output_file *file)
 {
 	free(file->temporary);
@@ -106,7 +115,7 @@ static void remove_temporary(struct output_file *file)
 	forget_temporary(file);
 }
 
-/* Keep signals back until forget_temporary(). */
+/* Block all signals until forget_temporary(). */
 static void hold_signals(struct output_file *file)
 {
 	sigset_t all;
@@ -140,7 +149,7 @@ static int open_temporary(struct output_file *file)
 	return err;
 }
 
-/* A file without a name in target's folder, or with a temporary one where there are none. */
+/* Open a file without a name in target's folder, or one with a temporary name if that fails. */
 static int open_unnamed(struct output_file *file)
 {
 	cleanup_free char *folder = NULL;
@@ -165,7 +174,7 @@ static int open_unnamed(struct output_file *file)
 	return err;
 }
 
-/* Give a file without a name a temporary one, that no other file has. */
+/* Link a file without a name under a temporary name that no other file has. */
 static int link_temporary(struct output_file *file)
 {
 	char opened[sizeof("/proc/self/fd/") + 11];
@@ -188,7 +197,7 @@ static int link_temporary(struct output_file *file)
 	return -errno;
 }
 
-/* The permissions that a new file gets from the umask. */
+/* Returns the permissions that the umask gives a new file. */
 static mode_t new_file_mode(void)
 {
 	mode_t mask = umask(0);
@@ -197,7 +206,10 @@ static mode_t new_file_mode(void)
 	return 0666 & ~mask;
 }
 
-/* Give a file an owner, which is root's to give, and a group; whether it has that group now. */
+/*
+ * Set a file's owner, which only root can, and its group. Returns whether the file has that group
+ * now.
+ */
 static bool give(int fd, uid_t owner, gid_t group)
 {
 	struct stat status;
@@ -207,8 +219,8 @@ static bool give(int fd, uid_t owner, gid_t group)
 }
 
 /*
- * Give the temporary file what the file has that it replaces. Another group may do no more
- * than everybody, whatever the one could whose file it was.
+ * Give the temporary file the attributes of the file that it replaces. If it cannot have that
+ * group, its own group gets no more permissions than everybody, whatever the old group had.
  */
 static void keep_attributes(const struct output_file *file)
 {
@@ -234,7 +246,7 @@ static int failed(const struct output_file *file, int err, struct message *reter
 	return err;
 }
 
-/* stdout was perhaps closed, or opened for reading only. */
+/* Write to stdout. Returns -EBADF if it is closed or opened for reading only. */
 static int open_stdout(struct output_file *file)
 {
 	int flags = fcntl(STDOUT_FILENO, F_GETFL);
@@ -245,7 +257,10 @@ static int open_stdout(struct output_file *file)
 	return 0;
 }
 
-/* Whether path is what stdout is, so that writing it anew would lose what stands there. */
+/*
+ * Whether path is the file that is open as stdout: replacing or truncating it would lose its
+ * contents.
+ */
 static bool is_stdout(const char *path)
 {
 	struct stat status, out_status;
@@ -254,7 +269,7 @@ static bool is_stdout(const char *path)
 	       same_inode(&status, &out_status) && !S_ISCHR(status.st_mode);
 }
 
-/* Whether something is mounted over the name itself, as containers get single files. */
+/* Whether something is mounted on the name itself, as containers do with single files. */
 static bool is_mount_point(const char *name)
 {
 	struct statx status;
@@ -263,7 +278,7 @@ static bool is_mount_point(const char *name)
 	       (status.stx_attributes & STATX_ATTR_MOUNT_ROOT);
 }
 
-/* Whether a path names a file by a descriptor that somebody has open. */
+/* Whether a path names a file by an open descriptor. */
 static bool is_descriptor(const char *path)
 {
 	return strncmp(path, "/dev/fd/", strlen("/dev/fd/")) == 0 ||
@@ -271,8 +286,8 @@ static bool is_descriptor(const char *path)
 }
 
 /*
- * Whether a new file of that name would be what the open one is now, to everybody: it
- * has no other name, and belongs to nobody else.
+ * Whether a new file under that name would look to everybody like the open one: the file has no
+ * other name and no other owner.
  */
 static bool is_replaceable(int fd, const char *name)
 {
@@ -283,10 +298,13 @@ static bool is_replaceable(int fd, const char *name)
 	       same_inode(&opened, &named) && !is_mount_point(name);
 }
 
-/* Prepare to replace name, which is then owned by the file: a temporary one can be made there. */
+/*
+ * Prepare to replace name: check that a temporary file can be made in its folder. Takes ownership
+ * of name, and frees it on failure.
+ */
 static int try_to_replace(struct output_file *file, char *name)
 {
-	int err = -ENOENT; /* of a folder */
+	int err = -ENOENT; /* if name ends in '/' */
 
 	file->target = name;
 	if (name[folder_length(name)])
@@ -390,7 +408,7 @@ bool output_file_is_ours(const struct output_file *file)
 		folder = NULL;
 		return false;
 	}
-	/* glibc would ask by permitted capabilities where the kernel has no such call (before 5.8). */
+	/* Without this call (before 5.8) glibc's wrapper would check the permitted capabilities. */
 	if (syscall(SYS_faccessat2, AT_FDCWD, folder, W_OK | X_OK, AT_EACCESS) != 0)
 		return false;
 	return lstat(file->target, &status) != 0
@@ -400,7 +418,7 @@ bool output_file_is_ours(const struct output_file *file)
 
 /* Writing. */
 
-/* Begin with a file of that kind, if it is replaced; else write it anew in place. */
+/* Create the new file with open_new() if the file is replaced; otherwise truncate it in place. */
 static int begin(struct output_file *file, int (*open_new)(struct output_file *file),
 		 struct message *reterr)
 {
@@ -436,7 +454,7 @@ int output_file_begin_growing(struct output_file *file, struct message *reterr)
 	return err;
 }
 
-/* Say that a file cannot have its name, and where what was written is. Returns err. */
+/* Report that a file did not get its name, and where its contents are. Returns err. */
 static int failed_to_name(const struct output_file *file, int err, struct message *reterr)
 {
 	if (file->temporary && access(file->temporary, F_OK) == 0)
@@ -489,7 +507,7 @@ int output_file_reopen(const struct output_file *file)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Give a growing file its name, and see that it has it still. */
+/* Give a growing file its name, and check that the name still leads to it. */
 static int finish_growing(struct output_file *file, struct message *reterr)
 {
 	int err = output_file_publish(file, reterr);
@@ -506,7 +524,7 @@ static int finish_growing(struct output_file *file, struct message *reterr)
 
 int output_file_finish(struct output_file *file, int err, struct message *reterr)
 {
-	bool stays = file->is_growing; /* what was written does, under whatever name */
+	bool stays = file->is_growing; /* keep what was written, under whichever name */
 
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;

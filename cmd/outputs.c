@@ -13,7 +13,7 @@
 
 /* Parsing. */
 
-/* Append one; false after an error was printed. */
+/* Append an output. Returns false after printing an error. */
 static bool add(struct outputs *outputs, const char *path, const struct format *format)
 {
 	if (outputs->nr == MAX_OUTPUTS) {
@@ -52,7 +52,7 @@ static bool counts(const struct format *format)
 	return !format->needs_time;
 }
 
-/* The names of those formats: "collapsed, summary or …". */
+/* Append the names of the formats for which is_meant(): "collapsed, summary or …". */
 static void append_names(struct text *text, bool is_meant(const struct format *))
 {
 	size_t nr, nr_left = 0;
@@ -69,7 +69,7 @@ static void append_names(struct text *text, bool is_meant(const struct format *)
 	}
 }
 
-/* Print that a name does not say what is to be written, and which names there are. */
+/* Print that a name selects no format, and the names of all formats. */
 static void print_formats(const char *what, const char *name, const char *remedy)
 {
 	struct text names = {0};
@@ -97,7 +97,7 @@ bool outputs_take_format(struct outputs *outputs, const char *name)
 	return waiting ? add(outputs, NULL, waiting) : true;
 }
 
-/* What a file is written in whose -o has no -f; NULL after an error was printed. */
+/* Returns the format of a file whose -o has no -f, or NULL after printing an error. */
 static const struct format *format_of_name(const char *path)
 {
 	const struct format *format = format_of_path(path);
@@ -119,8 +119,8 @@ static const struct format *format_of_stdout(void)
 }
 
 /*
- * Whether there is not more than one on stdout, and one recording; false after an error was
- * printed.
+ * Whether at most one output goes to stdout and at most one is a recording. Returns false after
+ * printing an error.
  */
 static bool are_one_of_a_kind(const struct outputs *outputs)
 {
@@ -156,7 +156,10 @@ bool outputs_choose(struct outputs *outputs)
 	return are_one_of_a_kind(outputs);
 }
 
-/* Whether all of them are formats that fit; false after an error was printed that ends in those. */
+/*
+ * Whether fits() holds for all formats. Otherwise prints why_not and the formats that fit, and
+ * returns false.
+ */
 static bool all_fit(const struct outputs *outputs, bool (*fits)(const struct format *format),
 		    const char *why_not)
 {
@@ -240,7 +243,7 @@ const char *outputs_find(const struct outputs *outputs, int fd)
 
 /* Opening. */
 
-/* Whether it can be what it is to be: no recording goes to a terminal. */
+/* Whether the output suits its format: a recording cannot go to a terminal. */
 static bool is_fit(const struct output *output, struct message *reterr)
 {
 	const struct output_file *file = &output->file;
@@ -252,7 +255,7 @@ static bool is_fit(const struct output *output, struct message *reterr)
 	return false;
 }
 
-/* Whether an output is another one than those in front of it. */
+/* Whether an output is a different file from those before it. */
 static bool is_another(const struct outputs *outputs, unsigned index, struct message *reterr)
 {
 	const struct output *output = &outputs->list[index];
@@ -304,7 +307,7 @@ void outputs_discard(struct outputs *outputs)
 
 /* Writing. */
 
-/* Whether it is to be made now, from a profile. */
+/* Whether an output is made from a profile and due now. */
 static bool is_due(const struct outputs *outputs, const struct output *output)
 {
 	return output->format->write && !output->is_written &&
@@ -337,7 +340,7 @@ struct profile_options output_profile_options(const struct output *output,
 	return options;
 }
 
-/* How text has to look in that stream. */
+/* Adapt text to the stream: its width and colour. */
 static void fit_stream(struct artefact_options *options, FILE *stream)
 {
 	struct winsize size;
@@ -349,7 +352,7 @@ static void fit_stream(struct artefact_options *options, FILE *stream)
 	options->colour = terminal && (!no_colour || !*no_colour);
 }
 
-/* Write one; EXIT_ERROR after an error was printed. */
+/* Write an output. Returns EXIT_ERROR after printing an error. */
 static enum exit_status output_write(struct output *output, const struct artefact *artefact)
 {
 	struct artefact fitted = *artefact;
@@ -367,7 +370,7 @@ static enum exit_status output_write(struct output *output, const struct artefac
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-/* Whether it is made from a profile that was made with such options. */
+/* Whether an output is made from a profile with the options made. */
 static bool is_made_from(const struct output *output, const struct profile_options *made,
 			 const struct profile_options *asked)
 {

@@ -12,13 +12,13 @@
 
 enum { MAX_LINE_BYTES = 2048 };
 
-/* Names of the target's files stand in messages: nothing in them may steer a terminal. */
+/* Print a line. Messages hold names from the target, which must not control a terminal. */
 static void print_line(const char *format, va_list args)
 {
 	char line[MAX_LINE_BYTES];
 	struct text text = {0};
 
-	/* clang-tidy 14 takes the args of the second caller for none. */
+	/* clang-tidy 14 considers the args of the second caller uninitialized. */
 	(void)vsnprintf(line, sizeof(line), format, args); /* NOLINT(clang-analyzer-valist.*) */
 	text_puts(&text, "pysample: ");
 	label_append_escaped(&text, line, strlen(line), LABEL_DISPLAY);
@@ -47,7 +47,7 @@ void print_note(const char *format, ...)
 
 enum exit_status print_finish(enum exit_status status)
 {
-	const bool is_lost = ferror(stdout); /* why is not known any more */
+	const bool is_lost = ferror(stdout); /* the reason is no longer known */
 
 	if (fflush(stdout) != 0)
 		print_error("cannot write the standard output: %s", strerror(errno));

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only place that writes to stderr, but for cmd/sampling/progress.c. Messages are one line, control
- * characters escaped.
+ * The only place that writes to stderr, except cmd/sampling/progress.c. A message is one line
+ * with control characters escaped.
  */
 #pragma once
 
 #include "cmd/command.h"
 
-/* "pysample: " and the sentence. */
+/* Print "pysample: " and the sentence. */
 void print_error(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same for what is worth knowing and no error. */
+/* The same for a note, which is not an error. */
 void print_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * Flush stdout, at the end of a command that wrote to it. status; or EXIT_ERROR after
- * an error was printed, if not everything could be written.
+ * Flush stdout at the end of a command that wrote to it. Returns status, or EXIT_ERROR after
+ * printing an error if not everything could be written.
  */
 enum exit_status print_finish(enum exit_status status);

@@ -7,7 +7,7 @@
 #include "cmd/print.h"
 #include "procmem/cleanup.h"
 
-/* Add recordings to one side. */
+/* Add recordings to one side of a profile. */
 static int play(const struct rendering *rendering, struct recording *const *recordings,
 		uint32_t nr_recordings, struct profile *profile, enum profile_side side)
 {
@@ -37,13 +37,13 @@ int rendering_profile(const struct rendering *rendering, const struct profile_op
 }
 
 /*
- * What recordings say of their runs, which are shown in that mode, in an array that the caller
- * frees; NULL: -ENOMEM.
+ * Copy the runs of recordings, with shown_mode set to mode. The caller frees the array. Returns
+ * NULL if out of memory.
  */
 static struct run *copy_runs(struct recording *const *recordings, uint32_t nr,
 			     enum profile_mode mode)
 {
-	struct run *runs = calloc((size_t)nr + 1, sizeof(*runs)); /* never 0 */
+	struct run *runs = calloc((size_t)nr + 1, sizeof(*runs)); /* + 1: never 0 bytes */
 
 	for (uint32_t i = 0; runs && i < nr; i++) {
 		runs[i] = *recording_run(recordings[i]);
@@ -59,7 +59,7 @@ static bool is_empty(const struct rendering *rendering)
 	       (rendering->nr_bases && !rendering->left[PROFILE_BASE].nr_shown);
 }
 
-/* Write the outputs that are made from such a profile as the next one. */
+/* Write the outputs whose profile has the same options as the next one's. */
 static enum exit_status write_some(struct rendering *rendering, struct artefact *artefact,
 				   struct outputs *outputs)
 {

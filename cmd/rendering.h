@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making outputs of recordings. */
+/* Makes outputs from recordings. */
 #pragma once
 
 #include "cmd/command.h"
@@ -8,26 +8,29 @@
 #include "output/recording/recording.h"
 #include "output/recording/replay.h"
 
-/* All borrowed. left is set by rendering_write(). */
+/* All pointers are borrowed. rendering_write() sets left. */
 struct rendering {
 	struct recording *const *recordings;
 	uint32_t nr_recordings;
-	struct recording *const *bases; /* what they are compared with; none: with nothing */
+	struct recording *const *bases; /* the base of a comparison; none: no comparison */
 	uint32_t nr_bases;
-	struct replay_filter filter; /* of both */
+	struct replay_filter filter; /* for both */
 	struct profile_options profile;
 	struct artefact_options layout;
 	struct profile_account left[NR_PROFILE_SIDES]; /* what passed, and what the mode shows */
 };
 
-/* A profile of them with these options; the caller destroys it. 0, or an error of replay(). */
+/*
+ * Make a profile of the recordings with these options; the caller destroys it. Returns 0, or an
+ * error of replay().
+ */
 int rendering_profile(const struct rendering *rendering, const struct profile_options *options,
 		      struct profile **ret_profile);
 
 /*
- * Write the outputs, opened, that are made from a profile and were not written yet: one profile
- * after the other, for all that can share it. EXIT_OK; EXIT_NO_SAMPLE: nothing of the recordings,
- * or of the bases, is in the profile, and nothing was written or printed; EXIT_ERROR after an
- * error was printed for each that failed.
+ * Write the open outputs that are made from a profile and not written yet, with one profile for
+ * all outputs that can share it. Returns EXIT_OK; EXIT_NO_SAMPLE if the profile has nothing of
+ * the recordings, or nothing of the bases (nothing was written or printed); EXIT_ERROR after
+ * printing an error for each that failed.
  */
 enum exit_status rendering_write(struct rendering *rendering, struct outputs *outputs);
