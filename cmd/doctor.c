@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample doctor: what can be read of a process, and what to do if it cannot. */
+/*
+ * pysample doctor: reports what can be read of a process and, if something cannot, what to do
+ * about it.
+ */
 #include <errno.h>
 #include <pwd.h>
 #include <stdarg.h>
@@ -17,13 +20,13 @@
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 
-/* Stacks that cannot be followed are told one by one up to so many; all are counted. */
+/* Limit on the broken stacks that are reported one by one; all of them are counted. */
 enum { MAX_TOLD_STACKS = 10 };
 
-/* CPU time of a thread between two of its stacks: that of attach. None is waited for. */
+/* CPU time between two stacks of a thread, as in attach. No sample is waited for. */
 enum { PERIOD_NS = 10000000 };
 
-/* One line of the report: a heading and what was found, made harmless for a terminal. */
+/* Print one line of the report: a heading and a finding, escaped for a terminal. */
 static void report(const char *heading, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 static void report(const char *heading, const char *format, ...)
@@ -101,7 +104,7 @@ static void report_interpreter(const struct target *target)
 		       runtime->nr_others, runtime->nr_others == 1 ? " runs" : "s run");
 }
 
-/* Whether a look can take the CPU of a thread that runs, from good to bad. */
+/* Whether a look can take a running thread's CPU, from best to worst. */
 enum reach { REACH_AT_ONCE, REACH_OLD_KERNEL, REACH_NICER, REACH_REAL_TIME, REACH_ELSEWHERE };
 
 static enum reach reach_of(const struct cpu_seat *seat, pid_t tid)
@@ -116,23 +119,23 @@ static enum reach reach_of(const struct cpu_seat *seat, pid_t tid)
 								  : REACH_AT_ONCE;
 }
 
-/* What became of the stacks. A sink. */
+/* A sink that counts proven, unproven and broken stacks. */
 struct stack_count {
 	struct sample_sink sink;
 	size_t nr_interpreters;
-	int64_t interpreter_id; /* of the last sample: an interpreter's come in a row */
+	int64_t interpreter_id; /* of the last sample; samples of an interpreter are consecutive */
 	size_t nr_proven;
 	size_t nr_unproven;
 	size_t nr_broken;
-	size_t nr_named; /* by Python's threading */
-	size_t nr_known; /* with an id of the kernel's */
+	size_t nr_named; /* by Python's threading module */
+	size_t nr_known; /* with a kernel thread id */
 	const struct cpu_seat *seat;
 	enum reach reach;     /* of the thread that is hardest to reach */
-	pid_t reach_tid;      /* that one */
-	size_t nr_outranking; /* threads with a real-time priority that is not ours */
+	pid_t reach_tid;      /* that thread */
+	size_t nr_outranking; /* threads whose real-time policy keeps us from their CPU */
 };
 
-/* Find out how the threads can be reached. */
+/* Record how a thread can be reached. */
 static void count_reach(struct stack_count *count, pid_t tid)
 {
 	const enum reach reach = tid ? reach_of(count->seat, tid) : REACH_AT_ONCE;
@@ -186,7 +189,7 @@ static void report_threads(const struct stack_count *count)
 	text_done(&line);
 }
 
-/* By what a look is proven to be of one instant. */
+/* Report what proves that a look shows one instant. */
 static void report_proofs(const struct sampler *sampler, pid_t tid)
 {
 	const struct witness_proofs proofs = sampler_try_proofs(sampler, tid);
@@ -206,14 +209,14 @@ static void report_proofs(const struct sampler *sampler, pid_t tid)
 	text_done(&line);
 }
 
-/* Whether attach would not have to race, though it has no interrupts. */
+/* Whether attach would be exact, rather than racing, without interrupts. */
 static bool is_exact(const struct stack_count *count)
 {
 	return count->reach != REACH_ELSEWHERE &&
 	       (!count->nr_outranking || count->nr_outranking < count->nr_known);
 }
 
-/* Whether looks can take the CPUs of the threads that run, and how soon. */
+/* Report whether looks can take the CPUs of running threads, and how soon. */
 static void report_preemption(const struct stack_count *count)
 {
 	const pid_t tid = count->reach_tid;
@@ -247,7 +250,7 @@ static void report_preemption(const struct stack_count *count)
 	}
 }
 
-/* Which engine attach would take. 0; -ESRCH: it has ended. */
+/* Report which engine attach would use. Returns 0, or -ESRCH if the process has ended. */
 static int try_engine(struct target *target, struct sampler *sampler, bool *ret_interrupts)
 {
 	const struct engine_options options = {.period_ns = PERIOD_NS};
@@ -266,7 +269,10 @@ static int try_engine(struct target *target, struct sampler *sampler, bool *ret_
 	return err == -ESRCH ? err : 0;
 }
 
-/* What attach -n could have of C frames, and of the kernel's. 0; -ESRCH: it has ended. */
+/*
+ * Report which C and kernel frames attach -n could sample. Returns 0, or -ESRCH if the process
+ * has ended.
+ */
 static int try_natives(struct target *target, struct sampler *sampler)
 {
 	const struct engine_options options = {
@@ -304,7 +310,7 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 	bool has_interrupts = false;
 	int err = target_create_sampler(target, &sampler);
 
-	/* It cannot be had where affinities cannot be told, of any thread. */
+	/* Opening the seat fails where CPU affinities cannot be read. */
 	if (!err && !cpu_seat_open(&seat))
 		cpu_seat_fit_slice(&seat, 0);
 	if (!err)

@@ -3,10 +3,13 @@
 
 #include <errno.h>
 
-/* The pauses between two looks, and between two searches of what seems to stand still. */
+/*
+ * The first and the longest pause between two looks, and the interval between two searches of a
+ * process that seems idle.
+ */
 enum { FIRST_PAUSE_NS = 1000000, MAX_PAUSE_NS = 50000000, IDLE_PAUSE_NS = 500000000 };
 
-/* A pause is so many times as long as the look before it took. */
+/* A pause lasts this many times as long as the look before it took. */
 enum { PAUSE_PER_LOOK = 19 };
 
 void lookout_init(struct lookout *lookout, uint64_t now_ns, uint64_t wait_ns)
@@ -44,7 +47,7 @@ uint64_t lookout_pause_ns(struct lookout *lookout, uint64_t now_ns, uint64_t loo
 	uint64_t left_ns = lookout->end_ns > now_ns ? lookout->end_ns - now_ns : 0;
 	uint64_t pause_ns = lookout->pause_ns;
 
-	/* What is just starting is to be seen soon. */
+	/* A process that is just starting must be noticed soon. */
 	if (now_ns - lookout->start_ns < IDLE_PAUSE_NS)
 		look_ns = 0;
 	if (look_ns > IDLE_PAUSE_NS / PAUSE_PER_LOOK)

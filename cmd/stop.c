@@ -8,16 +8,16 @@
 #include <unistd.h>
 
 /*
- * timeout(1) signals us, and then our process group; of a terminal that is closed both the shell
- * and the kernel tell. The same signal is the same request for so long.
+ * timeout(1) signals us and then our process group; when a terminal is closed, both the shell and
+ * the kernel signal us. Within this time the same signal is the same request.
  */
 #define ECHO_NS 200000000
 
 static volatile sig_atomic_t stop_requested;
 static volatile sig_atomic_t stop_number; /* the signal that asked */
-static struct timespec stop_time;	  /* and when; set before stop_requested */
+static struct timespec stop_time;	  /* when it came; set before stop_requested */
 static volatile sig_atomic_t write_requested;
-static volatile sig_atomic_t passed_on_to; /* 0: nobody */
+static volatile sig_atomic_t passed_on_to; /* 0: no process */
 
 static const struct {
 	int number;
@@ -39,13 +39,16 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	int before = errno;
 
 	(void)context;
-	/* What the command sends to its process group, ours, it has sent to itself. */
+	/*
+	 * A signal that the command sends to its process group, also ours, has reached it
+	 * already.
+	 */
 	if (passed_on_to && stop_was_sent(info) && info->si_pid != passed_on_to)
 		(void)kill(passed_on_to, number);
 	errno = before;
 }
 
-/* Whether a signal says once more what the first one has just said. */
+/* Whether a signal repeats the first one. */
 static bool is_echo(int number)
 {
 	struct timespec now;
@@ -76,7 +79,7 @@ static bool is_ignored(int number)
 	return sigaction(number, NULL, &action) == 0 && action.sa_handler == SIG_IGN;
 }
 
-/* Catch those that stop us, or the others. */
+/* Catch the signals that stop us, or the others. */
 static void catch_signals(bool stops, int flags)
 {
 	struct sigaction action = {
@@ -113,7 +116,7 @@ void stop_catch_write_requests(void)
 		(void)sigaction(SIGUSR1, &action, NULL);
 }
 
-/* Taken away before anything is written: one that comes meanwhile is another request. */
+/* Clears the request before anything is written: one that comes meanwhile is another request. */
 bool stop_take_write_request(void)
 {
 	const bool was_requested = write_requested;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The signals that ask us to stop, SIGINT, SIGTERM and SIGHUP, and the flag that they set; the
- * one that asks to write what there is, SIGUSR1; and whom signals are passed on to. The globals
- * of the program are here: a handler knows no others.
+ * Signal handling. SIGINT, SIGTERM and SIGHUP set a flag that asks us to stop; SIGUSR1 asks to
+ * write what there is; signals can be passed on to a child. All globals of the program are here,
+ * because a signal handler can reach nothing else.
  */
 #pragma once
 
@@ -10,47 +10,48 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* Not 0 once one of those signals asked to finish the work and write what there is. */
+/* Nonzero once SIGINT, SIGTERM or SIGHUP has asked to finish the work and write what there is. */
 const volatile sig_atomic_t *stop_flag(void);
 
 /*
- * From now on the first of those signals sets the flag and interrupts the call that waits, be
- * it the opening of a pipe that nobody reads; the second one ends the program. One that was
- * ignored when the program began stays so, as nohup and shells without job control ask for it.
+ * From now on the first of these signals sets the flag and interrupts the waiting call, even the
+ * opening of a pipe without a reader; the second one ends the program. A signal that was ignored
+ * when the program began stays ignored, as nohup and shells without job control require.
  */
 void stop_catch_signals(void);
 
-/* From now on the first signal interrupts no call any more: what is being written gets whole. */
+/* From now on the first signal interrupts no call, so that what is being written is completed. */
 void stop_let_finish(void);
 
 /*
  * From now on SIGUSR1, unless it was ignored when the program began, asks to write what there is
- * and to go on. It ends a sleep, and interrupts no other call.
+ * and to continue. It ends a sleep, but interrupts no other call.
  */
 void stop_catch_write_requests(void);
 
-/* Whether that was asked for since this was called last. */
+/* Whether SIGUSR1 has asked for that since the last call of this function. */
 bool stop_take_write_request(void);
 
-/* From now on a closed pipe and a limit of file size are errors of the write and no signals. */
+/* From now on a closed pipe or an exceeded file size limit is a write error, not a signal. */
 void stop_survive_writes(void);
 
 /*
- * From now on each of those signals, and of SIGQUIT, SIGUSR1 and SIGUSR2, that is sent to us
- * (stop_was_sent()) and not ignored is sent to the process pid, our child, too. 0: to nobody
- * any more.
+ * From now on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2, if they are not ignored and
+ * another process than pid sends them to us (stop_was_sent()), are also sent to our child pid. 0
+ * ends that.
  */
 void stop_pass_on_to(pid_t pid);
 
-/* All the signals that are, but those that are ignored. */
+/* Set *ret_set to all these signals, except those that are ignored. */
 void stop_signals(sigset_t *ret_set);
 
-/* Whether the number is one of SIGINT, SIGTERM and SIGHUP. */
+/* Whether number is SIGINT, SIGTERM or SIGHUP. */
 bool stop_is_asked_by(int number);
 
 /*
- * Whether a process sent it, to us alone as far as can be told: the kernel sends those that are
- * typed on a terminal, to all processes of the terminal's foreground group. sigaction(2)
+ * Whether a process sent the signal, which then most likely went to us alone. Signals typed on a
+ * terminal come from the kernel, and go to all processes of its foreground group. Source:
+ * sigaction(2)
  */
 static inline bool stop_was_sent(const siginfo_t *info)
 {

@@ -18,8 +18,8 @@
 enum { PROCESS_NAME_MAX_BYTES = 24 };
 
 /*
- * The error that the user has to know of: what a process looks like while it ends or
- * calls exec says nothing of it.
+ * Returns the error to report. Reading a process that ends or calls exec can fail with any error,
+ * which becomes -ESRCH.
  */
 static int underlying_error(struct target *target, int err)
 {
@@ -28,7 +28,7 @@ static int underlying_error(struct target *target, int err)
 	return remote_memory_check(&target->live.memory) == -ESRCH ? -ESRCH : err;
 }
 
-/* Whether there is a program to be read still: then it is another one. */
+/* Whether there is still a program to read, which is then another one. */
 static bool is_replaced(struct target *target)
 {
 	uint64_t word;
@@ -87,7 +87,7 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 	return true;
 }
 
-/* Search the process as it is now. Errors of runtime_find(). */
+/* Search the process as it is now. Returns errors of runtime_find(). */
 static int search(struct target *target, const volatile sig_atomic_t *stop,
 		  struct runtime *ret_runtime, struct message *reterr)
 {
@@ -107,7 +107,10 @@ static int search(struct target *target, const volatile sig_atomic_t *stop,
 	return runtime_find(&program, stop, ret_runtime, reterr);
 }
 
-/* Look once. Errors of runtime_find(). What needs no search has the error of the last one. */
+/*
+ * Look once. Returns errors of runtime_find(); where no search is needed, the error of the last
+ * one.
+ */
 static int look(struct target *target, struct lookout *lookout, const volatile sig_atomic_t *stop,
 		struct message *reterr)
 {
@@ -132,9 +135,9 @@ static int look(struct target *target, struct lookout *lookout, const volatile s
 }
 
 /*
- * Whether what the last look found may be different soon. What looks like a CPython that
- * must be refused may have its libpython or its data mapped a moment later; after that
- * moment it is refused, however long a wait was asked for.
+ * Whether the next looks may find something else than the last one. What looks like a CPython
+ * that must be refused may have its libpython or its data mapped a moment later. After
+ * TARGET_STARTING_NS it is refused, however long a wait was asked for.
  */
 static bool worth_waiting(struct target *target, const struct target_wait *wait, int err,
 			  uint64_t waited_ns)
@@ -151,14 +154,14 @@ static bool worth_waiting(struct target *target, const struct target_wait *wait,
 	case -EBADMSG:
 	case -EFAULT:
 		return may_change && waited_ns < TARGET_STARTING_NS;
-	case -ESRCH: /* its program is being replaced, unless it is ending */
+	case -ESRCH: /* an exec is under way, unless the process is ending */
 		return process_live_thread(&target->process, &tid) == 0;
 	default:
 		return false;
 	}
 }
 
-/* Sleep, or until a signal. */
+/* Sleep until the pause is over or a signal comes. */
 static void pause_looking(uint64_t pause_ns)
 {
 	struct timespec pause = {
@@ -170,8 +173,8 @@ static void pause_looking(uint64_t pause_ns)
 }
 
 /*
- * Look until there is an interpreter or the wait is over. Errors of runtime_find(); -EINTR:
- * *wait->stop was set.
+ * Look until there is an interpreter or the wait is over. Returns errors of runtime_find(), or
+ * -EINTR if *wait->stop was set.
  */
 static int find_interpreter(struct target *target, const struct target_wait *wait,
 			    struct message *reterr)
@@ -198,7 +201,7 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 	}
 }
 
-/* Say what helps after a wait that was asked for, where the search itself does not know. */
+/* Set the message after a requested wait, where the search itself suggests no remedy. */
 static void explain_wait(const struct target *target, const struct target_wait *wait, int err,
 			 struct message *reterr)
 {
@@ -217,7 +220,7 @@ static void explain_wait(const struct target *target, const struct target_wait *
 			    target->process.pid, wait_s, wait_s < 5 ? 10 : 2 * wait_s);
 }
 
-/* Take what is told of the program that was found. */
+/* Record the command line and the version of the program that was found. */
 static void describe(struct target *target)
 {
 	process_command_line(&target->process, target->command_line, sizeof(target->command_line));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The process a command works on: opened, its mappings read, its interpreter found. */
+/* The process that a command works on: opened, its mappings read, its interpreter found. */
 #pragma once
 
 #include <signal.h>
@@ -17,7 +17,7 @@
 
 enum { COMMAND_LINE_MAX_BYTES = 4096 };
 
-/* What is said of a live memory that reads the file, behind "can be read". */
+/* Follows "can be read" where the memory is read through the file. */
 #define TARGET_THROUGH_FILE                                                            \
 	" through /proc/PID/mem only: process_vm_readv is forbidden or missing here; " \
 	"slower, and the pieces of a copy lie further apart"
@@ -28,35 +28,35 @@ struct target {
 	struct live_memory live;
 	struct live_images images;
 	struct runtime runtime;
-	char version[VERSION_MAX_BYTES]; /* of its CPython: "3.15.2" */
+	char version[VERSION_MAX_BYTES]; /* of its CPython, such as "3.15.2" */
 	char command_line[COMMAND_LINE_MAX_BYTES];
 };
 
 /*
- * How long a process that has no interpreter yet is looked at again. A program that is
- * no Python is waited for only if that was asked for, or if it was started less than
- * TARGET_STARTING_NS ago: it may load its libpython late, or be a shell before its exec.
+ * How long to keep looking at a process that has no interpreter yet. A program without Python is
+ * waited for only on request, or if it was started less than TARGET_STARTING_NS ago: it may load
+ * its libpython late, or be a shell before its exec.
  */
 struct target_wait {
-	uint64_t wait_ns;		   /* 0: one look */
-	bool for_any;			   /* any program, however long it has been running */
+	uint64_t wait_ns; /* 0: one look */
+	bool for_any;	  /* wait for any program, however long it has been running */
 	const volatile sig_atomic_t *stop; /* ends the wait; borrowed, may be NULL */
 };
 
 #define TARGET_STARTING_NS  500000000u
 #define TARGET_WAIT_DEFAULT ((struct target_wait){.wait_ns = TARGET_STARTING_NS})
 
-/* What --wait asks for; false after an error was printed. */
+/* Parse the value of --wait. Returns false after printing an error. */
 bool target_parse_wait(const char *text, struct target_wait *ret_wait);
 
 /*
- * Open process pid and find its interpreter. EXIT_OK, or the status to exit with
- * and a sentence; target_close() is to be called either way, and *ret_target must not
- * be moved until then: its parts refer to each other.
+ * Open process pid and find its interpreter. Returns EXIT_OK, or another exit status with a
+ * message. target_close() must follow in any case, and *ret_target must not be moved until then:
+ * its parts refer to each other.
  *
- * Between two looks it sleeps, 1 ms at first and up to 50 ms. A look at a process whose
- * mappings are as they were costs no more than reading those, but for a search twice a
- * second if it has a CPython, whose interpreter may begin in memory that is there
+ * It sleeps between two looks, 1 ms at first and up to 50 ms, or half a second if looks take
+ * long. A look at a process with unchanged mappings only reads these, except that a CPython is
+ * searched twice a second: its interpreter may start in memory that is already mapped
  * (cmd/lookout.h).
  */
 enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
@@ -64,46 +64,48 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 
 /* What target_follow() found. */
 enum target_next {
-	TARGET_FOLLOWED,       /* an interpreter of a new program, or at another place */
-	TARGET_SAME,	       /* the one that was there before, or one in its place */
+	TARGET_FOLLOWED,       /* an interpreter of a new program, or at another address */
+	TARGET_SAME,	       /* the interpreter from before, or a new one in its place */
 	TARGET_ENDED,	       /* the process has ended */
-	TARGET_NOT_AWAITED,    /* *stop was set before that could be told */
+	TARGET_NOT_AWAITED,    /* *stop was set before the answer was known */
 	TARGET_NO_PYTHON,      /* a program without CPython */
-	TARGET_NO_INTERPRETER, /* CPython that has no interpreter any more, or not yet */
-	TARGET_REFUSED,	       /* one that cannot be read, with a sentence that says why */
+	TARGET_NO_INTERPRETER, /* CPython without an interpreter, no longer or not yet */
+	TARGET_REFUSED,	       /* a target that cannot be read; the message says why */
 };
 
 /*
- * Find the interpreter again after the program or its interpreter was gone. Nothing may
- * use the memory, the process or the build any more. Unless an interpreter was found the
- * version, the runtime and the command line are left as they were. That it is the same
- * needs no exec in between (process_memory_gone()) and _PyRuntime where it was: it began
- * again after Py_Finalize(), or it was there all the time and could not be read.
+ * Find the interpreter again after the program or its interpreter was gone. Nothing may use the
+ * old memory, process or build any more. Unless an interpreter was found, the version, the
+ * runtime and the command line keep their values.
+ *
+ * TARGET_SAME means that there was no exec in between (process_memory_gone()) and that _PyRuntime
+ * is where it was: the interpreter was started again after Py_Finalize(), or was there all the
+ * time and could not be read.
  */
 enum target_next target_follow(struct target *target, const struct target_wait *wait,
 			       struct message *reterr);
 
-/* For -v: a note where the runtime lies, and one if its memory is read in the slower way. */
+/* For -v: print where the runtime is, and whether its memory is read in the slower way. */
 void target_print_found(const struct target *target);
 
 /*
- * Free and close everything. For NULL, one that target_open() was called with, or one
- * that is zero but for its process, PROCESS_CLOSED.
+ * Free and close everything. Accepts NULL, a target that target_open() was called with, and one
+ * that is zero except for its process, PROCESS_CLOSED.
  */
 void target_close(struct target *target);
 
-/* Note on stderr if its CPython is newer than any that this pysample was tested with. */
+/* Print a note if its CPython is newer than any that this pysample was tested with. */
 void target_print_doubts(const struct target *target);
 
 /*
- * The status and the sentence for an error of a read or a tick after target_open().
- * A sentence that is there already stays, where the error says no more. Reads once
- * more, to tell whether the target is gone, and an exec from its end. Never EXIT_OK.
+ * Set the message for an error of a read or a tick after target_open(), and return the exit
+ * status, never EXIT_OK. A message that is already set stays if the error says no more. Reads
+ * once more to learn whether the target is gone, and whether it ended or called exec.
  */
 enum exit_status target_explain(struct target *target, int err, struct message *reterr);
 
 /*
- * A sampler of the target's interpreter, whose looks are proven. The target is borrowed until
- * sampler_destroy(). 0 or -ENOMEM.
+ * Create a sampler of the target's interpreter whose looks are proven. The target is borrowed
+ * until sampler_destroy(). Returns 0 or -ENOMEM.
  */
 int target_create_sampler(struct target *target, struct sampler **ret_sampler);
