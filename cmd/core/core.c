@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample core: the stacks in core files. */
+/* pysample core: prints the stacks in core files. */
 #include <stdio.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "output/dump/stack_groups.h"
 #include "output/text/text.h"
 
-/* Of cores that died at the same place so many are named. */
+/* How many of the cores that died at the same place are named. */
 enum { MAX_NAMES_OF_GROUP = 10 };
 
 static void print_found(const struct core_target *target)
@@ -42,7 +42,7 @@ static enum exit_status write_dump(const struct core_options *options, const str
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-/* Put a core with those that died where it did. */
+/* Add a core to the group of those that died at the same place. */
 static enum exit_status add_to_groups(struct stack_groups *groups, const struct core_target *target,
 				      const struct core_dump *dump, struct message *reterr)
 {
@@ -58,7 +58,10 @@ static enum exit_status add_to_groups(struct stack_groups *groups, const struct 
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-/* Write one core, or add it to groups. EXIT_OK, or another status after an error was printed. */
+/*
+ * Write one core, or add it to groups. Returns EXIT_OK, or another status after printing an
+ * error.
+ */
 static enum exit_status take_core(const struct core_options *options, const char *path,
 				  struct stack_groups *groups)
 {
@@ -81,7 +84,10 @@ static enum exit_status take_core(const struct core_options *options, const char
 	return status;
 }
 
-/* Each core by itself, or all of them by where they died. EXIT_OK if one could be read. */
+/*
+ * Write each core by itself, or all of them by where they died. Returns EXIT_OK if one could be
+ * read.
+ */
 static enum exit_status take_cores(const struct core_options *options)
 {
 	const bool in_groups = options->nr_paths > 1 && !options->json;

@@ -6,14 +6,17 @@
 
 #include "cmd/dump/tasks.h"
 
-/* Whether the file at path is the one that is used for the program that ran. */
+/* Whether the file at path is used as the program that ran. */
 static bool is_used(const struct core_file *executable, const char *path)
 {
 	return executable && executable->image && executable->found_path &&
 	       strcmp(executable->found_path, path) == 0;
 }
 
-/* Say which files are no longer what was mapped; of the one given that is said otherwise. */
+/*
+ * Report the files that are no longer what was mapped, except the one given: find_file_problems()
+ * reports it.
+ */
 static void find_other_builds(struct core_dump *dump, const struct core_target *target)
 {
 	const char *given = target->places->executable;
@@ -30,7 +33,7 @@ static void find_other_builds(struct core_dump *dump, const struct core_target *
 	}
 }
 
-/* Say which files could not be opened, and what to do. */
+/* Report the files that could not be opened, and what to do. */
 static void find_closed_files(struct core_dump *dump, const struct core_files *files)
 {
 	size_t nr_too_many = 0;
@@ -50,7 +53,7 @@ static void find_closed_files(struct core_dump *dump, const struct core_files *f
 			     nr_too_many);
 }
 
-/* Say what of the core's own tables cannot be used, and of the program that was given. */
+/* Report what is unusable in the core's own tables, and which files are not used. */
 static void find_file_problems(struct core_dump *dump, const struct core_target *target)
 {
 	const struct core *core = target->core;
@@ -72,7 +75,7 @@ static void find_file_problems(struct core_dump *dump, const struct core_target 
 	find_closed_files(dump, target->files);
 }
 
-/* Say what is missing of the core. */
+/* Report what is missing in the core. */
 static void find_problems(struct core_dump *dump, const struct core_target *target)
 {
 	const struct core *core = target->core;
@@ -140,8 +143,8 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 }
 
 /*
- * Have a sampler, and the sinks through which its samples come to the dump: errors of their
- * init functions.
+ * Create the sampler and the sinks that its samples pass on their way to the dump. Returns errors
+ * of their init functions.
  */
 static int begin(struct core_dump *dump, struct core_target *target,
 		 const struct core_dump_options *options)
@@ -156,7 +159,7 @@ static int begin(struct core_dump *dump, struct core_target *target,
 
 	*dump = (struct core_dump){
 		.sources = {.sysroot = core_files_sysroot(target->files),
-			    /* Without the time nobody knows which lines ran. */
+			    /* Without the time, any source may have changed since. */
 			    .until_ns = target->written_ns ? target->written_ns : 1,
 			    .newer = target->written_ns ? "the core" : NULL},
 		.dump = dump_create(),

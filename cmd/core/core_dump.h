@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Everything that is told of one core file: its stacks, and what else there is to say. */
+/* Everything that is reported of one core file: its stacks and what else is known. */
 #pragma once
 
 #include "cmd/core/core_modules.h"
@@ -14,29 +14,30 @@
 #include "sampler/sampler.h"
 
 struct core_dump_options {
-	uint32_t value_max_chars; /* of variables; 0: none are wanted */
+	uint32_t value_max_chars; /* of a variable; 0: no variables */
 	enum core_native_threads native;
-	bool modules; /* a list of them */
+	bool modules; /* list them */
 };
 
-/* What it points to is owned, or borrowed from the target; it must not be moved. */
+/* What it points to is owned or borrowed from the target. It must not be moved. */
 struct core_dump {
 	struct dump *dump;
 	struct run_info info;
-	struct post_mortem post_mortem; /* the dump's */
+	struct post_mortem post_mortem; /* used by dump */
 	struct problems problems;
 	struct source_lines sources;
 
 	/* Private. */
-	struct sampler *sampler; /* has the functions */
+	struct sampler *sampler; /* owns the functions */
 	struct core_threads threads;
 	struct core_native native;
 	struct core_modules modules;
 };
 
 /*
- * Take the stacks of all threads, with what the options ask for. EXIT_OK, or the status to exit
- * with and a sentence; core_dump_done() is to be called either way, before the target is closed.
+ * Collect the stacks of all threads, with what the options ask for. Returns EXIT_OK, or another
+ * exit status with a message. core_dump_done() must follow in any case, before the target is
+ * closed.
  */
 enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
 				struct core_dump *ret_dump, struct message *reterr);

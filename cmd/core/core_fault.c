@@ -5,14 +5,14 @@
 
 #include "symbols/unwind/unwind.h"
 
-/* A handler that calls more than this is not followed: faulthandler has five frames. */
+/* Limit on the frames of a handler; a deeper one is not followed. faulthandler has five. */
 enum { MAX_FRAMES = 64 };
 
 /*
- * Where things are from the stack pointer of the frame that a handler returns to. On x86-64
- * (struct rt_sigframe of arch/x86/include/asm/sigframe.h; its return address is off the stack by
- * then): the ucontext with what the processor told of the last fault of the thread that became a
- * signal, and siginfo_t. On aarch64 siginfo_t is the first (arch/arm64/kernel/signal.c).
+ * Offsets from the stack pointer of the frame that a handler returns to. On x86-64 (struct
+ * rt_sigframe of arch/x86/include/asm/sigframe.h; its return address is already popped): the
+ * ucontext, with the processor's report of the thread's last fault that became a signal, and
+ * siginfo_t. On aarch64 siginfo_t comes first (arch/arm64/kernel/signal.c).
  */
 #if defined(__x86_64__)
 enum { TRAP_AT = 200, FAULT_ADDR_AT = 216, SIGINFO_AT = 304, TRAP_PAGE_FAULT = 14 };
@@ -20,7 +20,10 @@ enum { TRAP_AT = 200, FAULT_ADDR_AT = 216, SIGINFO_AT = 304, TRAP_PAGE_FAULT = 1
 enum { SIGINFO_AT = 0 };
 #endif
 
-/* What the kernel told the handler, if that asked for it (SA_SIGINFO); else it is anything. */
+/*
+ * Read what the kernel passed to the handler. The bytes are arbitrary unless the handler asked
+ * for them (SA_SIGINFO).
+ */
 static bool read_siginfo(struct core *core, remote_addr sp_addr, int signal,
 			 struct core_death *ret_death)
 {
@@ -32,7 +35,7 @@ static bool read_siginfo(struct core *core, remote_addr sp_addr, int signal,
 	return ret_death->signal == signal && ret_death->has_addr;
 }
 
-/* What the processor told, as far as that is an address. */
+/* Read the processor's report, if it has an address. */
 static bool read_trap(struct core *core, remote_addr sp_addr, int signal,
 		      struct core_death *ret_death)
 {
@@ -62,7 +65,7 @@ static bool find_on_stack(struct core *core, struct unwind_modules *modules,
 	struct unwound unwound = {.frames = frames, .max_frames = MAX_FRAMES};
 	size_t i = 0;
 
-	/* What there is of a stack with a hole will do. */
+	/* The frames up to a hole are enough. */
 	(void)unwind_stack(modules, window, &registers, &unwound);
 	while (i < unwound.nr_frames && !frames[i].is_signal_frame)
 		i++;

@@ -7,7 +7,7 @@
 
 #include "procmem/cleanup.h"
 
-/* Describe a module; its build ID in hexadecimal goes into text. */
+/* Describe a module. text receives its build ID in hexadecimal. */
 static struct post_mortem_module describe(const struct core_module *module,
 					  char text[2 * BUILD_ID_MAX_BYTES + 1])
 {

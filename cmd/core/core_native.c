@@ -6,7 +6,7 @@
 
 #include "cmd/core/core_threads.h"
 
-/* How many frames the next stack may have. */
+/* Returns how many frames the next stack may have. */
 static size_t max_frames(const struct core_native *native)
 {
 	if (!native->nr_frames_left)
@@ -15,7 +15,7 @@ static size_t max_frames(const struct core_native *native)
 							       : CORE_NATIVE_MAX_FRAMES;
 }
 
-/* Hand a thread's sample on with its C stack. 0, -ENOMEM, or what next returned. */
+/* Pass a thread's sample on with its C stack. Returns 0, -ENOMEM, or what next returned. */
 static int hand_on(struct core_native *native, const struct core_thread *thread,
 		   const struct sample *sample)
 {
@@ -42,7 +42,7 @@ static int core_native_sample(struct sample_sink *sink, const struct sample *sam
 
 	if (thread)
 		native->has_sample[thread - native->core->notes.threads] = true;
-	/* Without a C stack there is nothing to say of it, not even where there are holes. */
+	/* Without a C stack there is nothing to add, not even a hole. */
 	if (!thread || !sample->details || (sample->flags & SAMPLE_C_STACK_MISSING))
 		return native->next->ops->sample(native->next, sample);
 	return hand_on(native, thread, sample);
