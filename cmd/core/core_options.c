@@ -14,7 +14,7 @@
 
 #define SUMMARY_MAX_ROWS 30
 
-/* Of which threads; false after an error was printed. */
+/* Parse the value of --native. Returns false after printing an error. */
 static bool take_native(void *options, const char *threads)
 {
 	if (threads && strcmp(threads, "all") != 0) {
@@ -63,10 +63,10 @@ const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS] = {
 	{NULL, layout_options, 2, offsetof(struct core_options, layout)},
 };
 
-/* Whether there is an ELF file at path that is a program or a library, and no core. */
+/* Whether path is an ELF file that is a program or a library, not a core. */
 static bool is_program(const char *path)
 {
-	/* A core may come through a FIFO: who writes to it must not see it opened and closed. */
+	/* A core may come through a FIFO, whose writer must not see it opened and closed. */
 	cleanup_close int fd = sysroot_open_named(path);
 	Elf64_Ehdr header;
 
@@ -75,7 +75,7 @@ static bool is_program(const char *path)
 	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
-/* Take the cores, and the program behind them if there is one. */
+/* Store the cores, and the program after them if there is one. */
 static void take_arguments(int argc, char **argv, int first, struct core_options *options)
 {
 	if (argc - first > 1 && is_program(argv[argc - 1]))
@@ -89,7 +89,7 @@ static bool shows_groups(const struct core_options *options)
 	return options->nr_paths > 1 && !options->json && !options->wants_profile;
 }
 
-/* Whether stdin is asked for more often than it can be read. */
+/* Whether stdin would have to be read more than once. */
 static bool reads_stdin_twice(const struct core_options *options)
 {
 	size_t nr = 0;
@@ -99,7 +99,7 @@ static bool reads_stdin_twice(const struct core_options *options)
 	return nr > 1 || (nr && options->outputs.nr > 1);
 }
 
-/* Whether the options go together; false after an error was printed. */
+/* Check that the options go together. Returns false after printing an error. */
 static bool check(struct core_options *options)
 {
 	const char *error = NULL;

@@ -13,30 +13,31 @@
 #include "output/artefact.h"
 #include "output/profile/profile.h"
 
-/* Strings are those of the arguments. */
+/* Strings are borrowed from the arguments. */
 struct core_options {
-	const char **paths; /* owned; of core files; "-": stdin */
+	const char **paths; /* owned; core files; "-": stdin */
 	size_t nr_paths;
 	bool json;
 	bool verbose;
 	struct core_file_places places;
 	struct core_dump_options dump;
 
-	/* Of a profile, which is made instead of a dump if outputs were named. */
+	/* For a profile, which is made instead of a dump if outputs were named. */
 	bool wants_profile;
-	bool crashed_only; /* of each core only the thread that got the signal */
+	bool crashed_only; /* only the thread of each core that got the signal */
 	struct outputs outputs;
 	struct profile_options profile;
 	struct artefact_options layout;
 };
 
-/* Their rows. */
+/* The rows of the options. */
 enum { CORE_OPTIONS_NR_GROUPS = 7 };
 extern const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS];
 
 /*
- * EXIT_OK, or another status after an error was printed; *ret_done if --help was all to be
- * done. core_options_done() is to be called either way.
+ * Parse the arguments. Returns EXIT_OK, or another status after printing an error. *ret_done is
+ * true if --help was printed and nothing is left to do. core_options_done() must follow in any
+ * case.
  */
 enum exit_status core_options_parse(int argc, char **argv, struct core_options *options,
 				    bool *ret_done);

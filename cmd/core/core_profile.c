@@ -11,7 +11,7 @@
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
 
-/* One profile on its way: the sink between the threads of a core and the profile. */
+/* A profile in the making: the sink between the threads of a core and the profile. */
 struct collector {
 	struct sample_sink sink;
 	const struct core_profile *cores;
@@ -39,7 +39,7 @@ static int take_sample(struct sample_sink *sink, const struct sample *sample)
 	if (collector->cores->crashed_only && !(sample->flags & SAMPLE_CRASHED))
 		return 0;
 	timed.time_ns = collector->time_ns;
-	/* Nobody looks at what earlier threads had in common with it. */
+	/* What it shares with the previous sample is of no use here. */
 	timed.nr_unchanged = 0;
 	collector->nr_samples++;
 	return next->ops->sample(next, &timed);
@@ -63,11 +63,11 @@ static void take_pair(void *context, const char *name, const char *value)
 {
 	struct run_told *told = context;
 
-	/* What there is no memory for stays untold. */
+	/* A value is left out if there is no memory for it. */
 	(void)run_told_take(told, name, value);
 }
 
-/* Keep what is known of a core, of which so many samples are in the profile. */
+/* Keep what is known of a core, which has nr_samples samples in the profile. */
 static void keep_run(struct collector *collector, const struct core_target *target,
 		     uint64_t nr_samples)
 {
@@ -96,7 +96,7 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 	text_done(&death);
 }
 
-/* What samples of one core come through on their way to the collector. */
+/* The sampler of one core, and the sinks that its samples pass on their way to the collector. */
 struct stages {
 	struct core_threads threads;
 	struct core_native native;
@@ -110,7 +110,10 @@ static void stages_done(struct stages *stages)
 	core_native_done(&stages->native);
 }
 
-/* Hand the threads of a core on to the collector. Errors of sampler_create() and sampler_dump(). */
+/*
+ * Pass the threads of a core to the collector. Returns errors of sampler_create() and
+ * sampler_dump().
+ */
 static int walk_threads(struct collector *collector, struct core_target *target,
 			struct stages *stages)
 {
@@ -133,7 +136,7 @@ static int walk_threads(struct collector *collector, struct core_target *target,
 	return err;
 }
 
-/* Add the process of a core and its threads. Errors of walk_threads(). */
+/* Add the process of a core and its threads. Returns errors of walk_threads(). */
 static int walk_core(struct collector *collector, struct core_target *target)
 {
 	struct stages stages = {.sampler = NULL};
@@ -149,7 +152,7 @@ static int walk_core(struct collector *collector, struct core_target *target)
 	return err;
 }
 
-/* Add one core. EXIT_OK, or another status after an error was printed. */
+/* Add one core. Returns EXIT_OK, or another status after printing an error. */
 static enum exit_status add_core(struct collector *collector, const char *path)
 {
 	const uint64_t nr_before = collector->nr_samples;
@@ -172,7 +175,7 @@ static enum exit_status add_core(struct collector *collector, const char *path)
 	return status;
 }
 
-/* Add all of them. EXIT_OK, or why there is no profile, after an error was printed. */
+/* Add all cores. Returns EXIT_OK, or the status if there is no profile, after printing an error. */
 static enum exit_status add_cores(struct collector *collector)
 {
 	const struct core_profile *cores = collector->cores;
@@ -209,7 +212,7 @@ static enum exit_status write_outputs(struct collector *collector, struct output
 	return outputs_write(outputs, &artefact, &collector->cores->profile);
 }
 
-/* Write the outputs that are made from such a profile as the next one. */
+/* Write the outputs whose profile has the same options as the next one's. */
 static enum exit_status write_some(const struct core_profile *cores, struct outputs *outputs)
 {
 	struct profile_options options =

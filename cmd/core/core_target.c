@@ -16,7 +16,7 @@
 /* Room for "core file " and a path. */
 enum { NAME_MAX_BYTES = PATH_MAX + 16 };
 
-/* A descriptor of what path names, "-": stdin; or negative errno. */
+/* Open path, or stdin for "-". Returns a descriptor, or a negative errno. */
 static int open_path(const char *path)
 {
 	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
@@ -25,7 +25,7 @@ static int open_path(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* When what is open was written last; 0 if that cannot be told. */
+/* Returns when the open file was last written (CLOCK_REALTIME); 0 if that is unknown. */
 static uint64_t written_ns(int fd)
 {
 	struct stat status;
@@ -35,7 +35,7 @@ static uint64_t written_ns(int fd)
 	return timespec_ns(status.st_mtim);
 }
 
-/* Open the core, unpacked. Errors of unpack() and core_open(). */
+/* Open the core, unpacked. Returns errors of unpack() and core_open(). */
 static int open_core(struct core_target *target, int fd, struct message *reterr)
 {
 	struct unpacked unpacked;
@@ -65,7 +65,7 @@ static enum exit_status open_file(struct core_target *target, struct message *re
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-/* Whether the core has any of the memory that a process has for itself, as its heap. */
+/* Whether the core has any private memory of its process, such as the heap. */
 static bool has_private_memory(const struct core *core, struct remote_memory *memory)
 {
 	uint8_t byte;
@@ -80,7 +80,7 @@ static bool has_private_memory(const struct core *core, struct remote_memory *me
 	return false;
 }
 
-/* It may be in what was not unpacked. */
+/* Add why the core was not fully unpacked: the interpreter may be in the rest. */
 static void add_unpack_problem(const struct core_target *target, struct message *reterr)
 {
 	const struct message found = *reterr;
@@ -89,7 +89,7 @@ static void add_unpack_problem(const struct core_target *target, struct message 
 		message_set(reterr, "%s; %s", found.text, target->unpack_problem.text);
 }
 
-/* The status and the sentence where no interpreter was found. */
+/* Set the message and return the exit status after no interpreter was found. */
 static enum exit_status explain(const struct core_target *target, int err, struct message *reterr)
 {
 	if (err == -ENOMEM) {
@@ -109,9 +109,9 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 }
 
 /*
- * Make its command line: of all arguments if the interpreter tells them. Before 3.10 it tells
- * those of the script alone, and of a program that embeds it maybe none; then those of psinfo
- * are better, unless the kernel cut them off.
+ * Make the command line, from all arguments if the interpreter has them. Before 3.10 it has only
+ * those of the script, or none in some programs that embed it; then the arguments in psinfo are
+ * better, unless the kernel cut them off.
  */
 static int make_command_line(struct core_target *target)
 {
@@ -133,7 +133,10 @@ static int make_command_line(struct core_target *target)
 	return text->error;
 }
 
-/* Search the core, and read what the interpreter says of itself. Errors of runtime_find(). */
+/*
+ * Search the core, and read what the interpreter knows of itself. Returns errors of
+ * runtime_find().
+ */
 static int find_interpreter(struct core_target *target, struct message *reterr)
 {
 	const struct mapping *executable = core_executable(target->core);
@@ -182,7 +185,7 @@ enum exit_status core_target_open(const char *path, const struct core_file_place
 	return err ? explain(target, err, reterr) : EXIT_OK;
 }
 
-/* What else can be said of the end. NULL: nothing. */
+/* Returns what else is known of the cause of death, or NULL. */
 static const char *find_cause(const struct core_target *target)
 {
 	const struct core_notes *notes = &target->core->notes;

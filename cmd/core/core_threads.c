@@ -8,7 +8,7 @@
 
 struct core_thread_index {
 	remote_addr thread_pointer;
-	size_t thread; /* of the core's */
+	size_t thread; /* index among the core's threads */
 	bool seen;
 };
 
@@ -20,7 +20,7 @@ static int compare_pointers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Where the thread with that ident is in the index; NULL: nowhere. */
+/* Returns the entry of the thread with that ident, or NULL if there is none. */
 static struct core_thread_index *find_thread(const struct core_threads *threads, uint64_t ident)
 {
 	const struct core_thread_index key = {.thread_pointer = ident};
@@ -31,7 +31,7 @@ static struct core_thread_index *find_thread(const struct core_threads *threads,
 		       compare_pointers);
 }
 
-/* Count a thread that has no C stack to follow; flags of its sample. */
+/* Count a thread that has no C stack to follow. Returns flags for its sample. */
 static uint32_t look_at_stack(struct core_threads *threads, const struct core_thread *thread)
 {
 	switch (core_stack_look(threads->core, thread)) {
@@ -49,11 +49,11 @@ static uint32_t look_at_stack(struct core_threads *threads, const struct core_th
 
 uint32_t core_thread_flags(const struct core *core, size_t index)
 {
-	/* The kernel writes the thread first that got the signal. */
+	/* The thread that got the signal is the first that the kernel writes. */
 	return core->notes.death.signal && index == 0 ? SAMPLE_CRASHED : 0;
 }
 
-/* Say of a sample what the core's thread says. */
+/* Add to a sample what the core knows of its thread. */
 static void describe(struct core_threads *threads, struct core_thread_index *entry,
 		     struct sample_thread *thread, struct sample *sample)
 {
