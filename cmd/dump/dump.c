@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample dump: the stacks of every thread, once. */
+/* pysample dump: prints the stacks of every thread, once. */
 #include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -62,7 +62,10 @@ static const struct option_group groups[] = {
 	{NULL, verbose_row, 1, .at = 0},
 };
 
-/* What is left: the process, and whether the options go together. */
+/*
+ * Parse the process id, and check that the options go together. Returns false after printing an
+ * error.
+ */
 static bool finish_options(int argc, char **argv, int first, struct dump_options *options)
 {
 	if (options->tells_kernel && !options->native) {
@@ -95,8 +98,8 @@ static enum exit_status write_dump(const struct dump_options *options, const str
 }
 
 /*
- * Add what the kernel knows of the threads that the dump does not have. Threads may end
- * meanwhile, and those are left out. 0, or the errno of process_threads().
+ * Add what the kernel knows of the threads that the dump does not have. Threads that end
+ * meanwhile are left out. Returns 0, or the errno of process_threads().
  */
 static int add_native_threads(const struct target *target, struct dump *dump)
 {
@@ -120,8 +123,8 @@ static int add_native_threads(const struct target *target, struct dump *dump)
 }
 
 /*
- * When the process was started (CLOCK_REALTIME), which is told by hundredths of a second: not
- * before; long ago if that cannot be told.
+ * Returns when the process was started (CLOCK_REALTIME), rounded up because the kernel reports
+ * hundredths of a second; 1, long ago, if that is unknown.
  */
 static uint64_t start_of(const struct process *process)
 {
@@ -131,7 +134,7 @@ static uint64_t start_of(const struct process *process)
 	return age_ns < now_ns ? now_ns - age_ns + NS_PER_S / 100 : 1;
 }
 
-/* Take the stacks, and then the tasks. Errors of sampler_dump(). */
+/* Collect the stacks, then the tasks. Returns errors of sampler_dump(). */
 static int take_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
 		       struct sample_sink *sink)
 {
@@ -140,7 +143,7 @@ static int take_stacks(struct sampler *sampler, struct target *target, struct du
 	return err ? err : tasks_dump(sampler, &target->maps, sink, dump);
 }
 
-/* The same with C frames, of functions that native keeps. */
+/* The same with C frames, whose functions native keeps. */
 static int take_native_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
 			      bool tells_kernel, struct dump_native *native)
 {

@@ -7,10 +7,10 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 
-/* A thread that moved while it was looked at is looked at again, so often at most. */
+/* Limit on the looks at a thread that moves while it is looked at. */
 enum { MAX_LOOKS = 20 };
 
-/* Where the thread stands before its Python frames are read. */
+/* Read where the thread waits, before its Python frames are read. */
 static void begin_look(struct sample_sink *sink, const struct sample_thread *thread)
 {
 	struct dump_native *native = (struct dump_native *)sink;
@@ -21,7 +21,7 @@ static void begin_look(struct sample_sink *sink, const struct sample_thread *thr
 						       &native->place) == 0;
 }
 
-/* Unwind it. -EAGAIN: it does not stand there any more. */
+/* Unwind the thread. Returns -EAGAIN if it has moved. */
 static int unwind(struct dump_native *native, const struct sample *sample)
 {
 	cleanup_free struct loop_entry *entries =
@@ -46,7 +46,7 @@ static int hand_on_alone(struct dump_native *native, const struct sample *sample
 	return native->next->ops->sample(native->next, sample);
 }
 
-/* With the frames of a copy, which is older by a moment, and of one instant. */
+/* Pass on the frames of a copy, which is a moment older but of one instant. */
 static int hand_on_running(struct dump_native *native, const struct sample *sample)
 {
 	const struct running_stack *stack = running_stacks_find(&native->running, sample->thread);

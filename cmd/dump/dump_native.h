@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The C frames of the threads of a running process: a sink that puts them between the Python
- * frames of each sample that has details, where they belong. Threads that wait are unwound
- * (sampler/native/native_stacks.h), those that run were copied before (cmd/dump/running_stacks.h).
+ * Adds the C frames of the threads of a running process: a sink that puts them in their places
+ * between the Python frames of each sample that has details. Waiting threads are unwound
+ * (sampler/native/native_stacks.h), running ones were copied before (cmd/dump/running_stacks.h).
  */
 #pragma once
 
@@ -16,16 +16,16 @@
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
 
-/* Stacks of more C frames than this have a hole: 8 MiB of the least that a call takes. */
+/* Limit on the C frames of one stack, which has a hole after them: 8 MiB of the smallest calls. */
 #define DUMP_NATIVE_MAX_FRAMES (1u << 19)
 
 struct dump_native {
 	struct sample_sink sink;
 	struct sample_sink *next;     /* borrowed */
-	size_t nr_threads;	      /* that a sample came of */
-	size_t nr_unknown;	      /* so many of them have no C frames */
-	struct message why;	      /* of threads that run; "" if that is not the reason */
-	struct message why_no_kernel; /* "": all of it is told, or was not asked for */
+	size_t nr_threads;	      /* threads that had a sample */
+	size_t nr_unknown;	      /* those of them without C frames */
+	struct message why;	      /* why running threads have none; "": not the reason */
+	struct message why_no_kernel; /* why kernel frames are missing; "": no failure */
 
 	/* Private. */
 	const struct process *process;
@@ -34,15 +34,15 @@ struct dump_native {
 	struct kernel_frames kernel;
 	struct running_stacks running;
 	struct task_place place; /* of the thread that is being looked at */
-	bool waits;		 /* it has one */
-	unsigned int nr_looks;	 /* at that thread */
+	bool waits;		 /* the thread waits at place */
+	unsigned int nr_looks;	 /* looks at that thread so far */
 };
 
 /*
- * Hand samples of sampler_dump() on to next with their C frames, and those of the kernel if wanted.
- * Threads that run are copied now, for a tenth of a second, if there are any. All is borrowed until
- * dump_native_done(), which is to be called either way and accepts one that is zero. 0; -ENOMEM,
- * -ESRCH, -EPERM.
+ * Pass samples of sampler_dump() on to next with their C frames, and with kernel frames if
+ * tells_kernel. Running threads, if any, are copied now, for a tenth of a second. All arguments
+ * are borrowed until dump_native_done(), which must be called in any case and accepts a zeroed
+ * struct. Returns 0, -ENOMEM, -ESRCH or -EPERM.
  */
 int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
 		     bool tells_kernel, struct sample_sink *next);

@@ -10,14 +10,15 @@
 #include "sampler/native/native_stacks.h"
 
 /*
- * A millisecond lets a thread that runs all the time be copied a hundred times, of which some ten may be
- * needed to tell which are of a look's moment; there is room for fifteen until a tick.
+ * At one copy a millisecond, a thread that runs all the time is copied a hundred times. Some ten
+ * of the copies may be needed to decide which are of a look's moment; there is room for fifteen
+ * until a tick.
  */
 #define PERIOD_NS   1000000u
 #define DURATION_NS 100000000u
 #define RATE_HZ	    400
 
-/* The stack that a thread has in an interpreter; NULL: it has none there. */
+/* Returns the stack of a thread in an interpreter, or NULL if it has none there. */
 static struct running_stack *find(const struct running_stacks *running,
 				  const struct sample_thread *thread)
 {
@@ -37,7 +38,7 @@ const struct running_stack *running_stacks_find(const struct running_stacks *run
 	return find(running, thread);
 }
 
-/* A new place for a thread. NULL: out of memory. */
+/* Append an entry for a thread. Returns NULL if out of memory. */
 static struct running_stack *add(struct running_stacks *running, pid_t tid)
 {
 	struct running_stack *stacks = array_reserve(running->stacks, running->nr_stacks + 1,
@@ -50,7 +51,10 @@ static struct running_stack *add(struct running_stacks *running, pid_t tid)
 	return &stacks[running->nr_stacks++];
 }
 
-/* Where the stack of a thread in an interpreter is kept, if it ran at first. 0 or -ENOMEM. */
+/*
+ * Find the entry for a thread's stack in an interpreter; NULL if the thread did not run at first.
+ * Returns 0 or -ENOMEM.
+ */
 static int find_place(struct running_stacks *running, const struct sample_thread *thread,
 		      struct running_stack **ret_stack)
 {
@@ -68,7 +72,10 @@ static int find_place(struct running_stacks *running, const struct sample_thread
 	return *ret_stack ? 0 : -ENOMEM;
 }
 
-/* Have a place for each thread that runs. 0; -ENOMEM, -ESRCH, or the errno of a system call. */
+/*
+ * Append an entry for each running thread. Returns 0, -ENOMEM, -ESRCH, or the errno of a system
+ * call.
+ */
 static int list_threads(struct running_stacks *running, const struct process *process)
 {
 	cleanup_free struct process_thread *threads = NULL;
@@ -94,7 +101,10 @@ static bool has_hole(const struct sample *sample)
 	return false;
 }
 
-/* Keep a sample that has C frames: those have details. */
+/*
+ * Keep a sample that has C frames, which only those with details have. A stack without a hole is
+ * not replaced by one with a hole.
+ */
 static int keep(struct sample_sink *sink, const struct sample *sample)
 {
 	struct running_stacks *running = (struct running_stacks *)sink;
@@ -135,7 +145,10 @@ static void forget_stacks(struct running_stacks *running)
 	}
 }
 
-/* Sample for a while. 0, and how that ended; *ret_end is END_DURATION if it could not be done. */
+/*
+ * Sample for a while. Returns 0 or a negative errno. *ret_end says how the sampling ended; it is
+ * END_DURATION if it was not possible.
+ */
 static int sample(struct running_stacks *running, struct target *target,
 		  const struct engine_options *engine_options, enum sampler_end *ret_end)
 {
@@ -175,7 +188,7 @@ int running_stacks_take(struct running_stacks *running, struct target *target, b
 	err = sample(running, target, &engine_options, &end);
 	if (!err && end == END_TOO_DEEP &&
 	    engine_change(&running->engine, target, end, &engine_options)) {
-		/* They name what the sampler has. */
+		/* They refer to functions that the sampler owns. */
 		forget_stacks(running);
 		engine_close(&running->engine);
 		sampler_destroy(running->sampler);

@@ -7,8 +7,8 @@
 #include "sampler/sampler.h"
 
 /*
- * Have the tasks of a sampler, behind sampler_dump(), come to sink, which hands them on to dump,
- * and dump tell of them; a version that tells of none has none. 0, or an error of
+ * Pass the tasks of a sampler to sink, after sampler_dump(), and have dump show them; sink passes
+ * them on to dump. A version whose tasks are unknown has none. Returns 0 or an error of
  * sampler_dump_tasks().
  */
 int tasks_dump(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
