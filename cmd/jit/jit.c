@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample jit: the code that a process has made while it runs. */
+/* pysample jit: lists the code that a process has generated while it runs. */
 #include <stdio.h>
 #include <time.h>
 
@@ -13,10 +13,10 @@
 #include "cmd/print.h"
 #include "cmd/stop.h"
 
-/* --watch looks so often: new functions appear soon, and a look costs a millisecond. */
+/* Interval of the looks of --watch: new functions appear soon, and a look costs a millisecond. */
 #define WATCH_INTERVAL_NS 100000000
 
-/* Sleep until the next look; a signal ends it. */
+/* Sleep until the next look or a signal. */
 static void wait_for_more(void)
 {
 	const struct timespec interval = {.tv_nsec = WATCH_INTERVAL_NS};
@@ -24,14 +24,14 @@ static void wait_for_more(void)
 	(void)nanosleep(&interval, NULL);
 }
 
-/* Print what appears until the process ends, or we are asked to stop, or nobody reads any more. */
+/* Print new code until the process ends, we are asked to stop, or nobody reads the output. */
 static enum exit_status watch(struct jit_target *target, bool as_json, struct message *reterr)
 {
 	uint32_t nr_printed = 0;
 	bool is_final;
 
 	do {
-		/* Asked before the look, which then sees all that was written. */
+		/* Checked before the look, which then sees all that was written. */
 		is_final = jit_target_has_ended(target) || *stop_flag();
 		enum exit_status status = jit_target_refresh(target, is_final, reterr);
 
@@ -39,14 +39,14 @@ static enum exit_status watch(struct jit_target *target, bool as_json, struct me
 			return status;
 		nr_printed = jit_list_print_new(target, nr_printed, as_json);
 		if (fflush(stdout) || ferror(stdout))
-			return EXIT_OK; /* print_finish() tells */
+			return EXIT_OK; /* print_finish() reports it */
 		if (!is_final)
 			wait_for_more();
 	} while (!is_final);
 	return EXIT_OK;
 }
 
-/* Of a process that has no source there is nothing to say but that. */
+/* Returns EXIT_NO_SAMPLE with a message if the target is a process without any source of code. */
 static enum exit_status check_sources(const struct jit_target *target, struct message *reterr)
 {
 	uint32_t nr_files, nr_codes;

@@ -11,7 +11,7 @@
 #include "output/dump/code_object.h"
 #include "procmem/cleanup.h"
 
-/* The code that is at addr now, or that was there last; NULL: none. */
+/* Returns the code that is at addr now, or else the last one that was; NULL if there is none. */
 static const struct jit_code *find_code(const struct jit_map *map, remote_addr addr)
 {
 	const struct jit_code *found = jit_map_find(map, addr, JIT_MAP_NOW_NS);
@@ -35,7 +35,7 @@ static int compare_lines(const void *a, const void *b)
 	return one->addr < two->addr ? -1 : one->addr > two->addr;
 }
 
-/* The lines by address. *ret_lines is allocated (free() it). 0 or -ENOMEM. */
+/* Sort the lines by address. *ret_lines is allocated; the caller frees it. Returns 0 or -ENOMEM. */
 static int sort_lines(const struct jit_body *body, struct code_line **ret_lines)
 {
 	struct code_line *lines = calloc(body->nr_lines ? body->nr_lines : 1, sizeof(*lines));

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One function of a JIT as an ELF object. */
+/* Writes one function of a JIT as an ELF object. */
 #pragma once
 
 #include "cmd/jit/jit_target.h"
 
 /*
  * Write the function at options->dump_addr, the one that is there now or else the last one that
- * was, to options->output_path. EXIT_OK; or another one with a sentence.
+ * was, to options->output_path. Returns EXIT_OK, or another status with a message.
  */
 enum exit_status jit_dump_write(const struct jit_target *target, const struct jit_options *options,
 				struct message *reterr);

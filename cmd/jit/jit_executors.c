@@ -10,12 +10,12 @@
 #include "sampler/sampler.h"
 
 /*
- * So often stacks are looked at, and so long apart, until one has a function that leads to the
- * list: what is hot, and so compiled, is in most of them.
+ * Limit on the looks at the stacks, and the time between two, until a stack has a function that
+ * leads to the list: a hot function, which is the compiled one, is in most stacks.
  */
 enum { LOOKS_MAX = 10, LOOK_INTERVAL_NS = 10000000 };
 
-/* Only the code objects of the stacks are wanted. */
+/* Ignores samples: only the code objects of the stacks are wanted. */
 static int ignore_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	(void)sink;
@@ -23,7 +23,7 @@ static int ignore_sample(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-/* Look at the stacks until the list is found. 0, or an error of sampler_dump(). */
+/* Look at the stacks until the list is found. Returns 0, or an error of sampler_dump(). */
 static int search(struct sampler *sampler, struct executor_list *list)
 {
 	static const struct sample_sink_ops ops = {.sample = ignore_sample};
@@ -41,7 +41,7 @@ static int search(struct sampler *sampler, struct executor_list *list)
 	return err;
 }
 
-/* Add what a list has: the code of some executors is none. 0 or -ENOMEM. */
+/* Add the code of a list; some executors have none. Returns 0 or -ENOMEM. */
 static int add_list(struct jit_sources *sources, const struct executor_list *list)
 {
 	int err = 0;
@@ -55,7 +55,7 @@ static int add_list(struct jit_sources *sources, const struct executor_list *lis
 	return err;
 }
 
-/* Add those of a CPython that has been found. 0, or an error of sampler_dump(). */
+/* Add the executors of a CPython that was found. Returns 0, or an error of sampler_dump(). */
 static int add_executors(struct jit_sources *sources, struct target *target)
 {
 	struct executor_list list = {.ranges = NULL};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The code of CPython's JIT in a process that tells nobody of it (3.14). */
+/* The code of CPython's JIT in a process that publishes none of it (3.14). */
 #pragma once
 
 #include "cmd/command.h"
@@ -7,8 +7,9 @@
 #include "procmem/message.h"
 
 /*
- * Add it to what is known of a process, without names, as far as its stacks lead to it: for a tenth
- * of a second at most. To be called after a refresh. EXIT_OK, also where there is none, it is no
- * such CPython, or it cannot be read; EXIT_ERROR with a sentence: out of memory.
+ * Add it, without names, to the known code of a process, as far as the stacks lead to it; takes a
+ * tenth of a second at most. Call it after a refresh. Returns EXIT_OK, also if there is no such
+ * code, the process does not run such a CPython, or it cannot be read; EXIT_ERROR with a message
+ * if out of memory.
  */
 enum exit_status jit_executors_add(struct jit_target *target, struct message *reterr);

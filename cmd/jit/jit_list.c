@@ -117,7 +117,7 @@ static int write_json(const struct jit_target *target, const uint32_t *indexes, 
 	return json_finish(&json);
 }
 
-/* All of it. */
+/* All code. */
 
 static void note_files(const struct jit_target *target)
 {
@@ -152,7 +152,7 @@ enum exit_status jit_list_print(const struct jit_target *target, bool as_json,
 	}
 	note_files(target);
 	if (as_json) {
-		(void)write_json(target, indexes, nr); /* print_finish() tells */
+		(void)write_json(target, indexes, nr); /* print_finish() reports errors */
 		return EXIT_OK;
 	}
 	print_heading();

@@ -10,7 +10,7 @@
 #include "cmd/option_values.h"
 #include "cmd/print.h"
 
-/* An address in hexadecimal, "0x" before it or not. */
+/* Parse a hexadecimal address, with or without "0x". Returns false after printing an error. */
 static bool parse_addr(const char *text, remote_addr *ret_addr)
 {
 	char *end;
@@ -23,7 +23,7 @@ static bool parse_addr(const char *text, remote_addr *ret_addr)
 	return false;
 }
 
-/* One task only; false after an error was printed. */
+/* Set the only task. Returns false after printing an error. */
 static bool set_task(struct jit_options *options, enum jit_task task)
 {
 	if (options->task != JIT_TASK_LIST && options->task != task) {
@@ -78,7 +78,7 @@ const struct option_group jit_options_groups[JIT_OPTIONS_NR_GROUPS] = {
 	{"Options:", rows, sizeof(rows) / sizeof(*rows), .at = 0},
 };
 
-/* What was said as a whole. False after an error was printed. */
+/* Check that the options go together. Returns false after printing an error. */
 static bool check_options(const struct jit_options *options)
 {
 	const bool is_dump = options->task == JIT_TASK_DUMP;
@@ -94,7 +94,10 @@ static bool check_options(const struct jit_options *options)
 	return false;
 }
 
-/* The process or file that must be the only argument left. False after an error was printed. */
+/*
+ * Parse the process id or file that must be the only argument left. Returns false after printing
+ * an error.
+ */
 static bool parse_target(int argc, char **argv, int first, struct jit_options *options)
 {
 	if (argc - first != 1) {

@@ -16,18 +16,21 @@ enum jit_task {
 };
 
 struct jit_options {
-	pid_t pid;	  /* 0: a file */
-	const char *path; /* borrowed; NULL: a process */
+	pid_t pid;	  /* 0: path is used */
+	const char *path; /* borrowed; a file; NULL: pid is used */
 	enum jit_task task;
 	bool json;
 	remote_addr dump_addr;
-	const char *output_path; /* of the dump; borrowed */
+	const char *output_path; /* borrowed; where JIT_TASK_DUMP writes */
 };
 
-/* Their rows. */
+/* The rows of the options. */
 enum { JIT_OPTIONS_NR_GROUPS = 1 };
 extern const struct option_group jit_options_groups[JIT_OPTIONS_NR_GROUPS];
 
-/* EXIT_OK, or another one after an error was printed; *ret_done if --help was all to be done. */
+/*
+ * Parse the arguments. Returns EXIT_OK, or another status after printing an error. *ret_done is
+ * true if --help was printed and nothing is left to do.
+ */
 enum exit_status jit_options_parse(int argc, char **argv, struct jit_options *ret_options,
 				   bool *ret_done);

@@ -60,7 +60,10 @@ bool jit_target_has_ended(const struct jit_target *target)
 	return jit_target_is_process(target) && process_live_thread(&target->process, &tid) != 0;
 }
 
-/* Of the one file that was named all is an error that would else be a note. */
+/*
+ * Check the only file, which was named by the user: what is a note for other files is an error
+ * here.
+ */
 static enum exit_status check_file(const struct jit_sources *sources, struct message *reterr)
 {
 	uint32_t nr_files, nr_codes;
@@ -80,7 +83,7 @@ static enum exit_status check_file(const struct jit_sources *sources, struct mes
 	return EXIT_ERROR;
 }
 
-/* What an error of reading the process comes to. */
+/* Set the message for an error of reading the process, and return the status. */
 static enum exit_status explain(const struct jit_target *target, int err, struct message *reterr)
 {
 	if (err == -EPERM) {

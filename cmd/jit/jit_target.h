@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What pysample jit looks at: a process with its sources, or a file. */
+/* What pysample jit examines: a process with its sources, or a file. */
 #pragma once
 
 #include "cmd/command.h"
@@ -10,14 +10,15 @@
 #include "symbols/jit/jit_sources.h"
 
 struct jit_target {
-	struct process process; /* PROCESS_CLOSED: a file */
+	struct process process; /* PROCESS_CLOSED for a file */
 	struct live_memory live;
 	struct jit_sources *sources;
 };
 
 /*
- * Open what the options name; nothing is read yet. EXIT_OK, or another one with a sentence;
- * jit_target_close() is to be called either way, and *ret_target not to be moved until then.
+ * Open what the options name, without reading it yet. Returns EXIT_OK, or another status with a
+ * message. jit_target_close() must follow in any case, and *ret_target must not be moved until
+ * then.
  */
 enum exit_status jit_target_open(const struct jit_options *options, struct jit_target *ret_target,
 				 struct message *reterr);
@@ -28,21 +29,21 @@ static inline bool jit_target_is_process(const struct jit_target *target)
 	return target->process.proc_fd >= 0;
 }
 
-/* Whether the process has ended; never of a file. */
+/* Whether the process has ended; false for a file. */
 bool jit_target_has_ended(const struct jit_target *target);
 
 /*
- * Read what is new. EXIT_OK, also where the process has just ended; another one with a
- * sentence: nothing can be read, or the only file is none.
+ * Read what is new. Returns EXIT_OK, also if is_final and the process has just ended; or another
+ * status with a message if nothing can be read, or if the only file is of no known kind.
  */
 enum exit_status jit_target_refresh(struct jit_target *target, bool is_final,
 				    struct message *reterr);
 
 /*
- * Add the trampolines of a process that nothing tells of (jit_sources_add_trampolines()); of a
- * file there are none. As jit_target_refresh().
+ * Add the trampolines of a process that no source reports (jit_sources_add_trampolines()); a file
+ * has none. Returns as jit_target_refresh() does.
  */
 enum exit_status jit_target_add_trampolines(struct jit_target *target, struct message *reterr);
 
-/* What is wrong with a file that cannot be read, as one clause: "it belongs to another user". */
+/* Returns what is wrong with a file that cannot be read, as one clause that begins with "it". */
 const char *jit_target_error_text(int error);

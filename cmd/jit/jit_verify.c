@@ -17,7 +17,7 @@ static const char *const record_names[NR_JITDUMP_IDS] = {
 	[JITDUMP_UNWINDING_INFO] = "UNWINDING_INFO",
 };
 
-/* What each fault is called by programs and by people, and whether it is damage. */
+/* The name of each fault in JSON, its text, and whether it is damage. */
 static const struct {
 	const char *key;
 	const char *text;
@@ -50,7 +50,10 @@ static bool is_damaged(const struct jit_file *file)
 	return file->error || !jitdump_header(file->jitdump);
 }
 
-/* Those that are in the file; what its process has not written yet is no part of it. */
+/*
+ * Returns how many functions are in the file. What its process has not written yet does not
+ * count.
+ */
 static uint32_t nr_codes_of(const struct jit_target *target, const struct jit_file *file,
 			    uint32_t file_index)
 {
@@ -64,7 +67,7 @@ static uint32_t nr_codes_of(const struct jit_target *target, const struct jit_fi
 	return nr;
 }
 
-/* For people. */
+/* Text. */
 
 static void append_header(struct text *text, const struct jit_file *file)
 {
@@ -145,7 +148,7 @@ static void print_file(const struct jit_target *target, const struct jit_file *f
 	text_done(&text);
 }
 
-/* For programs. */
+/* JSON. */
 
 static void write_places(struct json *json, const struct jitdump_stats *stats)
 {
@@ -238,7 +241,7 @@ enum exit_status jit_verify_print(const struct jit_target *target, bool as_json,
 	}
 	if (as_json) {
 		json_array_end(&json);
-		(void)json_finish(&json); /* print_finish() tells */
+		(void)json_finish(&json); /* print_finish() reports errors */
 	}
 	if (!nr_jitdumps) {
 		tell_nothing(target, reterr);
