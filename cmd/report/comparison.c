@@ -8,7 +8,7 @@
 #include "output/profile/label.h"
 #include "procmem/cleanup.h"
 
-/* So many are printed; a line says how many more there are. */
+/* Limit on the functions that are printed; a line says how many more there are. */
 enum { MAX_PRINTED = 10 };
 
 /* Percent of all time on each side. */
@@ -33,7 +33,7 @@ static double worst(const struct grown *grown)
 	return own > total ? own : total;
 }
 
-/* The most grown first; of equal ones the one seen first. */
+/* Sorts by growth, the largest first; equal ones in the order in which they were first seen. */
 static int grown_compare(const void *left, const void *right)
 {
 	const struct grown *a = left, *b = right;
@@ -51,7 +51,10 @@ static double percent(const struct profile *profile, enum profile_side side, uin
 	return whole_ns ? (double)ns * 100 / (double)whole_ns : 0;
 }
 
-/* Those that grew by more than that, unsorted; rows has room for all frames. */
+/*
+ * Collect the frames that grew by more than max_points, unsorted. rows has room for all frames
+ * and one more.
+ */
 static int collect(const struct profile *profile, double max_points, struct grown *rows,
 		   uint32_t *ret_nr)
 {
@@ -117,7 +120,7 @@ int comparison_print(const struct rendering *rendering, double max_points, bool 
 	if (err)
 		return err;
 	(void)profile_frames(profile, &nr);
-	rows = calloc((size_t)nr + 1, sizeof(*rows)); /* one more: never 0, room for the last */
+	rows = calloc((size_t)nr + 1, sizeof(*rows)); /* + 1: never 0; collect() fills one more */
 	err = rows ? collect(profile, max_points, rows, &nr) : -ENOMEM;
 	if (!err) {
 		qsort(rows, nr, sizeof(*rows), grown_compare);

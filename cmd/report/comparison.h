@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether functions take more than they did: report --fail-above. */
+/* Whether functions take a larger share of the time than before: report --fail-above. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,8 +7,8 @@
 #include "cmd/rendering.h"
 
 /*
- * Compare the shares of every function, its own and with what it calls, of all the time that
- * both sides show, and print those that grew by more than so many percentage points, the
- * worst first. 0 and *ret_grew, whether there are any; an error of replay().
+ * Compare the share of each function, its own and with its callees, of all the time that a side
+ * shows. Prints those that grew by more than max_points percentage points, the worst first;
+ * *ret_grew says whether there are any. Returns 0, or an error of replay().
  */
 int comparison_print(const struct rendering *rendering, double max_points, bool *ret_grew);

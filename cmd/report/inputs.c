@@ -15,7 +15,7 @@ const char *input_name(const struct input *input)
 	return strcmp(input->path, "-") == 0 ? "the standard input" : input->path;
 }
 
-/* Have what comes through a pipe in a file: it is read twice, from wherever. */
+/* Copy what comes through a pipe to a file: it is read twice, and out of order. */
 static int spool_pipe(struct input *input, struct message *reterr)
 {
 	int err;
@@ -60,7 +60,7 @@ static void note_tear(const struct input *input, const struct recording *recordi
 			   input_name(input));
 }
 
-/* Open one more; false after an error was printed. */
+/* Open one more recording. Returns false after printing an error. */
 static bool add_input(struct inputs *inputs, const char *path, bool quiet)
 {
 	struct input *input = &inputs->list[inputs->nr];

@@ -9,24 +9,24 @@
 #include "procmem/core/spool.h"
 
 struct input {
-	const char *path; /* as it was given, borrowed; "-": stdin */
+	const char *path; /* borrowed, as given; "-": stdin */
 	int fd;
-	struct spool spool; /* what fd is, of a stdin that cannot be read twice */
+	struct spool spool; /* the file behind fd, if path is a pipe */
 };
 
-/* Some of them. */
+/* Several recordings. */
 struct inputs {
 	struct input *list;	       /* owned */
-	struct recording **recordings; /* owned, parallel */
+	struct recording **recordings; /* owned; parallel to list */
 	uint32_t nr;
 };
 
 /*
- * Open recordings, with a note for each that was not finished, unless quiet. False after an error
- * was printed; inputs_close() is to be called either way.
+ * Open recordings, and print a note for each unfinished one unless quiet. Returns false after
+ * printing an error. inputs_close() must follow in any case.
  */
 bool inputs_open(struct inputs *inputs, const char *const *paths, uint32_t nr, bool quiet);
 void inputs_close(struct inputs *inputs);
 
-/* What to call one in a sentence. */
+/* Returns the name of an input for messages. */
 const char *input_name(const struct input *input);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* pysample report: makes other formats of recordings. */
+/* pysample report: makes other formats from recordings. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,7 +14,7 @@
 #include "output/caveats.h"
 #include "output/text/text.h"
 
-/* Why a side has nothing to show: one sentence with the remedy. */
+/* Print why a side has nothing to show, and the remedy. */
 static void explain_nothing(const struct rendering *rendering, const struct inputs *inputs,
 			    const struct inputs *bases)
 {
@@ -45,7 +45,7 @@ static void explain_nothing(const struct rendering *rendering, const struct inpu
 			    verbs[rendering->profile.mode]);
 }
 
-/* That what was written is approximate, if it is. */
+/* Print a note if what was written is approximate. */
 static void note_approximate(const struct rendering *rendering)
 {
 	const struct profile_account *self = &rendering->left[PROFILE_SELF];
@@ -59,7 +59,7 @@ static void note_approximate(const struct rendering *rendering)
 	text_done(&text);
 }
 
-/* Say what has grown; status, or EXIT_GREW, or EXIT_ERROR after an error was printed. */
+/* Print what grew. Returns status, or EXIT_GREW, or EXIT_ERROR after printing an error. */
 static enum exit_status compare(const struct rendering *rendering, double max_points,
 				enum exit_status status)
 {
@@ -73,7 +73,10 @@ static enum exit_status compare(const struct rendering *rendering, double max_po
 	return grew && status == EXIT_OK ? EXIT_GREW : status;
 }
 
-/* Whether no output would overwrite a recording that is read; false after an error was printed. */
+/*
+ * Whether no output would overwrite a recording that is read. Returns false after printing an
+ * error.
+ */
 static bool are_apart(const struct outputs *outputs, const struct inputs *inputs)
 {
 	for (uint32_t i = 0; i < inputs->nr; i++) {

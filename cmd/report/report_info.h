@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the header and the trailer of a recording say: report --info. */
+/* Prints the header and the trailer of a recording: report --info. */
 #pragma once
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 #include "output/recording/recording.h"
 
 /*
- * Write it to stdout, not flushed: "name: value" lines, control characters escaped, or one JSON
- * object. path is the file's name.
+ * Write them to stdout, without flushing it: as "name: value" lines with control characters
+ * escaped, or as one JSON object. path is the file's name.
  */
 void report_info_print(const struct recording *recording, const char *path, bool json);

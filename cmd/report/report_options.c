@@ -12,7 +12,10 @@
 
 /* Values. */
 
-/* Have only samples pass that are in a state, or not in it. */
+/*
+ * Make the filter pass only samples in a state, or with a '!' only those not in it. Returns false
+ * after printing an error.
+ */
 static bool apply_state(struct replay_filter *filter, const char *value)
 {
 	static const struct {
@@ -49,7 +52,7 @@ static bool apply_state(struct replay_filter *filter, const char *value)
 	return false;
 }
 
-/* Add an alternative to a pattern; false after an error was printed. */
+/* Add an alternative to a pattern. Returns false after printing an error. */
 static bool apply_pattern(struct text *pattern, const char *value)
 {
 	char reason[256];
@@ -217,7 +220,10 @@ const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
 
 /* Checking. */
 
-/* Have the filter refer to a pattern, if there is one; false after an error was printed. */
+/*
+ * Compile a pattern, if there is one, and make the filter refer to it. Returns false after
+ * printing an error.
+ */
 static bool compile(const struct text *pattern, regex_t *compiled, const regex_t **ret_compiled)
 {
 	if (!pattern->length && !pattern->error)
@@ -231,7 +237,7 @@ static bool compile(const struct text *pattern, regex_t *compiled, const regex_t
 	return true;
 }
 
-/* Whether the options that stand alone do; false after an error was printed. */
+/* Check that the options go together. Returns false after printing an error. */
 static bool check(const struct report_options *options)
 {
 	const struct replay_filter *filter = &options->filter;
@@ -254,7 +260,7 @@ static bool check(const struct report_options *options)
 	return !error;
 }
 
-/* Whether the outputs can be made by a report; false after an error was printed. */
+/* Whether a report can make the outputs. Returns false after printing an error. */
 static bool check_outputs(struct report_options *options)
 {
 	if (outputs_recording(&options->outputs)) {
@@ -265,7 +271,7 @@ static bool check_outputs(struct report_options *options)
 	return !options->nr_bases || outputs_can_compare(&options->outputs);
 }
 
-/* Finish what the options began; EXIT_USAGE after an error was printed. */
+/* Check the options as a whole and complete them. Returns EXIT_USAGE after printing an error. */
 static enum exit_status complete(struct report_options *options)
 {
 	struct replay_filter *filter = &options->filter;
@@ -281,7 +287,10 @@ static enum exit_status complete(struct report_options *options)
 	return EXIT_OK;
 }
 
-/* Have room for as many of each as there are arguments. */
+/*
+ * Make room for as many entries in each list as there are arguments. Returns false after printing
+ * an error.
+ */
 static bool reserve(struct report_options *options, int argc)
 {
 	const size_t max = (size_t)argc + 1;
