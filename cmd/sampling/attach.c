@@ -6,7 +6,7 @@
 #include "cmd/sampling/session_outputs.h"
 #include "cmd/stop.h"
 
-/* Parse into the session and *ret_pid; EXIT_USAGE after an error was printed. */
+/* Parse the arguments into the session and *ret_pid. Returns EXIT_USAGE after printing an error. */
 static enum exit_status parse(int argc, char **argv, struct session *session, pid_t *ret_pid,
 			      bool *ret_done)
 {

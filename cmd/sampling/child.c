@@ -10,7 +10,10 @@
 #include "cmd/stop.h"
 #include "procmem/cleanup.h"
 
-/* A read or write of size bytes, whatever signals come; the number of bytes, or -1 and errno. */
+/*
+ * read(2) and write(2), repeated after a signal. They return the number of bytes, or -1 with
+ * errno set.
+ */
 static ssize_t read_word(int fd, void *word, size_t size)
 {
 	ssize_t length;
@@ -38,14 +41,17 @@ static void close_end(int *fd)
 	*fd = -1;
 }
 
-/* The child's part. Both descriptors are closed by exec, which is how that is told. */
+/*
+ * The child's part. A successful exec closes both descriptors, which is how the parent learns of
+ * it.
+ */
 static _Noreturn void become(char *const argv[], int gate_fd, int exec_fd,
 			     const struct sigaction *child_action)
 {
 	char go;
 	int error;
 
-	/* The end of the file: nobody is left who could want it to run. */
+	/* End of file: the parent is gone, and nobody wants the command to run. */
 	if (read_word(gate_fd, &go, sizeof(go)) != sizeof(go))
 		_exit(0);
 	(void)sigaction(SIGCHLD, child_action, NULL);
@@ -68,7 +74,7 @@ int child_fork(char *const argv[], struct child *ret_child)
 	if (pipe2(exec, O_CLOEXEC) != 0)
 		return -errno;
 	cleanup_close int exec_in = exec[0], exec_out = exec[1];
-	/* Where it is ignored there is nothing to wait for. */
+	/* While SIGCHLD is ignored, the kernel keeps no status to wait for. */
 	(void)sigaction(SIGCHLD, &standard, &before);
 	pid = fork();
 	if (pid < 0)
@@ -86,7 +92,10 @@ int child_fork(char *const argv[], struct child *ret_child)
 	return 0;
 }
 
-/* Take its wait status, if it has ended or, without WNOHANG, when it has. Whether it has. */
+/*
+ * Wait for the child; with WNOHANG, only if it has ended already. Returns whether it has, and
+ * sets wait_status.
+ */
 static bool reap(struct child *child, int flags)
 {
 	pid_t pid;
@@ -105,7 +114,7 @@ int child_begin(struct child *child)
 	const char go = 1;
 	int error;
 
-	/* If it was killed already there is nobody to read that, and the exec cannot fail. */
+	/* If the child was killed already, nobody reads this, and the exec cannot fail. */
 	(void)write_word(child->gate_fd, &go, sizeof(go));
 	close_end(&child->gate_fd);
 	if (read_word(child->exec_fd, &error, sizeof(error)) != sizeof(error))
@@ -127,15 +136,15 @@ bool child_has_ended(const struct child *child)
 		info.si_pid == child->pid);
 }
 
-/* Whether a signal is one that the child got, too: of the terminal, to all of our group. */
+/* Whether the child got the signal as well: the terminal sends it to our whole process group. */
 static bool reached_child(const struct child *child, const siginfo_t *info)
 {
 	return !stop_was_sent(info) && getpgid(child->pid) == getpgrp();
 }
 
 /*
- * Take the next signal of set. Its number if it asks us to stop, and nobody else; else 0, after
- * it was passed on if it was sent to us.
+ * Take the next signal of set. Passes it on to the child if another process sent it to us.
+ * Returns its number if it asks us to stop and did not reach the child by itself, otherwise 0.
  */
 static int take_signal(const struct child *child, const sigset_t *set)
 {
@@ -150,8 +159,8 @@ static int take_signal(const struct child *child, const sigset_t *set)
 }
 
 /*
- * Blocked signals wait to be taken, so that none is missed between a look at the child and the
- * sleep; SIGCHLD, too, which would be nothing to anybody else.
+ * Signals are blocked and taken one by one, so that none is missed between the check of the child
+ * and the sleep. That includes SIGCHLD, which would otherwise be discarded.
  */
 int child_wait(struct child *child, bool impatient)
 {
@@ -161,7 +170,7 @@ int child_wait(struct child *child, bool impatient)
 	stop_signals(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
-	stop_pass_on_to(0); /* we do, as long as the id is the child's */
+	stop_pass_on_to(0); /* take_signal() does it, as long as the id is the child's */
 	while (!reap(child, WNOHANG)) {
 		number = take_signal(child, &set);
 		if (number && impatient)

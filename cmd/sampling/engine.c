@@ -6,7 +6,10 @@
 
 #include "sampler/racing/racing.h"
 
-/* A program in the kernel does not pay for so few samples, and has the first one at the end of a period. */
+/*
+ * From this period on BPF is not used: a program in the kernel does not pay off for so few
+ * samples, and takes the first one only at the end of a period.
+ */
 #define SELDOM_NS 1000000000u
 
 static const char *const names[] = {
@@ -33,7 +36,10 @@ bool engine_take_name(struct engine_options *options, const char *name)
 	return false;
 }
 
-/* Sample in the threads' interrupts, if that may be. 0; -ENOMEM, -ESRCH. */
+/*
+ * Try to sample in the threads' interrupts. Returns 0, also if that is not possible; -ENOMEM,
+ * -ESRCH.
+ */
 static int try_interrupts(const struct engine_options *options, struct sampler *sampler,
 			  struct engine *engine)
 {
@@ -77,7 +83,10 @@ static int create_natives(const struct engine_options *options, struct target *t
 		&engine->natives, &engine->no_natives, &engine->no_kernel);
 }
 
-/* Have C frames told by a sampler whose engine is chosen: that of BPF needs the events. */
+/*
+ * Set up the C frames after the engine was chosen. If they are not possible with BPF, which needs
+ * the events, the engine becomes preempt.
+ */
 static int open_natives(const struct engine_options *options, struct target *target,
 			struct sampler *sampler, struct engine *engine)
 {

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How the threads of one program are sampled: which engine does it, and with which C frames. The
- * best that is allowed is taken, unless one is named:
+ * Chooses how the threads of a program are sampled: by which engine, and with which C frames. The
+ * best engine that is allowed is used, unless one is named:
  *
- *   bpf      in the threads' own interrupts: exact on every CPU, with a GIL or without, and
- *            without a switch or a wake-up a sample
- *   tick     the same in those of the kernel's timer tick, which costs no interrupt; what is in step
- *            with the tick is not met, so it has to be named
- *   preempt  while their CPUs are held
- *   racing   while they run, which is approximate: only where no CPU can be held
+ *   bpf      in the threads' own interrupts: exact on every CPU, with or without a GIL, and
+ *            without a context switch or a wake-up per sample
+ *   tick     the same in the kernel's timer tick, which adds no interrupts; what runs in step
+ *            with the tick is never sampled, so this engine must be named
+ *   preempt  while the threads' CPUs are held
+ *   racing   while the threads run, which is approximate: only where no CPU can be held
  */
 #pragma once
 
@@ -22,54 +22,53 @@
 #include "sampler/sampler_natives.h"
 
 struct engine_options {
-	enum sampler_engine kind; /* if is_named: no other one unless this cannot be */
+	enum sampler_engine kind; /* if is_named: the engine to use, if possible */
 	bool is_named;
-	bool may_not_interrupt; /* but for one that is named, no program in the kernel */
+	bool may_not_interrupt; /* no program in the kernel, unless its engine is named */
 	bool is_exact;		/* nothing approximate */
-	bool is_verbose;	/* what the kernel says of the BPF program goes to stderr */
+	bool is_verbose;	/* print the kernel's messages on the BPF program to stderr */
 	bool native;		/* C frames, too */
-	bool tells_kernel;	/* and the kernel's */
+	bool tells_kernel;	/* kernel frames, too */
 	bool keeps_trampolines;
 	uint64_t period_ns; /* between two samples of a thread */
 };
 
-/* All zero it is closed. */
+/* All zero: closed. */
 struct engine {
 	enum sampler_engine kind;
-	uint64_t period_ns;		       /* as asked, but that of tick is of whole ticks */
+	uint64_t period_ns;		       /* as asked for; with tick, whole ticks */
 	struct sampler_interrupts *interrupts; /* of bpf and tick */
-	struct sampler_natives *natives;       /* if C frames are asked for */
-	struct interrupts *before;    /* of the program that was replaced, for engine_open() */
-	struct message no_interrupts; /* why it is not bpf, in a sentence; "": not tried */
-	struct message
-		no_natives;	  /* why there are no C frames of threads that run; "": there are */
-	struct message no_kernel; /* the same of the kernel's frames */
+	struct sampler_natives *natives;       /* if C frames are wanted */
+	struct interrupts *before;	       /* of the replaced program, for engine_open() */
+	struct message no_interrupts;	       /* why the engine is not bpf; "": not tried */
+	struct message no_natives; /* why running threads have no C frames; "": they have */
+	struct message no_kernel;  /* why there are no kernel frames; "": there are */
 };
 
-/* An engine as --engine names it. */
+/* Returns the name of an engine, as in --engine. */
 const char *engine_name(enum sampler_engine kind);
 
-/* Take the engine that is named; false: there is none of that name. */
+/* Select the engine of that name. Returns false if there is none. */
 bool engine_take_name(struct engine_options *options, const char *name);
 
 /*
- * Choose the engine for a sampler of target, before its first run; both are borrowed until
- * engine_close() or engine_release(), which come before the sampler's end. The one that is named, if it
- * can be had, which kind then says. 0; -ENOMEM, -ESRCH.
+ * Choose the engine for a sampler of target, before its first run. engine->kind says which one it
+ * is; it is the named one, if possible. target and sampler are borrowed until engine_close() or
+ * engine_release(), which must precede the sampler's end. Returns 0, -ENOMEM or -ESRCH.
  */
 int engine_open(const struct engine_options *options, struct target *target,
 		struct sampler *sampler, struct engine *engine);
 void engine_close(struct engine *engine);
 
 /*
- * Close it when the process has replaced its program, for an engine_open() to come, which then needs no
- * right to load what is loaded.
+ * Close the engine after the process has replaced its program. What is loaded is kept for the
+ * next engine_open(), which then needs no right to load it.
  */
 void engine_release(struct engine *engine);
 
 /*
- * Whether another engine can go on where this one came back with end, having found that it cannot:
- * options are changed so that engine_open() takes that one.
+ * Whether another engine can continue after this one found that it cannot sample and returned
+ * end. If so, options are changed so that engine_open() chooses the other one.
  */
 bool engine_change(const struct engine *engine, const struct target *target, enum sampler_end end,
 		   struct engine_options *options);

@@ -18,13 +18,16 @@
 #define TERMINAL_PAUSE_NS (NS_PER_S / 2)
 #define OTHER_PAUSE_NS	  (10ull * NS_PER_S)
 
-/* Of a terminal that does not tell its width. */
+/* Assumed for a terminal that does not report its width. */
 enum { USUAL_COLUMNS = 80 };
 
-/* What a terminal may show behind the line: the ^C or ^Z that was typed. */
+/* What a terminal may echo after the line: a ^C or ^Z that was typed. */
 enum { ECHO_COLUMNS = 2 };
 
-/* What is told, in this order: what has no room is left out, and all that comes after it. */
+/*
+ * The parts of the line, in this order. A part that does not fit is left out, with all that
+ * follow.
+ */
 enum part { PART_ELAPSED, PART_SAMPLES, PART_RATE, PART_LOST, PART_BYTES, NR_PARTS };
 
 static void append_elapsed(uint64_t elapsed_ns, struct text *line)
@@ -42,7 +45,7 @@ static void append_elapsed(uint64_t elapsed_ns, struct text *line)
 			    elapsed_s / 60 % 60);
 }
 
-/* A low rate has decimals, as what was asked for may have. */
+/* A low rate has decimals, as the rate asked for may have. */
 void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double asked_hz,
 			  struct text *text)
 {
@@ -118,7 +121,7 @@ static size_t terminal_columns(int fd)
 	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_col ? size.ws_col : USUAL_COLUMNS;
 }
 
-/* Columns of a line that stays one, whatever is typed behind it. */
+/* Width of a line that does not wrap, whatever is typed after it. */
 static size_t line_columns(int fd)
 {
 	size_t columns = terminal_columns(fd);
@@ -126,7 +129,7 @@ static size_t line_columns(int fd)
 	return columns > ECHO_COLUMNS + 1 ? columns - ECHO_COLUMNS - 1 : 1;
 }
 
-/* A terminal on which a line can be written again. */
+/* Whether fd is a terminal on which a line can be rewritten. */
 static bool can_rewrite(int fd)
 {
 	const char *type = getenv("TERM");
@@ -134,7 +137,7 @@ static bool can_rewrite(int fd)
 	return isatty(fd) && type && *type && strcmp(type, "dumb") != 0;
 }
 
-/* Whether the terminal is the shell's just now, or another job's. */
+/* Whether the shell or another job has the terminal now. */
 static bool in_background(int fd)
 {
 	pid_t group = tcgetpgrp(fd);
@@ -142,7 +145,7 @@ static bool in_background(int fd)
 	return group > 0 && group != getpgrp();
 }
 
-/* Whether whoever writes to the terminal from the background is stopped: "stty tostop". */
+/* Whether writing to the terminal from the background stops the writer: "stty tostop". */
 static bool stops_background(int fd)
 {
 	struct termios settings;
@@ -151,9 +154,9 @@ static bool stops_background(int fd)
 }
 
 /*
- * The file of fd once more, so that O_NONBLOCK holds for our writes only and not for everybody
- * who shares the descriptor. -1: it may not be opened (a terminal that su(1) left to another
- * user, a socket), or a write to it never waits for anybody and has to go to its end.
+ * Open the file of fd again, so that O_NONBLOCK affects only our writes, not those of everybody
+ * who shares the descriptor. Returns -1 if it cannot be opened (a terminal that su(1) left to
+ * another user, a socket), or if writes to it never wait and must be complete.
  */
 static int open_anew(int fd)
 {
@@ -168,7 +171,7 @@ static int open_anew(int fd)
 	return open(path, O_WRONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 }
 
-/* What cannot be written now is not written. */
+/* Write the line, or as much as can be written without waiting. */
 static void put_line(struct progress *progress)
 {
 	struct pollfd ready = {.fd = progress->fd, .events = POLLOUT};
@@ -204,7 +207,7 @@ void progress_end(struct progress *progress)
 	*progress = (struct progress){0};
 }
 
-/* The line over the one that stands there. */
+/* Write the line over the one that is shown. */
 static void rewrite(struct progress *progress, const struct progress_figures *figures)
 {
 	size_t columns = line_columns(progress->fd);

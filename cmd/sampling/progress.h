@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far the sampling is, on stderr: on a terminal one line that is written anew twice a
- * second, anywhere else a line every ten seconds.
+ * The progress of the sampling on stderr: on a terminal one line that is rewritten twice a
+ * second, elsewhere a line every ten seconds.
  *
- * It never waits for whoever reads that: what cannot be written at once is left out. Between two
- * updates it costs a comparison a tick.
+ * It never waits for the reader: what cannot be written at once is dropped. Between two updates
+ * it costs one comparison a tick.
  */
 #pragma once
 
@@ -14,44 +14,44 @@
 
 #include "output/text/text.h"
 
-/* What there is to tell. */
+/* What is shown. */
 struct progress_figures {
 	uint64_t elapsed_ns; /* since the first tick */
 	uint64_t nr_samples;
 	uint64_t nr_ticks;
 	double asked_hz;
 	double lost_percent;
-	uint64_t recorded_bytes; /* of the recording; 0: there is none */
+	uint64_t recorded_bytes; /* size of the recording; 0: there is none */
 };
 
 /*
- * Append the line for figures, without an end: as many of its parts as have room in so many
- * columns, at least the first; 0: all. ASCII without control characters.
+ * Append the line for figures, without a line end. It has only the parts that fit into columns,
+ * but at least the first; 0 means no limit. ASCII without control characters.
  */
 void progress_format(const struct progress_figures *figures, size_t columns, struct text *line);
 
-/* Append the rate of so many ticks and that asked for: "998 of 1000 Hz". */
+/* Append the rate of nr_ticks and the rate asked for: "998 of 1000 Hz". */
 void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double asked_hz,
 			  struct text *text);
 
-/* Append a size as people read it: "812 B", "3.4 MiB". */
+/* Append a size with a unit: "812 B", "3.4 MiB". */
 void progress_append_bytes(uint64_t bytes, struct text *text);
 
-/* Private. All zero it shows nothing, which is never due. */
+/* Private. All zero: nothing is shown, and no update is due. */
 struct progress {
-	uint64_t due_ns;   /* CLOCK_MONOTONIC; of the next update */
-	uint64_t pause_ns; /* between two updates; 0: it shows nothing */
+	uint64_t due_ns;   /* CLOCK_MONOTONIC of the next update */
+	uint64_t pause_ns; /* between two updates; 0: nothing is shown */
 	int fd;		   /* borrowed */
-	int own_fd;	   /* the same file opened anew, not to wait for it; -1: that cannot be */
-	bool rewrites;	   /* a terminal's line */
-	size_t nr_drawn;   /* columns of the line that stands there now */
+	int own_fd;	   /* the same file, opened not to wait for it; -1: not possible */
+	bool rewrites;	   /* a terminal: the line is rewritten */
+	size_t nr_drawn;   /* columns of the line that is shown now */
 	struct text line;
 };
 
 /*
- * Begin, at now_ns, with the descriptor fd, stderr but for tests, borrowed until
- * progress_end(). shares_terminal: another program uses that terminal, so that no line
- * of ours may stand there; then nothing is shown on one.
+ * Begin at now_ns. The descriptor fd, which is stderr except in tests, is borrowed until
+ * progress_end(). shares_terminal: another program uses that terminal; then nothing is shown if
+ * fd is a terminal.
  */
 void progress_begin(struct progress *progress, int fd, bool shares_terminal, uint64_t now_ns);
 void progress_end(struct progress *progress);
@@ -62,15 +62,15 @@ static inline bool progress_is_due(const struct progress *progress, uint64_t now
 	return progress->pause_ns && now_ns >= progress->due_ns;
 }
 
-/* Update. */
+/* Show figures, and set the time of the next update. */
 void progress_show(struct progress *progress, const struct progress_figures *figures,
 		   uint64_t now_ns);
 
 /*
- * Print a line of its own, in place of the one that stands there: "pysample: " and the text,
- * which has no control characters. Nothing if nothing is shown.
+ * Print a line, "pysample: " and the text, which has no control characters, in place of the one
+ * that is shown. Does nothing if nothing is shown.
  */
 void progress_tell(struct progress *progress, const char *text);
 
-/* Take the line away, because something else is about to be printed. */
+/* Erase the line before something else is printed. */
 void progress_clear(struct progress *progress);

@@ -13,17 +13,17 @@
 #include "cmd/stop.h"
 #include "procmem/clock.h"
 
-/* Its program is waited for as long as it runs, be it a shell first. */
+/* Wait for an interpreter as long as the program runs; it may be a shell at first. */
 #define WAIT_FOREVER_NS (366ull * 24 * 3600 * NS_PER_S)
 
-/* What a run is made of. */
+/* The parts of a run. */
 struct run_command {
 	struct session session;
 	struct child child;
-	char *recording_path; /* owned; where nothing was said, else NULL */
+	char *recording_path; /* owned; the default name; NULL if outputs were named */
 };
 
-/* Where the recording goes if nobody says where: "pysample-python3-42.pysample". */
+/* Returns the default name of the recording, such as "pysample-python3-42.pysample". */
 static char *recording_path(const char *program, pid_t pid)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
@@ -42,7 +42,10 @@ static char *recording_path(const char *program, pid_t pid)
 	return path;
 }
 
-/* Name the recording that is written if no output was asked for. */
+/*
+ * Choose the outputs, which are one recording if none was named. Returns false after printing an
+ * error.
+ */
 static bool name_outputs(struct run_command *run, const char *program)
 {
 	struct sampling_options *options = &run->session.options;
@@ -58,7 +61,7 @@ static bool name_outputs(struct run_command *run, const char *program)
 	       sampling_options_choose(options);
 }
 
-/* Fork, so that the outputs can have their names, and refuse what can be refused. */
+/* Fork, so that the outputs can be named after the child, and refuse what can be refused. */
 static enum exit_status prepare(struct run_command *run, char **argv, struct message *reterr)
 {
 	const struct output *recording;
@@ -82,7 +85,7 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 	return EXIT_OK;
 }
 
-/* Say why a command could not be executed: its status. */
+/* Set the message for a command that could not be executed, and return its status. */
 static enum exit_status explain_begin(const char *name, int err, struct message *reterr)
 {
 	if (err != -ENOENT)
@@ -109,7 +112,7 @@ static enum exit_status begin(struct run_command *run, const char *name, struct 
 	return err ? explain_begin(name, err, reterr) : EXIT_OK;
 }
 
-/* Sample it as long as there is something to sample. */
+/* Sample the child as long as there is something to sample. */
 static enum exit_status sample(struct run_command *run, const char *name, struct message *reterr)
 {
 	struct session *session = &run->session;
@@ -128,8 +131,9 @@ static enum exit_status sample(struct run_command *run, const char *name, struct
 }
 
 /*
- * Write the profile and wait for the command, which may go on; what goes to its stdout comes
- * when it has ended. The status that tells of the command; of us, if it had none to tell.
+ * Write the profile and wait for the command, which may still run; outputs to its stdout are
+ * written after it has ended. Returns the command's status; if that is 0 and we failed,
+ * EXIT_RUN_FAILED; or 128 + the number of a signal that ended the wait.
  */
 static int finish(struct run_command *run, enum exit_status status)
 {
@@ -167,7 +171,10 @@ static int run_child(struct run_command *run, char **argv)
 	return finish(run, status);
 }
 
-/* Parse; *ret_first is where the command begins. False after an error was printed. */
+/*
+ * Parse the arguments; *ret_first is the index of the command. Returns false after printing an
+ * error.
+ */
 static bool parse(int argc, char **argv, struct session *session, int *ret_first, bool *ret_done)
 {
 	struct sampling_options *options = &session->options;

@@ -12,8 +12,8 @@
 #define DEFAULT_RATE_HZ 100.0
 
 /*
- * A faster recording has no CPU times, each of which interrupts the thread: at 10 kHz 12 % of a
- * core, and some percent of the program's speed.
+ * A faster recording has no CPU times by default, because each one interrupts the thread: at 10
+ * kHz they cost 12 % of a core, and some percent of the program's speed.
  */
 #define MAX_CPU_RATE_HZ 2e3
 
@@ -177,7 +177,7 @@ struct sampling_options sampling_options_default(void)
 	return options;
 }
 
-/* What is to be looked at, as the mode and the outputs need it. */
+/* Choose what is read beside the stacks, as the mode and the outputs need it. */
 static void choose_looks(struct sampling_options *options)
 {
 	const enum profile_mode mode = options->profile.mode;
@@ -190,7 +190,7 @@ static void choose_looks(struct sampling_options *options)
 	options->looks.states = keeps_all || mode == PROFILE_GIL || mode == PROFILE_EXCEPTION;
 }
 
-/* The first option that was given and is of use with C frames only; NULL: none was. */
+/* Returns the first given option that only applies to C frames, or NULL if there is none. */
 static const char *option_of_natives(const struct sampling_options *options)
 {
 	return options->engine.tells_kernel	   ? "--kernel"
@@ -199,7 +199,7 @@ static const char *option_of_natives(const struct sampling_options *options)
 						   : NULL;
 }
 
-/* Whether the engine goes with the other options; false after an error was printed. */
+/* Check that the engine goes with the other options. Returns false after printing an error. */
 static bool check_engine(const struct engine_options *engine)
 {
 	const bool races = engine->is_named && engine->kind == ENGINE_RACING;

@@ -16,27 +16,27 @@
 struct sampling_options {
 	struct engine_options engine;
 	double rate_hz;
-	uint64_t duration_ns; /* 0: none */
+	uint64_t duration_ns; /* 0: unlimited */
 	struct outputs outputs;
 	const char *stats_path;
 	struct mode_choice mode;
 	struct profile_options profile;
 	struct artefact_options layout; /* of the outputs */
 	struct sampler_looks looks;
-	bool cpu_is_given; /* looks.cpu is what was asked for */
+	bool cpu_is_given; /* --cpu or --no-cpu was given */
 	struct target_wait wait;
-	bool read_only; /* nothing is ever written to the target */
+	bool read_only; /* never write to the target */
 	bool quiet;
 	bool verbose;
 };
 
-/* Their rows, for options that begin as sampling_options_default() has them. */
+/* The rows of the options, and the values that the options start from. */
 enum { SAMPLING_OPTIONS_NR_GROUPS = 13 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 
 /*
- * Choose what was left open, when all outputs are named: their formats (outputs_choose()), and
- * what is looked at beside the stacks. False after an error was printed: EXIT_USAGE.
+ * Choose what is left open after all outputs are named: their formats (outputs_choose()), and
+ * what is read beside the stacks. Returns false after printing an error: EXIT_USAGE.
  */
 bool sampling_options_choose(struct sampling_options *options);
