@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Sampling one process, from the opening of its outputs to their writing: what attach and run
- * have in common. The calls come in the order below, behind session_sample() those of
- * cmd/sampling/session_outputs.h; after one that failed only these, which write what there is, and
- * session_close().
+ * Samples one process, from the opening of its outputs to their writing: what attach and run have
+ * in common. The functions are called in the order below; those of cmd/sampling/session_outputs.h
+ * follow session_sample(). After a failed call only these, which write what there is, and
+ * session_close() may be called.
  */
 #pragma once
 
@@ -23,37 +23,37 @@ enum { HOST_MAX_BYTES = 65 }; /* HOST_NAME_MAX of Linux, and a NUL */
 /* SESSION_NONE until it is opened; options are set before. It must not be moved. */
 struct session {
 	struct sampling_options options;
-	char *arguments; /* of pysample itself, separated by spaces; owned; NULL: not known */
+	char *arguments; /* owned; our own command line, separated by spaces; NULL: unknown */
 	char host[HOST_MAX_BYTES];
 
-	bool is_child; /* the process is our child: it has our terminal */
+	bool is_child; /* the process is our child and uses our terminal */
 	struct progress progress;
 
 	pid_t pid;
 	struct target target;
-	struct engine_options engine_options; /* of the last program */
-	struct engine engine;		      /* of it */
+	struct engine_options engine_options; /* for the last program */
+	struct engine engine;		      /* for the last program */
 	struct sampler *sampler;	      /* NULL between two programs */
 	struct session_sink sink;
 	struct output_file stats_output;
-	int recording_fd; /* what is left to be written is made of it; owned; -1: there is none */
+	int recording_fd; /* owned; the remaining outputs are made from it; -1: none */
 
-	struct sampler_stats stats;   /* of all programs before this one, at the end of all */
-	struct sampler_stats watched; /* what a recording is told of all, where there are several */
-	uint64_t watched_ns;	      /* when they were summed up last */
-	struct run_native native;     /* of all programs before this one, as stats */
-	uint64_t realtime_ns;	      /* what CLOCK_REALTIME was before CLOCK_MONOTONIC */
-	unsigned int nr_followed;     /* programs that came after the first */
-	enum target_next after;	      /* what came after the last one, if it is gone */
-	struct message not_followed;  /* why that was refused */
+	struct sampler_stats stats;   /* sum of the programs before this one; at the end, of all */
+	struct sampler_stats watched; /* sum of all programs, for the recording */
+	uint64_t watched_ns;	      /* when watched was last summed up */
+	struct run_native native;     /* sum of the same programs as stats */
+	uint64_t realtime_ns;	      /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	unsigned int nr_followed;     /* programs after the first one */
+	enum target_next after;	      /* what came after the last program, if that is gone */
+	struct message not_followed;  /* why the next program was refused */
 	enum sampler_end end;	      /* why the sampling ended */
-	bool begun;		      /* there are counters to be told */
+	bool begun;		      /* there are counters to report */
 	bool has_fewer_rights;	      /* than when the first engine was chosen */
-	bool is_sampling;	      /* the sampler has counters that stats has not */
-	struct live_memory live_before;	      /* the memory's when that began */
-	enum frame_cache_reason cache_reason; /* of the last program */
-	uint64_t nr_away;		      /* of all: sampler_nr_away() */
-	bool runs_elsewhere;		      /* any: sampler_runs_elsewhere() */
+	bool is_sampling;	      /* the sampler has counters that are not in stats */
+	struct live_memory live_before;	      /* the memory's counters when is_sampling was set */
+	enum frame_cache_reason cache_reason; /* for the last program */
+	uint64_t nr_away;		      /* sampler_nr_away(), summed over all programs */
+	bool runs_elsewhere;		      /* sampler_runs_elsewhere(), for any program */
 };
 
 #define SESSION_NONE       \
@@ -61,39 +61,42 @@ struct session {
 		.target.process = PROCESS_CLOSED, .sink = SESSION_SINK_NONE, .recording_fd = -1})
 
 /*
- * Keep the words of the command line for the artefacts; argv[0] is the command's name. To be
- * called before the options are parsed, which changes their order. False after an error was
- * printed.
+ * Keep the words of the command line for the artefacts; argv[0] is the command's name. Must be
+ * called before the options are parsed, which reorders them. Returns false after printing an
+ * error.
  */
 bool session_keep_arguments(struct session *session, int argc, char **argv);
 
-/* Open what options name to be written. EXIT_OK; EXIT_ERROR or EXIT_USAGE with a sentence. */
+/*
+ * Open the outputs that options name. Returns EXIT_OK, or EXIT_ERROR or EXIT_USAGE with a
+ * message.
+ */
 enum exit_status session_open_outputs(struct session *session, struct message *reterr);
 
 /*
- * Open process pid, find its interpreter, as long as options.wait allows, and be ready to
- * sample. EXIT_OK, or the status to exit with and a sentence.
+ * Open process pid, find its interpreter, waiting as long as options.wait allows, and prepare to
+ * sample. Returns EXIT_OK, or another exit status with a message.
  */
 enum exit_status session_open_target(struct session *session, pid_t pid, struct message *reterr);
 
 /*
  * Sample until the process, the duration or the stop flag ends it, one program of the process
- * after the other, with the notes of the beginning and of the end on stderr. EXIT_OK: there is
- * something to write; or a status and, unless it was printed, a sentence.
+ * after another. Prints the notes at the beginning and the end to stderr. Returns EXIT_OK if
+ * there is something to write; or another status with a message, unless that was printed.
  */
 enum exit_status session_sample(struct session *session, struct message *reterr);
 
-/* Free the sampler, behind session_sample(): what samples named is gone by that. */
+/* Free the sampler, after session_sample(). The functions of its samples are gone then. */
 void session_destroy_sampler(struct session *session);
 
-/* Close and free everything; what was not written is as it was before. */
+/* Close and free everything. Outputs that were not written stay as they were. */
 void session_close(struct session *session);
 
-/* The counters of C frames so far, also while it is being sampled. */
+/* Count the C frames so far, also while sampling. */
 void session_count_native(const struct session *session, struct run_native *ret_native);
 
 /*
- * The run so far; without a target only what is known of ourselves. Its strings are borrowed
- * from session.
+ * Describe the run so far; without a target, only what is known of ourselves. Strings are
+ * borrowed from session.
  */
 void session_describe(const struct session *session, struct run *ret_run);

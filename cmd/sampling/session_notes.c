@@ -15,7 +15,7 @@
 #include "sampler/racing/racing.h"
 #include "sampler/sample.h"
 
-/* How the run ended, for the line that says what there is. */
+/* Returns how the run ended, for the line that sums it up. */
 static const char *end_reason(const struct session *session)
 {
 	static const char *const reasons[] = {
@@ -42,7 +42,7 @@ static bool has_collapsed(const struct outputs *outputs)
 	return false;
 }
 
-/* What the mode shows of it, and how well CPU times were measured. */
+/* Print what the mode shows, and how well CPU times were measured. */
 static void print_mode(const struct session *session)
 {
 	const struct sampler_stats *stats = &session->stats;
@@ -69,7 +69,7 @@ static void print_mode(const struct session *session)
 			   stats->rough_clocks);
 }
 
-/* That stacks are approximate, if any is. */
+/* Print that stacks are approximate, if any are. */
 static void print_approximate(const struct sampler_stats *stats)
 {
 	struct text text = {0};
@@ -80,7 +80,7 @@ static void print_approximate(const struct sampler_stats *stats)
 	text_done(&text);
 }
 
-/* Whether deep stacks were copied in part, which takes a word in the target. */
+/* Print whether deep stacks were copied in part, which needs a word in the target. */
 static void print_cache(const struct session *session)
 {
 	static const char *const reasons[] = {
@@ -103,7 +103,7 @@ static void print_cache(const struct session *session)
 	}
 }
 
-/* Threads whose stacks the kernel was not asked to copy. */
+/* Print how many threads' stacks the kernel could not be asked to copy. */
 static void print_refused(uint64_t nr)
 {
 	if (nr)
@@ -114,7 +114,7 @@ static void print_refused(uint64_t nr)
 			   nr, text_plural(nr));
 }
 
-/* How well C frames could be told. */
+/* Print how many stacks have C frames, and how many have holes. */
 static void print_natives(const struct session *session)
 {
 	struct run_native native;
@@ -134,7 +134,7 @@ static void print_natives(const struct session *session)
 			   native.nr_dumps, native.nr_foreign, native.nr_lost_dumps);
 }
 
-/* What the program in the interrupts has counted, for --verbose. */
+/* Print what the BPF program has counted, for --verbose. */
 static void print_interrupts(const struct session *session)
 {
 	struct interrupt_counts counts;
@@ -151,7 +151,7 @@ static void print_interrupts(const struct session *session)
 		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_doubled);
 }
 
-/* What --verbose adds: all the counters. */
+/* Print all counters, for --verbose. */
 static void print_counters(const struct session *session)
 {
 	const struct sampler_stats *stats = &session->stats;
@@ -174,7 +174,7 @@ static void print_counters(const struct session *session)
 	print_interrupts(session);
 }
 
-/* The line that says what there is, and what was lost. */
+/* Print the line that says what was sampled and what was lost. */
 static void print_account(const struct session *session)
 {
 	const struct sampler_stats *stats = &session->stats;
@@ -194,7 +194,7 @@ static void print_account(const struct session *session)
 	text_done(&rate);
 }
 
-/* That thread states are run by other threads than those that they name. */
+/* Set the message: thread states are run by other threads than those that they name. */
 static void explain_elsewhere(const struct session *session, struct message *retmessage)
 {
 	const bool can_race = racing_can_tell(&session->target.runtime.build) &&
@@ -209,7 +209,7 @@ static void explain_elsewhere(const struct session *session, struct message *ret
 #define CPUS_REMEDY \
 	"start pysample in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints"
 
-/* Why the process's CPU cannot be taken, a joint, and what to do about that. */
+/* Set the message: why the process's CPU cannot be taken, then joint, then the remedy. */
 static void explain_reach(const struct session *session, const char *joint,
 			  struct message *retmessage)
 {
@@ -226,7 +226,7 @@ static void explain_reach(const struct session *session, const char *joint,
 			    pid, joint, pid);
 }
 
-/* That it ran where no look could be proven, if that was not for a moment. */
+/* Print that the process ran where no look could be proven, unless that was rare. */
 static void print_away(const struct session *session)
 {
 	enum { SELDOM = 50 };
@@ -267,7 +267,10 @@ void session_notes_end(const struct session *session)
 		print_counters(session);
 }
 
-/* What shows an output that is a regular file, with the file's size; false if it needs nothing. */
+/*
+ * Print the size of an output that is a regular file, and the command that shows it. Returns
+ * false if no command is needed.
+ */
 static bool print_next(const struct output *output)
 {
 	struct text command = {0}, size = {0};
@@ -298,7 +301,7 @@ void session_notes_written(const struct session *session)
 			return;
 }
 
-/* Which engine samples, and why it is not the best one. */
+/* Print which engine samples, and why it is not the best one. */
 static void print_engine(const struct session *session)
 {
 	const struct engine *engine = &session->engine;
@@ -371,7 +374,7 @@ void session_notes_followed(const struct session *session)
 	print_engine(session);
 }
 
-/* The same where nothing else can be done. */
+/* The same where no other engine can continue. */
 static void explain_no_reach(const struct session *session, struct message *reterr)
 {
 	const bool can_race =

@@ -19,7 +19,7 @@ static bool is_anything_shown(const struct session *session)
 	return session_sink_sums(&session->sink)->account.nr_shown > 0;
 }
 
-/* Write outputs that are made of the recording in fd. */
+/* Write outputs that are made from the recording in fd. */
 static enum exit_status write_replayed(const struct session *session, int fd,
 				       struct outputs *outputs)
 {
@@ -56,7 +56,7 @@ static enum exit_status write_profile(const struct session *session, const struc
 	return outputs_write(outputs, &artefact, &options->profile);
 }
 
-/* Write outputs that were not written yet, of the recording in fd if there is one. */
+/* Write the outputs that are not written yet, from the profile or else the recording in fd. */
 static enum exit_status write_outputs(const struct session *session, const struct run *run, int fd,
 				      struct outputs *outputs)
 {
@@ -85,10 +85,10 @@ static enum exit_status write_stats(const struct run *run, struct output_file *f
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
-/* End the recording, if there is one, and open it for what is made of it. */
+/* End the recording, if there is one, and open it for the outputs that are made from it. */
 static enum exit_status end_recording(struct session *session, const struct run *run)
 {
-	const bool is_known = session->sink.error != 0; /* it has been told why sampling ended */
+	const bool is_known = session->sink.error != 0; /* reported when sampling ended */
 	struct message message = {0};
 
 	if (!session_sink_finish(&session->sink, run, &session->options.outputs,
@@ -99,13 +99,13 @@ static enum exit_status end_recording(struct session *session, const struct run 
 	return EXIT_ERROR;
 }
 
-/* The status of two steps. */
+/* Returns the status of two steps: the first failure. */
 static enum exit_status first_failure(enum exit_status first, enum exit_status second)
 {
 	return first == EXIT_OK ? second : first;
 }
 
-/* Write what was not written yet, but for stdout if that is held back. */
+/* Write what is not written yet, except to stdout if that is held back. */
 static enum exit_status write_rest(struct session *session, const struct run *run)
 {
 	struct outputs *outputs = &session->options.outputs;
@@ -117,7 +117,7 @@ static enum exit_status write_rest(struct session *session, const struct run *ru
 	return first_failure(status, write_stats(run, stats));
 }
 
-/* Say what was written, and what it cost the sampling. */
+/* Print what was written, and how long sampling had to wait for it. */
 static void tell_written(struct session *session, unsigned int nr_files, enum exit_status status,
 			 uint64_t took_ns)
 {
@@ -133,7 +133,7 @@ static void tell_written(struct session *session, unsigned int nr_files, enum ex
 	progress_tell(&session->progress, line.text);
 }
 
-/* Write files that were opened again. */
+/* Write the files that were opened again. */
 static enum exit_status write_again(const struct session *session, const struct run *run,
 				    struct outputs *outputs, struct output_file *stats)
 {
@@ -145,7 +145,7 @@ static enum exit_status write_again(const struct session *session, const struct 
 	return output_file_is_open(stats) ? first_failure(status, write_stats(run, stats)) : status;
 }
 
-/* How many files a recording is: none that has no samples, or no name. */
+/* Returns 1 if there is a recording that has samples and its name, otherwise 0. */
 static unsigned int nr_recordings(const struct session *session)
 {
 	const struct output *recording = session->sink.recording;
@@ -186,12 +186,15 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 {
 	struct run run;
 
-	/* Without samples there are counters still, if only to say that there were none. */
+	/* Without samples there are still counters, if only to say that there were none. */
 	if (!session->begun && status != EXIT_NO_SAMPLE)
 		return status;
 	session_describe(session, &run);
 	stop_let_finish();
-	/* Its CPU clocks may have taken all descriptors that we may have: the outputs need some. */
+	/*
+	 * The sampler's CPU clocks may use all descriptors that we may have; the outputs need
+	 * some.
+	 */
 	session_destroy_sampler(session);
 	status = first_failure(status, end_recording(session, &run));
 	session->options.outputs.holds_stdout = holds_stdout;

@@ -1,24 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing what was asked for of a session: at its end, and while it goes on. */
+/* Writes the outputs of a session, at its end and while it continues. */
 #pragma once
 
 #include "cmd/sampling/session.h"
 
 /*
- * Write, in the midst of session_sample(), what there is by now: each file that is replaced as a
- * whole, and of a recording what is not written yet. What is written in place, as stdout and
- * pipes, comes at the end alone. Says so in a line of progress; errors are printed, and the
- * sampling goes on. 0; or a negative errno, that of the recording or -ENOMEM, which ends it.
+ * Write, during session_sample(), what there is so far: each file that is replaced as a whole,
+ * and what is not yet written of a recording. Files that are written in place, such as stdout and
+ * pipes, are written only at the end. Prints a line about it in place of the progress; errors are
+ * printed, and sampling continues. Returns 0; or a negative errno, that of the recording or
+ * -ENOMEM, which ends the sampling.
  */
 int session_write_now(struct session *session);
 
 /*
- * Write everything that was asked for and that there is something to say in; with holds_stdout
- * all but what goes to the standard output. status is that of the call before; that, or if it
- * was EXIT_OK that of the writing, after errors were printed.
+ * Write all outputs that have something to show; with holds_stdout, all except those to stdout.
+ * status is that of the previous call. Returns status if it is not EXIT_OK, otherwise the status
+ * of the writing, after printing errors.
  */
 enum exit_status session_finish(struct session *session, enum exit_status status,
 				bool holds_stdout);
 
-/* Behind it, write what was held back; the same. */
+/* After session_finish(), write what was held back. Returns as session_finish() does. */
 enum exit_status session_finish_stdout(struct session *session, enum exit_status status);

@@ -9,14 +9,14 @@
 #include "output/text/text.h"
 #include "procmem/capabilities.h"
 
-/* What writing takes where others own the folder, or the file that is replaced. */
+/* Needed for writing where others own the folder or the file that is replaced. */
 #define WRITING (CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_FOWNER))
 
-/* Capabilities that were parts of CAP_SYS_ADMIN, which still grants what they do. */
+/* Capabilities that were split off CAP_SYS_ADMIN, which still includes them. */
 #define SPLIT_OFF \
 	(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_BPF) | CAPABILITY(CAP_CHECKPOINT_RESTORE))
 
-/* Whether each system call of a BPF program's user takes CAP_BPF, as before Linux 5.19. */
+/* Whether every use of a BPF program needs CAP_BPF, as before Linux 5.19. */
 static bool bpf_takes_capability(void)
 {
 	struct utsname name;
@@ -30,7 +30,10 @@ static bool bpf_takes_capability(void)
 	return major < 5 || (major == 5 && minor < 19);
 }
 
-/* What reading takes: memory, the files that the target maps, and events of threads that come later. */
+/*
+ * Returns what reading needs: for the memory, the files that the target maps, and the events of
+ * threads that come later.
+ */
 static uint64_t reading(const struct session *session)
 {
 	const struct engine_options *engine = &session->options.engine;
@@ -40,13 +43,16 @@ static uint64_t reading(const struct session *session)
 
 	if (session->engine.interrupts && bpf_takes_capability())
 		rights |= CAPABILITY(CAP_BPF);
-	/* It stands for those that we, or kernels before 5.8 and 5.9, do not have. */
+	/*
+	 * CAP_SYS_ADMIN replaces those that we do not have, or that kernels before 5.8 and 5.9
+	 * lack.
+	 */
 	if (rights & SPLIT_OFF & ~capabilities_effective())
 		rights |= CAPABILITY(CAP_SYS_ADMIN);
-	/* The kernel's stack of a thread that waits; its symbols, for a program that comes by exec. */
+	/* For the kernel stacks of waiting threads, and for kernel symbols after an exec. */
 	if (engine->tells_kernel)
 		rights |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYSLOG);
-	/* What we have started gets our signals, whoever it has become. */
+	/* Our child gets our signals, whatever user it runs as. */
 	if (session->is_child)
 		rights |= CAPABILITY(CAP_KILL);
 	return rights;
@@ -91,7 +97,7 @@ void session_give_up_rights(struct session *session)
 	if (!(capabilities_effective() & CAPABILITY(CAP_SYS_PTRACE)))
 		return;
 	needed = reading(session);
-	/* Whose the outputs are shows when the right to write to everything is not in effect. */
+	/* Check who owns the outputs while the right to write to everything is not in effect. */
 	if (capabilities_keep(needed, needed | WRITING))
 		return;
 	if (outputs_are_ours(&session->options.outputs) &&

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session may do beyond its user: after its set-up only what is still needed. */
+/* Drops the capabilities that a session does not need after its set-up. */
 #pragma once
 
 #include "cmd/sampling/session.h"
 
 /*
- * Give up all capabilities but those that reading the target and writing the outputs take, for good;
- * the outputs are open, and the engine is chosen. Who may read the target for another reason than
- * CAP_SYS_PTRACE keeps all: that reason may be that it has as many as the target. With --verbose those that
- * are kept are told.
+ * Give up, for good, all capabilities except those that reading the target and writing the
+ * outputs need. The outputs must be open and the engine chosen. Does nothing unless
+ * CAP_SYS_PTRACE is in effect: the target may be readable because we have as many capabilities as
+ * it has. With --verbose, prints those that are kept.
  */
 void session_give_up_rights(struct session *session);

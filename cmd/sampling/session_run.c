@@ -39,14 +39,14 @@ bool session_keep_arguments(struct session *session, int argc, char **argv)
 	return true;
 }
 
-/* What is told of the run. */
+/* Describing the run. */
 
 static uint64_t timeval_ns(const struct timeval *time)
 {
 	return (uint64_t)time->tv_sec * NS_PER_S + (uint64_t)time->tv_usec * 1000u;
 }
 
-/* The peak of our own memory. ru_maxrss would count what our parent had before exec, too. */
+/* Returns our own peak memory. ru_maxrss would include what our parent had before exec. */
 static uint64_t max_rss_kib(void)
 {
 	cleanup_close int proc_fd = procfile_open(AT_FDCWD, "/proc/self/status");
@@ -58,7 +58,7 @@ static uint64_t max_rss_kib(void)
 	return kib;
 }
 
-/* The counters so far, also while it is being sampled. */
+/* Sum up the counters so far, also while sampling. */
 static void count(const struct session *session, struct sampler_stats *ret_stats)
 {
 	const struct live_memory *live = &session->target.live, *before = &session->live_before;
@@ -166,7 +166,9 @@ void session_destroy_sampler(struct session *session)
 	session->sampler = NULL;
 }
 
-/* Make a sampler of the program, and choose its engine. 0; -ENOMEM, -ESRCH, or an errno. */
+/*
+ * Create a sampler of the program and choose its engine. Returns 0, -ENOMEM, -ESRCH, or an errno.
+ */
 static int create_sampler(struct session *session)
 {
 	struct target *target = &session->target;
@@ -184,7 +186,7 @@ static int create_sampler(struct session *session)
 	return err;
 }
 
-/* What a mode needs and this build of CPython does not tell; NULL if there is nothing. */
+/* Returns what the mode needs and this build of CPython does not have, or NULL. */
 static const char *missing_for_mode(const struct py_offsets *offsets, enum profile_mode mode)
 {
 	if (mode == PROFILE_GIL && offsets->runtime.gil_locked == OFFSET_ABSENT &&
@@ -195,7 +197,7 @@ static const char *missing_for_mode(const struct py_offsets *offsets, enum profi
 	return NULL;
 }
 
-/* Whether the kernel tells CPU times at all. */
+/* Whether the kernel reports CPU times at all. */
 static bool has_cpu_times(const struct process *process)
 {
 	struct cpu_clock clock = {0};
@@ -208,7 +210,10 @@ static bool has_cpu_times(const struct process *process)
 	return err != -ENOTSUP;
 }
 
-/* Whether this target can be shown in the mode asked for; EXIT_ERROR with a sentence if not. */
+/*
+ * Check that this target can be shown in the mode asked for. Returns EXIT_OK, or EXIT_ERROR with
+ * a message.
+ */
 static enum exit_status check_mode(const struct session *session, struct message *reterr)
 {
 	const struct target *target = &session->target;
@@ -228,7 +233,10 @@ static enum exit_status check_mode(const struct session *session, struct message
 	return EXIT_ERROR;
 }
 
-/* Whether the engine asked for is to be had for this target; EXIT_PERMISSION with a sentence if not. */
+/*
+ * Check that the engine asked for can sample this target. Returns EXIT_OK, or EXIT_PERMISSION
+ * with a message.
+ */
 static enum exit_status check_engine(const struct session *session, struct message *reterr)
 {
 	const struct engine_options *asked = &session->options.engine;
@@ -273,13 +281,13 @@ static void show_progress(struct session *session, uint64_t now_ns)
 	progress_show(&session->progress, &figures, now_ns);
 }
 
-/* Whether there was another sampler before this one. */
+/* Whether there was a sampler before this one. */
 static bool has_stats(const struct session *session)
 {
 	return session->stats.start_ns != 0;
 }
 
-/* A recording is flushed less often than its counters are summed up. */
+/* Interval at which the counters are summed up; a recording is flushed less often. */
 #define WATCH_EVERY_NS 100000000u
 
 static int ticked(void *context, uint64_t now_ns)
@@ -296,8 +304,9 @@ static int ticked(void *context, uint64_t now_ns)
 }
 
 /*
- * Where the target's paths mean files: the name of the machine, and of its mount namespace if that,
- * or its root, is not ours. What is from elsewhere is shown without source lines, now and later.
+ * Set host to where the target's paths are valid: the name of the machine, and the mount
+ * namespace if that, or its root, is not ours. Paths from elsewhere are shown without source
+ * lines, now and later.
  */
 static void name_host(struct session *session)
 {
@@ -313,7 +322,10 @@ static void name_host(struct session *session)
 		       ", mount namespace of process %d", session->target.process.pid);
 }
 
-/* Be ready to take in what the sampler, which is created, will see. */
+/*
+ * Prepare to collect the samples of the sampler, which must exist. Returns 0, or a negative errno
+ * with a message.
+ */
 static int begin_sink(struct session *session, struct message *reterr)
 {
 	const struct sampling_options *options = &session->options;
@@ -353,7 +365,7 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 
 /* Sampling. */
 
-/* What is left of the duration; 0 if it has none. False if it is over. */
+/* Compute what is left of the duration; 0 if it is unlimited. Returns false if it is over. */
 static bool time_left(const struct session *session, uint64_t *ret_left_ns)
 {
 	uint64_t duration_ns = session->options.duration_ns;
@@ -363,7 +375,7 @@ static bool time_left(const struct session *session, uint64_t *ret_left_ns)
 	return !duration_ns || gone_ns < duration_ns;
 }
 
-/* Have a recording be told of the counters: of the first sampler its own, later of all. */
+/* Set the counters for a recording: those of the first sampler itself, later the sum of all. */
 static void watch(struct session *session)
 {
 	const struct sampler_stats *own = sampler_stats(session->sampler);
@@ -374,7 +386,7 @@ static void watch(struct session *session)
 	session_sink_watch(&session->sink, has_stats(session) ? &session->watched : own);
 }
 
-/* Add the counters of a program that is not sampled any more to the run's. */
+/* Add the counters of a program that is no longer sampled to those of the run. */
 static void count_program(struct session *session)
 {
 	count(session, &session->stats);
@@ -387,13 +399,13 @@ static void count_program(struct session *session)
 	session->nr_away += sampler_nr_away(session->sampler);
 }
 
-/* Whether another engine may go on with the same program, and keep what was asked for. */
+/* Whether another engine may continue with the same program, given the options. */
 static bool may_change(const struct engine_options *options)
 {
 	return !options->is_named && !(options->is_exact && options->native);
 }
 
-/* Sample the program that runs now, and add the counters to the run's. */
+/* Sample the current program, and add its counters to those of the run. */
 static int run_sampler(struct session *session, uint64_t duration_ns)
 {
 	const struct sampler_options options = {
@@ -413,7 +425,10 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	return err;
 }
 
-/* Whether another engine goes on with the program: then a sampler with it is made. */
+/*
+ * Whether another engine continues with the program; its sampler is created then. *ret_err is an
+ * error of that.
+ */
 static bool change_engine(struct session *session, int *ret_err)
 {
 	*ret_err = 0;
@@ -428,7 +443,10 @@ static bool change_engine(struct session *session, int *ret_err)
 	return true;
 }
 
-/* Begin with what came after the last interpreter. 0; errors of sampler_create(). */
+/*
+ * Create the sampler for what came after the last interpreter. Returns 0, or errors of
+ * sampler_create().
+ */
 static int begin_next(struct session *session)
 {
 	const bool had_interrupts = session->engine.before != NULL;
@@ -451,7 +469,10 @@ static int begin_next(struct session *session)
 	return 0;
 }
 
-/* Whether what was asked for is to be had of the program that came next; what only was named need not. */
+/*
+ * Whether the next program can be sampled as asked for. --exact is required; a named engine is
+ * only preferred.
+ */
 static bool may_go_on(struct session *session)
 {
 	struct message why = {0};
@@ -471,9 +492,9 @@ static bool may_go_on(struct session *session)
 }
 
 /*
- * Whether there is an interpreter to go on with. Else session->end says why not. The one that
- * was sampled is gone on with only if there was a tick of it since it was found last: what
- * cannot be read for good would be found again and again.
+ * Whether there is an interpreter to continue with; if not, session->end says why. The same
+ * interpreter is continued with only if it had a tick since it was last found: otherwise one that
+ * can never be read would be found again and again.
  */
 static bool follow(struct session *session)
 {
@@ -485,7 +506,7 @@ static bool follow(struct session *session)
 	bool had_ticks = sampler_stats(session->sampler)->ticks > 0;
 	uint64_t left_ns;
 
-	/* The new program has just begun, whatever was said of the first one. */
+	/* The new program has just begun, however long the wait for the first one. */
 	if (wait.wait_ns < TARGET_STARTING_NS)
 		wait.wait_ns = TARGET_STARTING_NS;
 	session->end = END_DURATION;
@@ -506,21 +527,24 @@ static bool follow(struct session *session)
 	return false;
 }
 
-/* Sample until the end of the run, one program of the process after the other. */
+/* Sample until the run ends, one program of the process after another. */
 static int sample_programs(struct session *session)
 {
 	session->end = END_DURATION;
 	for (uint64_t left_ns; time_left(session, &left_ns);) {
 		int err = run_sampler(session, left_ns);
 
-		/* A set-user-ID program, for one, may not be read; whether it may is asked anew. */
+		/*
+		 * A new program that cannot be read, such as a set-user-ID one, is tried again by
+		 * follow().
+		 */
 		if (err == -EPERM && !session->sink.error &&
 		    process_memory_gone(&session->target.process)) {
 			err = 0;
 			session->end = END_REPLACED;
 		}
 		if (!err && change_engine(session, &err)) {
-			/* Ended meanwhile, it is followed like any other. */
+			/* If the process has ended meanwhile, it is followed like any other. */
 			if (err != -ESRCH) {
 				if (err)
 					return err;
@@ -540,7 +564,7 @@ static int sample_programs(struct session *session)
 	return 0;
 }
 
-/* The status and the sentence for what ended the sampling too early. */
+/* Set the message for what ended the sampling early, and return the status. */
 static enum exit_status explain(struct session *session, int err, struct message *reterr)
 {
 	if (!session->sink.error)
@@ -560,7 +584,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());
 	err = sample_programs(session);
 	progress_end(&session->progress);
-	/* Samples that were taken are written whatever came after them. */
+	/* Samples that were taken are written, whatever happened afterwards. */
 	if (err && !session->stats.samples)
 		return explain(session, err, reterr);
 	if (!session->stats.samples) {

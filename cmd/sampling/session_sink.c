@@ -10,7 +10,7 @@
 
 /* Opening. */
 
-/* Whether what is written there can be read back. */
+/* Whether what is written to the file can be read back. */
 static bool is_readable(const struct output_file *file)
 {
 	cleanup_close int fd = -1;
@@ -38,9 +38,9 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 	return EXIT_USAGE;
 }
 
-/* Taking samples in. */
+/* Collecting samples. */
 
-/* The sentence for what the recording's writes returned. */
+/* Set the message for an error of writing the recording. */
 static void explain(const struct session_sink *sink, int err, struct message *reterr)
 {
 	if (err == -E2BIG)
@@ -57,7 +57,7 @@ static void explain(const struct session_sink *sink, int err, struct message *re
 			    sink->spool.folder, strerror(-err));
 }
 
-/* Note the first error of the recording, and return it. */
+/* Keep the first error of the recording. Returns err. */
 static int note_error(struct session_sink *sink, int err)
 {
 	if (err && sink->recorder && !sink->error) {
@@ -84,15 +84,15 @@ static void take_name(struct sample_sink *base, const struct sample_thread *thre
 }
 
 /*
- * Give the recording its name if it has samples in it. Where that cannot be, as in a folder that
- * was removed or is full, there is another time: what is there may change.
+ * Give the recording its name if it has samples. If that fails, as in a folder that was removed
+ * or is full, it is tried again later.
  */
 static void publish(struct session_sink *sink)
 {
 	sink->tried_bytes = recorder_bytes(sink->recorder);
 	if (sink->recording && sink->tried_bytes > sink->header_bytes &&
 	    recorder_sums(sink->recorder)->account.nr_samples)
-		(void)output_file_publish(&sink->recording->file, NULL); /* is said at the end */
+		(void)output_file_publish(&sink->recording->file, NULL); /* reported at the end */
 }
 
 static int take_tick(struct sample_sink *base, uint64_t now_ns)
@@ -102,13 +102,13 @@ static int take_tick(struct sample_sink *base, uint64_t now_ns)
 	struct sample_sink *next = sink->next;
 	int err = sink->error;
 
-	/* Whatever the sampler makes of the error of a sample, a recording that has one is over. */
+	/* An error of a sample ends the recording, whatever the sampler does about it. */
 	if (!err && next->ops->tick)
 		err = next->ops->tick(next, now_ns);
 	if (err)
 		return note_error(sink, err);
 	if (sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
-		publish(sink); /* behind a flush */
+		publish(sink); /* after a flush */
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
 }
 
@@ -217,7 +217,7 @@ int session_sink_reopen(const struct session_sink *sink)
 int session_sink_finish(struct session_sink *sink, const struct run *run,
 			const struct outputs *outputs, int *ret_fd, struct message *reterr)
 {
-	int err = sink->error == -E2BIG ? 0 : sink->error; /* one that is full can be finished */
+	int err = sink->error == -E2BIG ? 0 : sink->error; /* a full recording can be finished */
 
 	*ret_fd = -1;
 	if (!sink->recorder || !recorder_sums(sink->recorder)->account.nr_samples)
