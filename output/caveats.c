@@ -97,7 +97,7 @@ void caveats_append_approximate(struct text *text, uint64_t nr, uint64_t nr_all)
 static void append_in_jit(struct text *text, const struct profile_account *account)
 {
 	append_percent(text, account->nr_in_jit, account->nr_shown);
-	text_puts(text, " of samples ran in JIT code: their lines may be some statements late");
+	text_puts(text, " of samples ran in JIT code: their lines may be a few statements late");
 }
 
 void caveats_append(struct text *text, const struct artefact *artefact)
@@ -114,12 +114,12 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 	caveats_append_approximate(text, account->nr_approximate + base->nr_approximate,
 				   account->nr_shown + base->nr_shown);
 	append_of_runs(text, begin, &sums, sums.nr_ticked, "sampled at the kernel's tick",
-		       ": what is in step with that is misrepresented");
+		       ": code in step with the tick is misrepresented");
 	append_of_runs(text, begin, &sums, sums.nr_by_evidence,
-		       "that C frames and Python's are of one moment is likely",
-		       ", but not proven");
+		       "C and Python frames are probably of the same instant",
+		       ", but this is not proven");
 	append_of_runs(text, begin, &sums, sums.nr_user_only, "user CPU only",
-		       ": what threads did inside of the kernel is not told");
+		       ": time in the kernel is missing");
 	append_of_runs(text, begin, &sums, sums.nr_hiding_bursts, LOSS_BURSTS_TEXT, "");
 	if (sums.nr_stacks && (sums.nr_python_holed || sums.nr_broken)) {
 		next(text, begin);

@@ -121,12 +121,12 @@ static bool all_ours(const uint64_t ids[3], uint64_t our_id)
 static void explain_own_read(int err, const struct process *process, struct message *ret_message)
 {
 	message_set(ret_message,
-		    "the system call process_vm_readv is %s, and /proc/%d/mem, which would do "
-		    "instead, cannot be opened: start our container with --cap-add=SYS_PTRACE, "
-		    "or with --security-opt seccomp=unconfined",
-		    err == -ENOSYS ? "missing here (a sandbox hides it, or the kernel lacks "
+		    "process_vm_readv is %s, and the fallback /proc/%d/mem "
+		    "cannot be opened: start pysample's container with --cap-add=SYS_PTRACE "
+		    "or --security-opt seccomp=unconfined",
+		    err == -ENOSYS ? "not available (hidden by a sandbox, or the kernel lacks "
 				     "CONFIG_CROSS_MEMORY_ATTACH)"
-				   : "forbidden to us by a seccomp filter",
+				   : "forbidden by a seccomp filter",
 		    process->pid);
 }
 
@@ -138,19 +138,18 @@ static void explain_privileged(const struct process *process, const struct right
 
 	if (other_user_namespace(process))
 		message_set(ret_message,
-			    "process %d lives in another user namespace, where our CAP_SYS_PTRACE "
-			    "does not count: run pysample as root on the host, outside any "
+			    "process %d is in another user namespace, where our CAP_SYS_PTRACE "
+			    "has no effect: run pysample as root on the host, outside any "
 			    "container",
 			    process->pid);
 	else if (err)
 		explain_own_read(err, process, ret_message);
 	else
-		message_set(
-			ret_message,
-			"process %d may not be read although we have CAP_SYS_PTRACE: a security "
-			"module (SELinux, AppArmor, Landlock)%s forbids it; see the kernel's "
-			"audit log, or run pysample outside the container",
-			process->pid, ours->seccomp_filter ? " or a seccomp filter" : "");
+		message_set(ret_message,
+			    "process %d cannot be read although we have CAP_SYS_PTRACE: a security "
+			    "module (SELinux, AppArmor, Landlock)%s forbids it; see the kernel's "
+			    "audit log, or run pysample outside the container",
+			    process->pid, ours->seccomp_filter ? " or a seccomp filter" : "");
 }
 
 /* Explain Yama's refusal. Returns false if Yama is not the reason. */
@@ -162,7 +161,7 @@ static bool explain_yama(int scope, const char *remedy, struct message *ret_mess
 		    "kernel.yama.ptrace_scope is %d, which %s: %s, or set sysctl "
 		    "kernel.yama.ptrace_scope=0 (for a container: on the host)",
 		    scope,
-		    scope == 1 ? "lets us read our own children only" : "needs CAP_SYS_PTRACE",
+		    scope == 1 ? "lets us read only our own children" : "needs CAP_SYS_PTRACE",
 		    remedy);
 	return true;
 }
@@ -175,12 +174,12 @@ static const char *target_difference(const struct process *process, const struct
 		return "runs with another group than ours";
 	if (undumpable(process))
 		return "has made itself undumpable (a set-user-ID program, one with file "
-		       "capabilities or that may not be read, or prctl PR_SET_DUMPABLE)";
+		       "capabilities or without read permission, or prctl PR_SET_DUMPABLE)";
 	if (other_user_namespace(process))
-		return "lives in another user namespace";
+		return "is in another user namespace";
 	if (theirs->cap_permitted & ~ours->cap_permitted)
 		return "has more capabilities than we have (its program has file "
-		       "capabilities, or it was given them)";
+		       "capabilities, or they were granted to it)";
 	return NULL;
 }
 
@@ -213,7 +212,7 @@ static void explain_unprivileged(const struct process *process, const struct rig
 			explain_own_read(err, process, ret_message);
 		else
 			message_set(ret_message,
-				    "process %d may not be read and we lack CAP_SYS_PTRACE%s: %s",
+				    "process %d cannot be read and we lack CAP_SYS_PTRACE%s: %s",
 				    pid,
 				    ours->seccomp_filter ? " (and run under a seccomp filter)" : "",
 				    remedy);

@@ -165,7 +165,7 @@ static int open_proc_dir(pid_t pid, struct message *reterr)
 			    pid, name);
 		return -EPERM;
 	}
-	message_set(reterr, "there is no process %d: pgrep -f NAME finds one", pid);
+	message_set(reterr, "no process %d: find its id with pgrep -f NAME", pid);
 	return -ESRCH;
 }
 

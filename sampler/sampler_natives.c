@@ -602,8 +602,8 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	/* Permission to trace user space does not imply permission to see kernel addresses. */
 	if (natives->kernel.names && natives->events.user_only)
 		message_set(ret_why_no_kernel,
-			    "perf_event_open tells of programs only: for the kernel's frames "
-			    "kernel.perf_event_paranoid has to be 1 or less, or it takes "
+			    "perf_event_open reports user space only: kernel frames require "
+			    "kernel.perf_event_paranoid of 1 or less, or "
 			    "CAP_PERFMON");
 	options->sampler->natives = natives;
 	*ret_natives = natives;

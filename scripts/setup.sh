@@ -42,7 +42,7 @@ need() {
 	# shellcheck disable=SC2086 # one word a package
 	set -- $missing
 	if [ "$(id -u)" != 0 ]; then
-		echo "$0: these packages are missing; as root: apt-get install $*" >&2
+		echo "$0: missing packages; install them as root: apt-get install $*" >&2
 		return 0
 	fi
 	echo "$0: installing $*" >&2
@@ -64,7 +64,7 @@ want() {
 		done
 	fi
 	for package in $(lacking "$@"); do
-		echo "$0: $package is not here: what needs it is skipped" >&2
+		echo "$0: $package is not installed; tests that need it are skipped" >&2
 	done
 }
 

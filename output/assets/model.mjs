@@ -22,8 +22,8 @@ export const STATES = {
 	gc: [8, 8, true, "Collects garbage"],
 	exception: [16, 16, true, "Handles an exception"],
 	jit: [4096, 4096, true, "Runs in JIT code"],
-	approximate: [8192, 8192, true, "Read while it ran"],
-	exact: [8192, 0, true, "Of one instant"],
+	approximate: [8192, 8192, true, "Approximate"],
+	exact: [8192, 0, true, "Exact"],
 };
 const ON_CPU = 64, IN_GC = 8, RUNNING = 65, HAS_CPU = 192, IN_JIT = 4096;
 export const STRIP_BINS = 2048;
@@ -134,7 +134,7 @@ export function decode(payload) {
 	const size = new DataView(payload.buffer, payload.byteOffset).getUint32(0, true);
 	const meta = JSON.parse(new TextDecoder().decode(payload.subarray(4, 4 + size)));
 	if (meta.version !== 1)
-		throw new Error(`the data has version ${meta.version}, the page knows 1`);
+		throw new Error(`data version ${meta.version} is not supported: this page reads version 1`);
 	const column = {};
 	let at = 4 + size;
 	for (const c of meta.columns) {

@@ -39,9 +39,9 @@ const KEYS = [
 	["1 – 5", "Flame graph, inverted, time order, functions, source"], ["/", "Search; Enter and Shift-Enter go to matches"],
 	["Esc", "Back: close, leave the search, zoom out, drop filters"], ["Arrows", "Move the selection; in time order, the time"],
 	["Enter", "Zoom to the selection"], ["Home", "Zoom out to everything"], ["t", "Threads and processes"], ["l", "Split functions by line"],
-	["u", "Root at the bottom"], ["c", "On CPU only, and back"], ["i", "Show what is idle, and hide it"], ["s", "Source of the selection"],
+	["u", "Root at the bottom"], ["c", "Toggle: on CPU only"], ["i", "Show or hide idle samples"], ["s", "Source of the selection"],
 	["n, p", "Next and previous hot line"], ["+, −", "Zoom the time"], ["d", "Dark or light"], ["Click", "Zoom; in a table, callers and callees"],
-	["Right or Alt-click", "Menu: copy, show elsewhere, only or without a function"],
+	["Right or Alt-click", "Menu: copy, show in table or source, filter by function"],
 	["Wheel, drag", "In time order: zoom, move; Shift-wheel scrolls"],
 	["Time strip", "Drag a range, its middle or its edges; double-click clears"],
 ];
@@ -274,7 +274,7 @@ class Page {
 		}));
 	}
 	lateNote(f, line) {
-		return isLate(this.profile, f, line) ? [el("div", { className: "place" }, "samples ran in JIT code: the line may be some statements late")] : [];
+		return isLate(this.profile, f, line) ? [el("div", { className: "place" }, "samples ran in JIT code: the line may be a few statements late")] : [];
 	}
 	hoverRun(run, event) {
 		if (!run)
@@ -353,7 +353,7 @@ class Page {
 		const sum = el("span", { className: "sum" }, ...amounts, ` · ${percent(w / (all || 1))} of all`);
 		host.replaceChildren(...out, sum);
 		if (this.isDiff && (state.from !== null || state.threads || !["frames", "all"].includes(state.state)))
-			sum.append(el("span", { className: "bad", title: "Its samples are not in this file, only their sums" }, " · the base is not filtered"));
+			sum.append(el("span", { className: "bad", title: "This file has only the sums of the base, not its samples" }, " · the base is not filtered"));
 		const { hidden } = this.selection, idle = this.byCount ? hidden.n : hidden.t;
 		if (idle)
 			sum.append(" · ", el("button", { className: "chip", title: "Samples without a Python frame (i)", onclick: () => this.set({ state: "all" }) }, `${percent(idle / (all || 1))} idle hidden`));
@@ -384,7 +384,7 @@ class Page {
 	}
 	showFound() {
 		const { sums } = this.scope(), found = this.matched(), key = this.byCount ? "n" : "t";
-		$("found").textContent = found ? percent(found[key] / (sums[key] || 1)) : this.state.query ? "not an expression" : "";
+		$("found").textContent = found ? percent(found[key] / (sums[key] || 1)) : this.state.query ? "invalid expression" : "";
 		$("found").title = found ? `${this.amounts(found.t, found.n)}, each counted once` : "";
 	}
 	/* Select the next or previous match, from left to right. */
@@ -426,8 +426,8 @@ class Page {
 			["Copy name", () => copy(label(functions, f))],
 			["Show in table", () => this.showTable(f)],
 			...(functions.hasSource[f] ? [["Show source", () => this.showSource(f)]] : []),
-			...(focus.length < 20 ? [["Only stacks through it", () => this.set({ focus: [...new Set([...focus, f])], zoom: 0, path: [] })]] : []),
-			["Without stacks through it", () => this.set({ exclude: [...new Set([...exclude, f])], zoom: 0, path: [] })],
+			...(focus.length < 20 ? [["Only stacks with it", () => this.set({ focus: [...new Set([...focus, f])], zoom: 0, path: [] })]] : []),
+			["Exclude stacks with it", () => this.set({ exclude: [...new Set([...exclude, f])], zoom: 0, path: [] })],
 			["Search for it", () => this.set({ query: "^" + functions.name[f].replace(/[\\^$.*+?()[\]{}|]/g, "\\$&") })],
 		];
 	}
@@ -534,20 +534,20 @@ class Page {
 		$("facts").append(...facts);
 		const note = text => $("notes").append(el("span", {}, text));
 		if (part > 0.01)
-			note(`${percent(part)} of samples lost (${reasons}): what they would have shown is missing, not guessed.`);
+			note(`${percent(part)} of samples were lost (${reasons}) and are missing from the profile.`);
 		if (asked && rate < 0.9 * asked)
-			note(`${percent(rate / asked)} of the asked rate was reached; weights are by time, so shares still hold.`);
+			note(`${percent(rate / asked)} of the requested rate was reached; weights are times, so percentages remain valid.`);
 		if (meta.caveats)
 			note(meta.caveats);
 		if (run.python_newer_than_tested === "true")
-			note("This Python is newer than those that pysample was tested with.");
+			note("This Python is newer than any version that pysample was tested with.");
 	}
 	fillDetails() {
 		const { meta } = this.profile, tables = [["", meta.runs], ["Base: ", meta.base_runs ?? []]].flatMap(([prefix, runs]) => runs.flatMap((run, i) => [
 			el("h3", {}, `${prefix}run ${i + 1}`),
 			el("table", {}, ...Object.entries(run).map(([name, value]) => el("tr", {}, el("td", {}, shown(name)), el("td", {}, shown(String(value)))))),
 		]));
-		const lost = "lost: stacks that could not be proven and were left out, by reason; nothing is guessed in their place.";
+		const lost = "lost: stacks that were omitted because they could not be proven, by reason.";
 		$("details").lastElementChild.replaceChildren(el("p", {}, `Written by pysample ${shown(meta.pysample)}. ${lost}`), ...tables);
 		$("keys").lastElementChild.replaceChildren(el("table", {}, ...KEYS.map(([key, what]) => el("tr", {}, el("td", {}, el("kbd", {}, key)), el("td", {}, what)))));
 	}
@@ -611,13 +611,13 @@ class Page {
 	}
 	showLegend() {
 		if (this.isDiff && this.state.view !== "chart")
-			return $("legend").replaceChildren(...[["grew", 0.2], ["the same", 0], ["shrank", -0.2]].map(([name, v]) => this.legendItem(this.colours.delta(v), name)));
+			return $("legend").replaceChildren(...[["grew", 0.2], ["unchanged", 0], ["shrank", -0.2]].map(([name, v]) => this.legendItem(this.colours.delta(v), name)));
 		const { own, tree } = this.folded(), by = new Map(), { origin } = this.profile.functions;
 		for (let i = 1; i < tree.n; i++)
 			if (own.w[i])
 				by.set(origin[tree.func[i]], (by.get(origin[tree.func[i]]) ?? 0) + own.w[i]);
 		const all = [...by.values()].reduce((a, b) => a + b, 0) || 1;
-		$("legend").title = "Self by where the code is from";
+		$("legend").title = "Self time by origin of the code";
 		$("legend").replaceChildren(...Object.keys(ORIGINS).filter(o => by.has(o)).map(o => this.legendItem(this.colours.fill(o), `${ORIGINS[o][2]} ${percent(by.get(o) / all)}`)));
 	}
 	legendItem(colour, text) {

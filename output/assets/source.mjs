@@ -73,7 +73,7 @@ export class Source {
 		this.code.set(this.rows.length);
 		this.hottest = Math.max(1, ...this.rows.map(r => r.heat?.self || 0));
 		this.mostTotal = Math.max(1, ...this.rows.map(r => r.heat?.total || 0));
-		this.title.replaceChildren(file ? el("b", {}, this.name(file.path)) : el("span", {}, "No Python function with a file is in this selection."));
+		this.title.replaceChildren(file ? el("b", {}, this.name(file.path)) : el("span", {}, "No Python function with a source file in this selection."));
 		this.drawMap();
 		const hot = this.rows.reduce((best, r) => (r.heat && (!best || r.heat.self > best.heat.self) ? r : best), null);
 		this.choose(line || hot?.line || 0);
@@ -137,8 +137,8 @@ export class Source {
 			return;
 		const [callers, callees] = aroundLine(this.folded, this.groups, this.file.path, line);
 		const most = this.rows[at].heat[this.page.byCount ? "totalN" : "total"] || 1;
-		this.around.append(this.links(`Line ${line} is reached from`, callers, most, "nothing: it is outermost"),
-			this.links("and calls", callees, most, "nothing that was seen"));
+		this.around.append(this.links(`Line ${line} is called from`, callers, most, "nothing: it is outermost"),
+			this.links("and calls", callees, most, "nothing in the samples"));
 	}
 	links(title, rows, most, none) {
 		const { functions } = this.page.profile;

@@ -299,18 +299,17 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
 	text_puts(text, dumped->nr_frames || dumped->error ? " (most recent call last):\n"
 							   : ": runs no Python code\n");
 	if (dumped->flags & SAMPLE_BRIDGED)
-		text_puts(text, "  (links between its frames are not in the core: where one is "
-				"missing, its data stack tells the frames below)\n");
+		text_puts(text, "  (some links between frames are missing from the core: frames "
+				"below them come from the data stack)\n");
 	if (dumped->error)
-		text_printf(text, "  (its stack could not be followed to the bottom: %s)\n",
+		text_printf(text, "  (the stack is incomplete: %s)\n",
 			    dump_error_text(dumped->error));
 	else if (dumped->flags & SAMPLE_UNPROVEN)
-		text_puts(text, "  (it ran while it was read: these frames may not belong "
+		text_puts(text, "  (read while the thread ran: these frames may not belong "
 				"together)\n");
 	if (dumped->flags & SAMPLE_IN_JIT)
-		text_puts(text,
-			  "  (it runs in JIT code: the line of its innermost Python frame may "
-			  "be some statements late)\n");
+		text_puts(text, "  (in JIT code: the line of the innermost Python frame may "
+				"be a few statements late)\n");
 	dump_frames_append(text, &frames);
 	append_exception(text, dumped);
 }
@@ -347,7 +346,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text)
 		frames = (struct dump_frames){.frames = fatal->frames, .nr = fatal->nr_frames};
 	dump_frames_append(text, &frames);
 	if (!fatal)
-		text_puts(text, "  (a thread that Python does not know: see --native=all)\n");
+		text_puts(text, "  (a thread unknown to Python: see --native=all)\n");
 	else if (!frames.nr)
 		text_puts(text, "  (no Python frames)\n");
 }
@@ -389,17 +388,18 @@ static void append_natives(struct text *text, const struct dump *dump)
 	const size_t nr_unknown = dump_count_unknown(dump);
 
 	if (!dump->nr_natives) {
-		text_puts(text, "\nNo native threads beside these.\n");
+		text_puts(text, "\nNo other native threads.\n");
 		return;
 	}
 	if (nr_unknown) {
-		text_printf(text,
-			    "\nNative threads cannot be told from these: the id%s of %zu %s not "
-			    "known.\n",
-			    text_plural(nr_unknown), nr_unknown, nr_unknown == 1 ? "is" : "are");
+		text_printf(
+			text,
+			"\nNative threads cannot be distinguished from these: the id%s of %zu %s "
+			"unknown.\n",
+			text_plural(nr_unknown), nr_unknown, nr_unknown == 1 ? "is" : "are");
 		return;
 	}
-	text_puts(text, "\nNative threads, which Python does not know:\n");
+	text_puts(text, "\nNative threads unknown to Python:\n");
 	for (size_t i = 0; i < dump->nr_natives; i++)
 		append_native(text, &dump->natives[i]);
 }
@@ -416,7 +416,7 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 		text_printf(text, "\nCPython %s\n", info->python);
 	}
 	if (finalizes)
-		text_printf(text, "The interpreter is finalizing: thread %d ends it\n",
+		text_printf(text, "The interpreter is finalizing in thread %d\n",
 			    finalizes->thread.tid);
 }
 
@@ -426,7 +426,7 @@ static int append_tasks(struct text *text, const struct dump *dump)
 	int err = dump_tasks_append(text, &dump->tasks, dump->sources);
 
 	if (!err && dump->tasks_told == TASKS_SOME_TOLD)
-		text_puts(text, "\nThere may be more tasks: not all of them could be read.\n");
+		text_puts(text, "\nSome tasks could not be read and may be missing.\n");
 	return err;
 }
 

@@ -258,10 +258,10 @@ const char *dump_error_text(int error)
 {
 	switch (error) {
 	case -EFAULT:
-		return "memory that had to be there was not";
+		return "its memory could not be read";
 	case -E2BIG:
-		return "it has too many frames, or they go in a circle";
+		return "it has too many frames, or they form a cycle";
 	default: /* -EAGAIN, -EBADMSG */
-		return "its frames do not hang together";
+		return "its frames are inconsistent";
 	}
 }

@@ -404,7 +404,7 @@ static int append_group(struct text *text, const struct dump_tasks *tasks,
 	if (group->nr == 1)
 		text_puts(text, "\nTask ");
 	else
-		text_printf(text, "\n%" PRIu32 " tasks like this: ", group->nr);
+		text_printf(text, "\n%" PRIu32 " equal tasks: ", group->nr);
 	append_members(text, tasks, groups, group);
 	if (task->has_thread)
 		text_printf(text, " of thread %d", task->tid);
@@ -416,10 +416,10 @@ static int append_group(struct text *text, const struct dump_tasks *tasks,
 	text_puts(text, frames.nr || task->error ? " (most recent call last):\n"
 						 : ": runs no Python code\n");
 	if (task->error)
-		text_printf(text, "  (what it awaits could not be followed to the end: %s)\n",
+		text_printf(text, "  (the chain of awaits is incomplete: %s)\n",
 			    dump_error_text(task->error));
 	else if (task->flags & SAMPLE_UNPROVEN)
-		text_puts(text, "  (it went on while it was read: these frames may not belong "
+		text_puts(text, "  (read while it ran: these frames may not belong "
 				"together)\n");
 	dump_frames_append(text, &frames);
 	return err;

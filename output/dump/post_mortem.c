@@ -98,7 +98,7 @@ void post_mortem_append_end(struct text *text, const struct post_mortem *post_mo
 	const struct problems *problems = post_mortem->problems;
 
 	if (post_mortem->nr_native_threads)
-		text_printf(text, "\n%zu more thread%s, which Python does not know.\n",
+		text_printf(text, "\n%zu more thread%s unknown to Python.\n",
 			    post_mortem->nr_native_threads,
 			    text_plural(post_mortem->nr_native_threads));
 	append_modules(text, post_mortem);

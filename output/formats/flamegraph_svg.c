@@ -418,7 +418,7 @@ static void put_notes(struct svg *svg, uint32_t y)
 			    text_plural(svg->nr_deep), SVG_MAX_ROWS);
 	}
 	if (svg->gone)
-		text_printf(&svg->text, "%.2f%% of the base are stacks that are not here. ",
+		text_printf(&svg->text, "%.2f%% of the base is in stacks that no longer occur. ",
 			    100 * share_of(svg->gone, svg->all_base));
 	text_clear(&svg->label);
 	caveats_append(&svg->label, svg->artefact);

@@ -37,8 +37,8 @@ static int head_write(const struct artefact *artefact, FILE *out)
 		text_puts(&text, " - ");
 	}
 	text_puts(&text,
-		  "pysample</title>\n<body>\n<noscript>\n<p>This flame graph is drawn by a script. "
-		  "The functions with the most time of their own:\n");
+		  "pysample</title>\n<body>\n<noscript>\n<p>This flame graph needs JavaScript. "
+		  "The functions with the most self time:\n");
 	err = text_write(&text, out);
 	text_done(&text);
 	return err;

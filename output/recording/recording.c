@@ -33,16 +33,17 @@ static int check_first(struct recording *recording, struct message *reterr)
 		return err;
 	}
 	if (!version) {
-		message_set(reterr, "the file is not a recording of pysample, or nothing of it was "
+		message_set(reterr, "the file is not a pysample recording, or it was never "
 				    "written: make one with 'pysample attach -o FILE.pysample "
 				    "PID'");
 		return -EBADMSG;
 	}
 	if (version > RECORDING_VERSION) {
-		message_set(reterr,
-			    "the recording is of version %u, and this pysample knows versions up "
-			    "to %d: read it with the pysample that made it, or a newer one",
-			    version, RECORDING_VERSION);
+		message_set(
+			reterr,
+			"recording version %u is not supported, as this pysample reads versions up "
+			"to %d: use the pysample that made it, or a newer one",
+			version, RECORDING_VERSION);
 		return -EPROTO;
 	}
 	recording->about.version = version;

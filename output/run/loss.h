@@ -23,4 +23,4 @@ double loss_percent(const struct sampler_stats *stats);
 bool loss_hides_bursts(const struct sampler_stats *stats);
 
 /* The same, in words. */
-#define LOSS_BURSTS_TEXT "what runs for less than some milliseconds at a time is under-represented"
+#define LOSS_BURSTS_TEXT "code that runs for only a few milliseconds at a time is under-represented"

@@ -115,7 +115,7 @@ static void rows_collect(struct table *table, uint32_t party)
 	}
 	if (table->which == SUMMARY_CALLEES && self_ns)
 		table->rows[table->nr_rows++] = (struct row){
-			{.words = "[itself]", .frame = PROFILE_NONE},
+			{.words = "[self]", .frame = PROFILE_NONE},
 			self_ns,
 		};
 	qsort(table->rows, table->nr_rows, sizeof(*table->rows), row_compare);
@@ -151,9 +151,9 @@ static void rows_print(const struct table *table, uint32_t party)
 	for (uint32_t i = 0; i < nr_shown; i++)
 		summary_names_widen(&names, page, &table->rows[i].name);
 	summary_names_share(&names, page,
-			    strlen("of it%  total%  ") + summary_page_time_columns(page));
+			    strlen("share%  total%  ") + summary_page_time_columns(page));
 	summary_page_style(page, SUMMARY_DIM);
-	text_printf(&page->out, "%6s  %6s  ", "of it%", "total%");
+	text_printf(&page->out, "%6s  %6s  ", "share%", "total%");
 	summary_page_time_head(page, "total");
 	summary_names_print_head(&names, page);
 	for (uint32_t i = 0; i < nr_shown; i++) {
@@ -170,9 +170,9 @@ static void nothing_print(const struct table *table)
 	struct text *cell = &table->page->cell;
 
 	text_clear(cell);
-	text_puts(cell, "no function has \"");
+	text_puts(cell, "no function label contains \"");
 	label_append_escaped(cell, table->text, strlen(table->text), LABEL_DISPLAY);
-	text_puts(cell, "\" in its label");
+	text_puts(cell, "\"");
 	summary_page_line(table->page, "");
 }
 

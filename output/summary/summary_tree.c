@@ -314,7 +314,7 @@ static void rest_print(struct tree *tree)
 		return;
 	text_clear(&page->cell);
 	text_printf(&page->cell,
-		    "     …  and %" PRIu64 " call%s more with %.1f%% in all, at most %.1f%% each",
+		    "     …  and %" PRIu64 " more call%s: %.1f%% in total, at most %.1f%% each",
 		    rest.nr, text_plural(rest.nr), summary_percent(rest.ns, tree->whole_ns),
 		    summary_percent(rest.largest_ns, tree->whole_ns));
 	summary_page_line(page, SUMMARY_DIM);

@@ -22,7 +22,7 @@ static int read_size(int fd, uint64_t *ret_size, struct message *reterr)
 		return -error;
 	}
 	if (!S_ISREG(st.st_mode)) {
-		message_set(reterr, "the file is %s, no core file",
+		message_set(reterr, "the file is %s, not a core file",
 			    S_ISDIR(st.st_mode) ? "a folder" : "a device, a pipe or a socket");
 		return -EBADMSG;
 	}
@@ -65,13 +65,13 @@ int core_open(int fd, struct core **ret_core, struct message *reterr)
 
 	if (!core) {
 		cleanup_close_fn(&fd);
-		message_set(reterr, "not enough memory");
+		message_set(reterr, "out of memory");
 		return -ENOMEM;
 	}
 	core->file.fd = fd;
 	err = read_core(core, &sentence);
 	if (err) {
-		message_set(reterr, "%s", sentence.text[0] ? sentence.text : "not enough memory");
+		message_set(reterr, "%s", sentence.text[0] ? sentence.text : "out of memory");
 		core_close(core);
 		return err;
 	}

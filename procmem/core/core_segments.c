@@ -13,8 +13,8 @@
 static int refuse_machine(const Elf64_Ehdr *header, struct message *reterr)
 {
 	message_set(reterr,
-		    "the file is a core of another kind of machine (ELF machine %u), this pysample "
-		    "reads those of " MACHINE_NAME,
+		    "the file is a core of another kind of machine (ELF machine %u); this pysample "
+		    "reads cores of " MACHINE_NAME,
 		    header->e_machine);
 	return -ENOTSUP;
 }
@@ -23,31 +23,33 @@ static int refuse_machine(const Elf64_Ehdr *header, struct message *reterr)
 static int check_elf(const Elf64_Ehdr *header, struct message *reterr)
 {
 	if (header->e_ident[EI_CLASS] == ELFCLASS32) {
-		message_set(reterr, "the file is 32-bit ELF, pysample reads cores of 64-bit "
+		message_set(reterr, "the file is 32-bit ELF; pysample reads only cores of 64-bit "
 				    "processes");
 		return -ENOTSUP;
 	}
 	if (header->e_ident[EI_CLASS] != ELFCLASS64) {
-		message_set(reterr, "the file is no core, or a damaged one: its ELF class is %u",
+		message_set(reterr,
+			    "the file is not a core file, or it is damaged: its ELF class is %u",
 			    header->e_ident[EI_CLASS]);
 		return -EBADMSG;
 	}
 	if (header->e_ident[EI_DATA] != ELFDATA2LSB) {
-		message_set(reterr, "the file is big-endian ELF, pysample reads cores of "
+		message_set(reterr, "the file is big-endian ELF; pysample reads only cores of "
 				    "little-endian processes");
 		return -ENOTSUP;
 	}
 	if (header->e_type != ET_CORE) {
-		message_set(reterr, "the file is %s no core file",
-			    header->e_type == ET_EXEC || header->e_type == ET_DYN
-				    ? "a program or a library, which is named behind its core,"
-				    : "ELF of another kind,");
+		message_set(
+			reterr, "the file is not a core file but %s",
+			header->e_type == ET_EXEC || header->e_type == ET_DYN
+				? "a program or a library: give the core first, then its program"
+				: "another kind of ELF file");
 		return -EBADMSG;
 	}
 	if (header->e_machine != MACHINE_ELF)
 		return refuse_machine(header, reterr);
 	if (header->e_phnum == 0 || header->e_phentsize != sizeof(Elf64_Phdr)) {
-		message_set(reterr, "the file is a core without program headers, or a damaged one");
+		message_set(reterr, "the file is a core without program headers, or it is damaged");
 		return -EBADMSG;
 	}
 	return 0;
@@ -62,11 +64,13 @@ static int read_header(struct file_blocks *file, Elf64_Ehdr *ret_header, struct 
 		return -EBADMSG;
 	}
 	if (size < SELFMAG || memcmp(ret_header->e_ident, ELFMAG, SELFMAG) != 0) {
-		message_set(reterr, "the file is no core: it does not begin as an ELF file does");
+		message_set(
+			reterr,
+			"the file is not a core file: it does not begin with the ELF magic number");
 		return -EBADMSG;
 	}
 	if (size < sizeof(*ret_header)) {
-		message_set(reterr, "the file is cut off in its first %zu bytes", size);
+		message_set(reterr, "the file is truncated: it has only %zu bytes", size);
 		return -EBADMSG;
 	}
 	return check_elf(ret_header, reterr);

@@ -73,7 +73,7 @@ static int write_at(const struct sparse_file *file, const uint8_t *bytes, size_t
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n < 0 && file->memory_fd >= 0) {
-			message_set(reterr, "cannot keep a file in memory: %s", strerror(errno));
+			message_set(reterr, "cannot write a file in memory: %s", strerror(errno));
 			return -errno;
 		}
 		if (n < 0)
@@ -148,7 +148,9 @@ static int check_limits(const struct sparse_file *file, size_t new_bytes, struct
 	if (file->kept_bytes + new_bytes <= SPARSE_MAX_KEPT_BYTES &&
 	    file->size_bytes + file->filled_bytes <= SPARSE_MAX_BYTES)
 		return 0;
-	message_set(reterr, "more than %llu GiB, or %llu GiB without its zeros, is not unpacked",
+	message_set(reterr,
+		    "the decompressed core exceeds %llu GiB, or %llu GiB without its zeros: "
+		    "the rest is missing",
 		    (unsigned long long)SPARSE_MAX_BYTES >> 30,
 		    (unsigned long long)SPARSE_MAX_KEPT_BYTES >> 30);
 	return -E2BIG;

@@ -46,7 +46,8 @@ int spool_open(struct spool *ret_spool, struct message *reterr)
 			return 0;
 		}
 	}
-	message_set(reterr, "cannot make a temporary file in %s, /var/tmp or /tmp: %s; set TMPDIR",
+	message_set(reterr,
+		    "cannot create a temporary file in %s, /var/tmp or /tmp: %s; set TMPDIR",
 		    folders[0], strerror(-fd));
 	return fd;
 }

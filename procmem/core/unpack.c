@@ -70,7 +70,7 @@ static int read_input(struct unpacking *unpacking, size_t size)
 		if (n < 0) {
 			int error = errno;
 
-			message_set(&unpacking->problem, "the file cannot be read further: %s",
+			message_set(&unpacking->problem, "the rest of the file cannot be read: %s",
 				    strerror(error));
 			return -error;
 		}
@@ -89,12 +89,14 @@ static int refuse_contents(struct unpacking *unpacking)
 
 	if (unpacking->decoder && inner)
 		message_set(&unpacking->problem,
-			    "the file is packed twice, by %s and by %s: unpack it with %s -d first",
+			    "the file is compressed twice, with %s and with %s: decompress it with "
+			    "%s -d first",
 			    inner->name, unpacking->decoder->name, unpacking->decoder->name);
 	else
-		message_set(&unpacking->problem,
-			    "the file is no core: %s does not begin as an ELF file does",
-			    unpacking->decoder ? "what is packed in it" : "it");
+		message_set(
+			&unpacking->problem,
+			"the file is not a core file: %s does not begin with the ELF magic number",
+			unpacking->decoder ? "its decompressed content" : "it");
 	return -EBADMSG;
 }
 
@@ -116,12 +118,12 @@ static void explain_end(struct unpacking *unpacking, bool is_refused)
 	if (unpacking->has_stream && unpacking->streams_bytes == bytes &&
 	    (is_refused || unpacking->tail_bytes < FRAME_MIN_BYTES))
 		message_set(&unpacking->problem,
-			    "behind what %s packed the file has something else, which is left out",
+			    "the file has other data after its %s data, which is ignored",
 			    unpacking->decoder->name);
 	else
 		message_set(&unpacking->problem,
-			    "the file is %s: of what %s packed the first %llu bytes are there",
-			    is_refused ? "damaged" : "cut off", unpacking->decoder->name,
+			    "the file is %s: %s decompressed only its first %llu bytes",
+			    is_refused ? "damaged" : "truncated", unpacking->decoder->name,
 			    (unsigned long long)bytes);
 }
 
@@ -129,8 +131,8 @@ static int refuse_input(struct unpacking *unpacking, int err)
 {
 	if (err == -E2BIG)
 		message_set(&unpacking->problem,
-			    "unpacking the file takes more than %u MiB of memory: unpack it with "
-			    "%s first",
+			    "decompressing the file takes more than %u MiB of memory: run "
+			    "%s -d first",
 			    DECODER_MAX_MEMORY_BYTES >> 20, unpacking->decoder->name);
 	else if (err == -EBADMSG)
 		explain_end(unpacking, true);

@@ -100,12 +100,13 @@ static int open_event(const struct perf_events *events, pid_t tid)
 static void explain(int err, struct message *reterr)
 {
 	if (err == -EPERM)
-		message_set(reterr,
-			    "perf_event_open is not allowed: for processes of one's own "
-			    "kernel.perf_event_paranoid has to be 2 or less, for others' it takes "
-			    "CAP_PERFMON; sandboxes and containers forbid it by a seccomp filter");
+		message_set(
+			reterr,
+			"perf_event_open is not allowed: your own processes need "
+			"kernel.perf_event_paranoid at 2 or less, those of other users need "
+			"CAP_PERFMON; sandboxes and containers forbid it with a seccomp filter");
 	else if (err == -ENOSYS || err == -ENOENT || err == -EOPNOTSUPP || err == -EINVAL)
-		message_set(reterr, "this kernel has no perf_event_open that copies stacks");
+		message_set(reterr, "perf_event_open of this kernel cannot copy stacks");
 	else
 		message_set(reterr, "perf_event_open: %s", strerror(-err));
 }

@@ -95,10 +95,11 @@ static int find_namespace(const struct process *process, struct interrupt_layout
 static void explain(int err, struct message *reterr)
 {
 	if (err == -EPERM || err == -EACCES)
-		message_set(reterr, "loading a BPF program takes CAP_BPF and CAP_PERFMON, or root; "
-				    "seccomp filters and lockdown forbid it");
+		message_set(reterr,
+			    "loading a BPF program requires root, or CAP_BPF and CAP_PERFMON, "
+			    "and neither a seccomp filter nor lockdown may forbid it");
 	else
-		message_set(reterr, "the kernel does not take the BPF program: %s", strerror(-err));
+		message_set(reterr, "the kernel rejected the BPF program: %s", strerror(-err));
 }
 
 static bool has_tick(const struct interrupts *interrupts)
@@ -270,9 +271,10 @@ static int find_tick(uint64_t *ret_addr, struct message *reterr)
 		kernel_names_destroy(names);
 	if (is_found)
 		return 0;
-	message_set(reterr, "/proc/kallsyms does not tell where the kernel's tick is%s",
-		    err == -EPERM ? ": that takes CAP_SYSLOG, and kernel.kptr_restrict of 1 or less"
-				  : "");
+	message_set(reterr, "the address of the kernel's tick is not in /proc/kallsyms%s",
+		    err == -EPERM
+			    ? ": it requires CAP_SYSLOG, and kernel.kptr_restrict of 1 or less"
+			    : "");
 	return err == -EPERM ? err : -ENOTSUP;
 }
 
@@ -284,7 +286,9 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 	int err;
 
 	if (!one_ns) {
-		message_set(reterr, "the kernel does not tell how often it ticks");
+		message_set(reterr,
+			    "the kernel's tick rate is unknown: CLOCK_MONOTONIC_COARSE has no "
+			    "resolution");
 		return -ENOTSUP;
 	}
 	nr_ticks = (interrupts->period_ns + one_ns / 2) / one_ns;
@@ -313,7 +317,7 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 		interrupts_count(interrupts, &counts);
 	if (counts.nr_ticks)
 		return 0;
-	message_set(reterr, "the kernel's tick does not run where its timers tell of it");
+	message_set(reterr, "the kernel's tick does not pass the tracepoint hrtimer_expire_entry");
 	return -ENOTSUP;
 }
 
@@ -390,7 +394,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	if (!interrupts_layout_fits(&interrupts->layout)) {
 		free(interrupts);
 		message_set(reterr,
-			    "the structs of this CPython are larger than any that is known");
+			    "this CPython's structs are larger than those of any known version");
 		return -ENOTSUP;
 	}
 	descriptor_limit_raise();

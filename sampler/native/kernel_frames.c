@@ -17,7 +17,7 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 		return err;
 	if (err == -EPERM)
 		message_set(ret_why,
-			    "/proc/kallsyms hides the addresses: that takes CAP_SYSLOG, or "
+			    "/proc/kallsyms hides the addresses: they require CAP_SYSLOG, or "
 			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
 			    "or less");
 	else if (err)
@@ -31,11 +31,11 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 	if (ret_why->text[0] || kernel->tells_waiting)
 		return 0;
 	if (err == -EPERM)
-		message_set(ret_why, "of threads that wait: /proc/PID/task/TID/stack takes "
+		message_set(ret_why, "waiting threads have none: /proc/PID/task/TID/stack requires "
 				     "CAP_SYS_ADMIN");
 	else
 		message_set(ret_why,
-			    "of threads that wait: /proc/PID/task/TID/stack cannot be "
+			    "waiting threads have none: /proc/PID/task/TID/stack cannot be "
 			    "read: %s",
 			    strerror(-err));
 	return 0;

@@ -245,9 +245,9 @@ const char *core_file_state_text(enum core_file_state state)
 	case CORE_FILE_DIFFERS:
 		return "build ID differs";
 	case CORE_FILE_UNPROVEN:
-		return "not in the core to be compared";
+		return "not verified: the core has too little of it";
 	case CORE_FILE_NO_ELF:
-		return "no program";
+		return "not an ELF file";
 	case CORE_FILE_FORBIDDEN:
 		return "permission denied";
 	case CORE_FILE_TOO_MANY:
@@ -255,11 +255,11 @@ const char *core_file_state_text(enum core_file_state state)
 	case CORE_FILE_PROVEN:
 		return "used";
 	case CORE_FILE_TRUSTED:
-		return "used without proof";
+		return "used, not verified";
 	case CORE_FILE_NOT_LOOKED_FOR:
 		break;
 	}
-	return "not looked for";
+	return "not searched for";
 }
 
 /* The files. */

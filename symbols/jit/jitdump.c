@@ -12,7 +12,8 @@
 
 /* Bytes read of the file at a time; enough to decide what any record is. */
 enum { WINDOW_BYTES = 1 << 17 };
-_Static_assert((int)WINDOW_BYTES >= (int)JITDUMP_JUDGED_BYTES, "a window judges any record");
+_Static_assert((int)WINDOW_BYTES >= (int)JITDUMP_JUDGED_BYTES,
+	       "a window must be able to hold what decides any record");
 
 /* This many well-formed records of unknown kinds in a row are no coincidence. */
 enum { MAX_UNKNOWN_IN_A_ROW = 8 };

@@ -33,7 +33,7 @@ enum {
 };
 #define REGISTERS_KEPT (0x7ffu << REGISTER_X19)
 #else
-#error "the registers of this architecture are not known"
+#error "unsupported architecture: its registers are unknown"
 #endif
 
 struct registers {

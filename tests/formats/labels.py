@@ -29,7 +29,7 @@ def by_function(frame):
 
 
 def line_mark(frame, late):
-    """The mark before a line that may be some statements late."""
+    """The mark before a line that may be a few statements late."""
     return "~" if frame in late else ""
 
 

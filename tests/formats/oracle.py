@@ -111,7 +111,7 @@ class View:
         return dict(sums)
 
     def late(self):
-        """Frames whose lines may be some statements late: the innermost Python frames of samples
+        """Frames whose lines may be a few statements late: the innermost Python frames of samples
         in the JIT."""
         found = set()
         for recording, sample in self.samples:

@@ -243,7 +243,7 @@ def both_in(one, other, depth):
             and one[depth - 1] == other[depth - 1])
 
 
-LATE = "samples ran in JIT code: the line may be some statements late"
+LATE = "samples ran in JIT code: the line may be a few statements late"
 
 
 class Chart:

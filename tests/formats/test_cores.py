@@ -82,7 +82,7 @@ class Cores(unittest.TestCase):
                 self.assertEqual(support.parse_collapsed(text), wanted)
                 self.assertIn("native", {frame["kind"] for frame in threads[0]["frames"]})
 
-    def test_runs_are_told(self):
+    def test_runs_are_described(self):
         text = self.core("-f", "collapsed", "--header", *self.paths).stdout
         runs = [json.loads(line.removeprefix("# run ")) for line in text.splitlines()
                 if line.startswith("# run ")]
@@ -115,7 +115,7 @@ class Cores(unittest.TestCase):
             text = text.lstrip()[end:]
         self.assertEqual(found, self.paths)
 
-    def test_what_is_no_core_is_left_out(self):
+    def test_other_files_are_left_out(self):
         result = self.core("-f", "collapsed", "/etc/passwd", self.paths[1])
         self.assertIn("/etc/passwd", result.stderr)
         self.assertEqual(support.parse_collapsed(result.stdout), self.stacks(self.crashed[1:2]))
@@ -193,7 +193,7 @@ class DiedInC(unittest.TestCase):
         (name,) = os.listdir(self.folder)
         self.path = os.path.join(self.folder, name)
 
-    def test_nobody_else_is_blamed(self):
+    def test_no_other_thread_is_shown(self):
         result = support.pysample("core", self.path, self.path)
         self.assertEqual(result.status, 0, result.stderr)
         self.assertIn("2 cores, 1 distinct stack", result.stdout)

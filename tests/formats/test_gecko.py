@@ -51,7 +51,7 @@ class Session:
                 self.text("session", "use", late[1])
                 self.text("status")
                 return
-        raise AssertionError("the daemon of profiler-cli did not begin")
+        raise AssertionError("the daemon of profiler-cli did not start")
 
 
 @contextlib.contextmanager

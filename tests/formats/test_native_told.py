@@ -66,7 +66,7 @@ class UserCpuOnly(unittest.TestCase):
 
     def test_of_another_user(self):
         if int(support.read("/proc/sys/kernel/perf_event_paranoid")) <= ALLOWED_TO_ALL:
-            self.skipTest("not tested here: kernel.perf_event_paranoid lets all see the kernel")
+            self.skipTest("not tested here: perf_event_paranoid permits kernel samples to all")
         interpreter = NobodysInterpreter(**vars(newest_in_root()))
         with recorded(interpreter, support.pysample_as_nobody) as (path, counters, printed):
             self.assertIn(USER_ONLY, printed)
@@ -82,7 +82,7 @@ class UserCpuOnly(unittest.TestCase):
     def test_with_all_rights(self):
         with recorded(newest_in_root(), support.pysample) as (path, counters, printed):
             if counters["native"]["user_cpu_only"]:
-                self.skipTest("not tested here: the kernel tells us no more")
+                self.skipTest("not tested here: kernel samples are not permitted")
             self.assertNotIn(USER_ONLY, printed)
             self.check_counters(counters)
             native = counters["native"]

@@ -133,7 +133,7 @@ class Caveats(unittest.TestCase):
         self.assertEqual(set(NOTES), set(READERS) - {"recording", "collapsed", "jsonl"}
                          | {"summary"})
 
-    def test_told(self):
+    def test_notes(self):
         subject = subjects.made_up()
         for form in NOTES:
             for mode in "wall", "cpu":
@@ -148,7 +148,7 @@ class Caveats(unittest.TestCase):
                     self.assertIn("%.1f%% of samples ran in JIT code: their lines may be some "
                                   "statements late" % (100 * part), text)
 
-    def test_nothing_to_tell(self):
+    def test_no_notes(self):
         for form in NOTES:
             with self.subTest(form):
                 text = self.notes(subjects.live(), form, "--state", "!jit")

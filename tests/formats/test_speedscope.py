@@ -40,7 +40,7 @@ def evented_stacks(profile, frames):
             stack += (frames[event["frame"]],)
         else:
             if stack[-1] != frames[event["frame"]]:
-                raise AssertionError("another frame is closed than the innermost one")
+                raise AssertionError("the closed frame is not the innermost one")
             stack = stack[:-1]
     if stack:
         raise AssertionError("frames are left open")

@@ -153,7 +153,7 @@ def rooted(interpreter):
     """The interpreter in a separate root, and the command that makes PID and mount namespaces for
     it. A testbed's interpreter has such a root already."""
     if os.geteuid() != 0:
-        raise NotPossible("needs root: namespaces, a root of its own, another user")
+        raise NotPossible("needs root: namespaces, a separate root, another user")
     if interpreter.root:
         yield interpreter, support.IN_A_CONTAINER
         return

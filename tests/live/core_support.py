@@ -53,7 +53,7 @@ def _plain_core_pattern():
             with open(CORE_PATTERN, "w", encoding="ascii") as file:
                 file.write("core")
         except OSError:
-            raise unittest.SkipTest("not tested here: cores of the kernel (core_pattern is %s)"
+            raise unittest.SkipTest("not tested here: kernel cores (core_pattern is %s)"
                                     % pattern) from None
         try:
             yield
@@ -67,7 +67,7 @@ def core_limit(size_bytes):
     """Processes started in the block leave no larger core."""
     before = resource.getrlimit(resource.RLIMIT_CORE)
     if before[1] not in (resource.RLIM_INFINITY, size_bytes) and os.geteuid() != 0:
-        raise unittest.SkipTest("not tested here: cores of the kernel (ulimit -Hc)")
+        raise unittest.SkipTest("not tested here: kernel cores (ulimit -Hc)")
     resource.setrlimit(resource.RLIMIT_CORE, (size_bytes, before[1]))
     try:
         yield
@@ -143,11 +143,11 @@ def core_of_dead(target, number):
     """The core that the kernel wrote of a process killed by a signal, possibly below a shell."""
     status = target.process.wait(timeout=support.PATIENCE_S)
     if status not in (-number, 128 + number):
-        raise AssertionError("it ended with %d: %s" % (status, target.stderr()))
+        raise AssertionError("the target ended with status %d: %s" % (status, target.stderr()))
     files = [entry.path for entry in os.scandir(folder_of(target)) if entry.is_file()]
     found = [path for path in files if is_core(path)]
     if len(found) != 1:
-        raise AssertionError("one core is wanted: %s" % found)
+        raise AssertionError("expected exactly one core, found %s" % found)
     return Core(found[0], target)
 
 
@@ -184,13 +184,13 @@ def parked(interpreter, situation, container=(), environment=None):
                                "park", wrapper=container, environment=environment) as target:
         pid = support.descendant(target.pid)
         support.wait_until(
-            lambda: support.reads_from(pid, pid, target.report["parking"]), "it is parked")
+            lambda: support.reads_from(pid, pid, target.report["parking"]), "the target is parked")
         yield target
 
 
 def gdb_writes_core(pid, path):
     if not shutil.which("gdb"):
-        raise unittest.SkipTest("not tested here: cores of gdb (gdb is not installed)")
+        raise unittest.SkipTest("not tested here: gdb cores (gdb is not installed)")
     run = subprocess.run(
         ["gdb", "-nx", "-batch", "-iex", "set auto-load no", "-iex", "set debuginfod enabled off",
          "-iex", "set auto-solib-add off", "-p", str(pid), "-ex", "gcore " + path],
@@ -218,7 +218,7 @@ def notes_of(head):
     (headers,) = struct.unpack_from("<Q", head, 0x20)
     kind, _, offset, _, _, size = struct.unpack_from("<IIQQQQ", head, headers)
     if kind != PT_NOTE:
-        raise AssertionError("the notes come first in no core of the kernel's")
+        raise AssertionError("the first program header is not PT_NOTE: no kernel core")
     end = offset + size
     while offset < end:
         name_size, content_size, kind = struct.unpack_from("<III", head, offset)

@@ -6,16 +6,16 @@
     linetable_oracle.py --emit         only print the cases of this interpreter
     linetable_oracle.py --check CLI    only check such cases, read from stdin
 
-CLI is the built tests/support/linetable_cli. The last two are for an interpreter
+CLI is the built tests/support/linetable_cli. Use the last two for an interpreter
 that lives where CLI cannot run:
 
     chroot ROOT python3.15 - --emit < linetable_oracle.py | linetable_oracle.py --check CLI
 
-What is printed begins with the format of the table, as linetable_cli knows it. A
+The output begins with the format of the table, as linetable_cli calls it. A
 case is a line of text: first line, offset, table, "|", then the position that CPython
 gives (co_positions(): line, column, end line, end column, -1 for None; before 3.11
 only the line, of co_lines() on 3.10 and of dis.findlinestarts() before) and where it
-is from. The last line is "end", so that what is cut off is not taken for all. Needs
+is from. The last line is "end", so that truncated output is recognised. Needs
 CPython 3.6 or newer, nothing but the standard library.
 """
 import ast

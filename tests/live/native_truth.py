@@ -27,7 +27,7 @@ def in_kernel(pid):
         try:
             lines = support.read("/proc/%d/task/%s/stack" % (pid, tid)).splitlines()
         except OSError as error:
-            raise unittest.SkipTest("not tested here: no stacks of the kernel: %s" % error)
+            raise unittest.SkipTest("not tested here: no kernel stacks: %s" % error)
         stacks[int(tid)] = [line.split()[1].partition("+")[0] for line in reversed(lines)]
     return stacks
 

@@ -1,15 +1,15 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: MIT
-"""Runs the live tests: run.py [-k PATTERN]... [--all | --shard K/N] [--jobs N] [--counts FILE]
+"""Run the live tests: run.py [-k PATTERN]... [--all | --shard K/N] [--jobs N] [--counts FILE]
 [FOLDER]
 
-By default these are the quick ones, those of classes that do not say `is_quick = False`, on few
-versions (support.QUICK); with -k whatever matches. --shard K/N is the K-th of N parts of what
---all has beyond the quick ones; with sanitizers that is everything.
+By default the quick tests run, those of classes without `is_quick = False`, on few
+versions (support.QUICK); with -k all that match. --shard K/N is the K-th of N parts of what
+--all adds to the quick tests; with sanitizers that is everything.
 
-PYSAMPLE names the program to test (default: build/pysample). What cannot be
-tested on this machine is named. FILE gets the line "passed failed skipped". Another
-FOLDER than this one has tests of its own.
+PYSAMPLE is the program to test (default: build/pysample). Tests that cannot run
+on this machine are listed. FILE gets the line "passed failed skipped". Another
+FOLDER replaces the live tests by its own.
 """
 import argparse
 import concurrent.futures
@@ -164,10 +164,10 @@ def options():
     parser.add_argument("--all", action="store_true",
                         help="every test on every version (docs/testing.md)")
     parser.add_argument("--jobs", type=int, default=min(MAX_JOBS, os.cpu_count() or 1),
-                        help="so many at once (default %(default)s)")
+                        help="tests to run at once (default %(default)s)")
     parser.add_argument("--shard", type=shard, metavar="K/N",
-                        help="of what --all has beyond the quick tests, the K-th of N parts")
-    parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped")
+                        help="the K-th of N parts of what --all adds to the quick tests")
+    parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped (numbers)")
     parser.add_argument("folder", metavar="FOLDER", nargs="?", default=HERE)
     return parser.parse_args()
 

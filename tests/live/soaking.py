@@ -84,7 +84,7 @@ class Run:
         least = stats["ticks"] if stats["engine"] != "bpf" else 1
         most += 2 if stats["engine"] == "bpf" else 0
         if not least <= tried <= most * stats["ticks"]:
-            yield "%d stacks of %d ticks and 1 to %d threads" % (tried, stats["ticks"], most)
+            yield "%d stacks do not fit %d ticks of 1 to %d threads" % (tried, stats["ticks"], most)
         if self.nr_in_profile != stats["samples"]:
             yield "the profile has %d samples, not %d" % (self.nr_in_profile, stats["samples"])
 
@@ -95,7 +95,7 @@ class Run:
         if not self.report["turns"]:
             yield "the program did nothing"
         if self.program in ("threads", "cached") and not self.report["buffers"]:
-            yield "no buffer was looked through"
+            yield "no buffer was searched"
         yield from self.write_violations()
 
     def nr_foreign(self):
@@ -116,7 +116,7 @@ class Run:
             yield "the kernel saw %d writes, not %d" % (
                 sum(self.writes.values()), self.stats["writes"])
         if self.program == "cached" and self.word and not self.writes:
-            yield "nothing was written, so nothing was shown"
+            yield "nothing was written, so the test proves nothing"
 
     def growth_violations(self):
         slope = self.slope_kib_a_minute()
@@ -177,7 +177,7 @@ def _end(target):
     line = target.process.stdout.readline()
     target.process.wait(timeout=support.PATIENCE_S)
     if not line:
-        raise RuntimeError("the program did not end well: " + target.stderr())
+        raise RuntimeError("the program failed: " + target.stderr())
     return json.loads(line)
 
 

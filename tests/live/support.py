@@ -222,7 +222,7 @@ def absent_versions():
     free_threaded = {found.minor for found in free_threaded_interpreters()}
     for minor in FREE_THREADED:
         if minor not in free_threaded:
-            yield "not tested here: %st, free-threaded (scripts/testbed says why)" % minor
+            yield "not tested here: %st, free-threaded (run scripts/testbed to see why)" % minor
 
 
 def quick_interpreters(interpreters, quick_on=QUICK):
@@ -323,7 +323,7 @@ def wait_until(condition, what):
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         if time.monotonic() > deadline:
-            raise AssertionError("waited in vain until " + what)
+            raise AssertionError("timed out waiting until " + what)
         time.sleep(0.005)
 
 
@@ -378,7 +378,7 @@ def python_target(interpreter, name, *args, wrapper=(), environment=None):
         line = process.stdout.readline()
         target = Target(process, {}, errors)
         if not line:
-            raise AssertionError("%s.py did not begin under %s: %s"
+            raise AssertionError("%s.py did not start under %s: %s"
                                  % (name, interpreter, target.stderr()))
         target.report = json.loads(line)
         yield target
@@ -412,7 +412,7 @@ def parked_sub_interpreters(interpreter):
     with python_target(interpreter, "subinterpreters") as target:
         for tid in [target.pid] + [truth["tid"] for truth in target.report["threads"]]:
             wait_until(lambda tid=tid: reads_from(target.pid, tid, target.report["parking"]),
-                       "everybody is parked")
+                       "all threads are parked")
         yield target
 
 

@@ -320,7 +320,7 @@ class Changing(AttachTestCase):
 
     ENGINE = support.PREEMPT  # the BPF engine's: test_interrupts.py
 
-    def test_code_that_is_thrown_away(self):
+    def test_short_lived_code(self):
         def sample():
             stacks = self.profile(target, "-r", "10000", "-d", "0.4").stacks
             wrong = [names(stack) for stack in stacks if not self.belongs_together(stack)]
@@ -377,7 +377,7 @@ class Changing(AttachTestCase):
         self.check_possible(r"<module>( announce.*|( descend){1,201}|"
                             r"( descend){201}( node (left|right))*( node)?)?", "callheavy", 200)
 
-    def test_function_that_two_share(self):
+    def test_function_with_two_callers(self):
         """Two callers share a function, which calls a different one for each of them."""
         self.check_possible(r"<module>( announce.*| by_a( shared( leaf_a)?)?"
                             r"| by_b( shared( leaf_b)?)?)?", "shared", 300)
@@ -646,7 +646,7 @@ class Ending(AttachTestCase):
         self.assertIsNone(stats["python"])
         self.assertIsNone(stats["runtime_found_by"])
 
-    def test_every_file_that_fails_is_told(self):
+    def test_every_failing_file_is_reported(self):
         with open("/dev/full", "wb") as full:
             result = self.attach_to("/dev/full", "--stats-json", "-", stdout=full)
         self.assert_ended_well(result, 1)

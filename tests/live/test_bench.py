@@ -22,9 +22,9 @@ def bench(*args):
     return result.stdout
 
 
-@unittest.skipIf(support.is_sanitized(), "it is run with the other build")
+@unittest.skipIf(support.is_sanitized(), "tested with the build without sanitizers")
 @unittest.skipUnless(os.access(os.path.join(BUILD, "tests", "stopwalk"), os.X_OK),
-                     "the benchmark's own programs are not beside pysample")
+                     "the benchmark programs are not in the folder of pysample")
 class Bench(unittest.TestCase):
     is_quick = False
 
@@ -55,7 +55,7 @@ class Bench(unittest.TestCase):
                 self.assertLessEqual(distance["profile"], 100)
                 self.assertLessEqual(distance["floor_low"], distance["floor_high"])
         self.assertIn("| calls-10 ", text)
-        self.assertIn("### Aimed at, and reached", text)
+        self.assertIn("### Aims and results", text)
         # A complete run is not measured again.
         found = self.results()
         self.assertEqual(bench(*asked), text)
@@ -91,13 +91,13 @@ class Bench(unittest.TestCase):
         for program in "clocked-socket-1", "clocked-poll-4", "clocked-sleep-10", "clocked-spin-1":
             self.assertRegex(text, r"\| %s \| preempt \| \d" % program)
 
-    @unittest.skipUnless(os.geteuid() == 0, "it takes root")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_what_bpf_costs(self):
         text = bench("interrupt", "--runs", "1", "--seconds", "0.2")
         for nr_frames in 20, 100, 1000:
             self.assertRegex(text, r"\| %d \| \d" % nr_frames)
 
-    @unittest.skipUnless(os.geteuid() == 0, "it takes root")
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_pressure(self):
         text = bench("pressure", "--quick", "--seconds", "0.2")
         for engine in "bpf", "preempt":

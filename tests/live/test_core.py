@@ -74,7 +74,7 @@ class KernelCores(CoreTestCase):
         with core_support.crashed(self.interpreter, situation, end, *arguments) as core:
             told = self.assert_core(core)
             self.assertEqual(self.flagged(told, "crashed"), [core.report["tid"]])
-            self.assertEqual(told["threads"][0]["tid"], core.report["tid"], "not the first")
+            self.assertEqual(told["threads"][0]["tid"], core.report["tid"], "not the first thread")
             return core, told
 
     def test_each_situation(self):
@@ -95,7 +95,7 @@ class KernelCores(CoreTestCase):
                 self.assertEqual({key: told["death"][key] for key in death}, death)
                 self.assertFalse(told["death"]["raised_again"])
 
-    def test_fault_behind_a_signal_that_a_handler_raised_again(self):
+    def test_signal_reraised_by_a_handler(self):
         """The handler is faulthandler's. The kernel then says that the process sent the signal
         itself."""
         sysroot = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
@@ -114,12 +114,12 @@ class KernelCores(CoreTestCase):
 
     def test_hundred_thousand_frames(self):
         if support.version_key(self.interpreter) < [3, 11]:
-            self.skipTest("a call needs room on the stack of C until 3.10")
+            self.skipTest("up to 3.10 a call needs C stack")
         self.check("far")
 
-    def test_overflow_of_the_stack_of_c(self):
+    def test_c_stack_overflow(self):
         if support.version_key(self.interpreter) >= [3, 12]:
-            self.skipTest("what needs room on the stack of C is counted since 3.12")
+            self.skipTest("since 3.12 calls that need C stack are limited")
         with core_support.crashed(self.interpreter, "overflow") as core:
             told = core_json(core.path)
             (thread,) = told["threads"]
@@ -131,10 +131,10 @@ class KernelCores(CoreTestCase):
             self.assertIsNone(thread["error"])
             self.assertIn("C stack is full", told["death"]["finding"])
 
-    def test_full_stack_below_which_the_stack_pointer_is(self):
+    def test_stack_pointer_below_a_full_stack(self):
         """In the main thread and in another one, whose guard page is made in another way."""
         if platform.machine() != "x86_64":
-            self.skipTest("the target has it in machine code of x86-64")
+            self.skipTest("the target contains x86-64 machine code")
         for situation in ("deep_in_c", "thread_deep_in_c"):
             with self.subTest(situation), \
                     core_support.crashed(self.interpreter, situation, "segv") as core:

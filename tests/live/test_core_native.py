@@ -40,7 +40,7 @@ print("FOUND " + json.dumps(found))
 
 def gdb_stacks(core, interpreter, executable):
     if not shutil.which("gdb"):
-        raise unittest.SkipTest("not tested here: beside gdb (gdb is not installed)")
+        raise unittest.SkipTest("not tested here: comparison with gdb (gdb is not installed)")
     script = os.path.join(core.folder, "stacks.py")
     with open(script, "w", encoding="utf-8") as file:
         file.write(GDB_SCRIPT)
@@ -155,7 +155,7 @@ class Nameless(NativeTestCase):
     def setUp(self):
         super().setUp()
         if support.version_key(self.interpreter) < [3, 10]:
-            self.skipTest("3.10 is the first to say where its loops are")
+            self.skipTest("before 3.10 CPython does not record its loops")
 
     def test_each_situation(self):
         with copies.copied(self.interpreter) as copy:

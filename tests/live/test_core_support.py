@@ -26,7 +26,7 @@ class MadeCores(unittest.TestCase):
                     self.assertEqual(len(core.report["threads"]), 51)
                     self.assert_threads(core, 51)
 
-    def test_of_what_somebody_kills(self):
+    def test_killed_from_outside(self):
         with core_support.kernel_cores(), \
                 core_support.killed(support.newest_interpreter(), "few") as core:
             self.assert_threads(core, len(core.report["threads"]))

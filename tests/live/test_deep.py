@@ -63,7 +63,7 @@ class Deep(unittest.TestCase):
 
     def test_chains_that_take_turns(self):
         if not has_word(self.interpreter):
-            self.skipTest("it says nothing")
+            self.skipTest("this version has no last_profiled_frame")
         for depth in DEPTHS:
             for rate in ("2k", "max"):
                 with self.subTest(depth=depth, rate=rate), \
@@ -88,10 +88,10 @@ class Deep(unittest.TestCase):
         self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
         self.assertIn("frame cache off: ", result.stderr)
 
-    def test_a_sandbox_that_forbids_to_write(self):
+    def test_sandbox_forbids_writing(self):
         """Results are as without the cache; only --verbose mentions it."""
         if not has_word(self.interpreter):
-            self.skipTest("nothing is written to it anyhow")
+            self.skipTest("pysample never writes to this version")
         for number in "EPERM", "ENOSYS":
             wrapper = (sys.executable, os.path.join(HERE, "forbid_call.py"), "process_vm_writev",
                        number)
@@ -106,7 +106,7 @@ class Deep(unittest.TestCase):
                                             wrapper=wrapper))
                     return "frame cache off: it cannot be written to\n" in told[-1].stderr
 
-                support.wait_until(is_told, "the refusal is told")
+                support.wait_until(is_told, "the refusal is reported")
                 self.assertEqual(self.anchor(target), 0)
             for result in quiet, *told:
                 self.assert_possible(result.stacks, 300)
@@ -114,10 +114,10 @@ class Deep(unittest.TestCase):
             self.assertNotIn("cache", quiet.stderr)
 
     @unittest.skipUnless(shutil.which("strace"), "needs strace")
-    def test_what_the_kernel_sees_of_writes(self):
+    def test_writes_seen_by_the_kernel(self):
         """Threads end all the time, and only the main thread's state is written to."""
         if support.is_sanitized():
-            self.skipTest("LeakSanitizer does not work where another process traces")
+            self.skipTest("LeakSanitizer fails under a tracer")
         log = os.path.join(self.folder, "log")
         # Other calls must not stop: a sampler that stops at every call holds no CPU.
         wrapper = ("strace", "-f", "--seccomp-bpf", "-qq", "-e", "trace=process_vm_writev", "-o", log)
@@ -135,7 +135,7 @@ class Deep(unittest.TestCase):
                 else:
                     self.assertEqual(addrs, [])
 
-    def test_doctor_tells(self):
+    def test_doctor_reports_the_cache(self):
         with support.python_target(self.interpreter, "deep", 30) as target:
             result = pysample("doctor", target.pid)
         self.assertEqual(result.status, 0, result.stderr)

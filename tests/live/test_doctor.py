@@ -67,7 +67,7 @@ class Instant(unittest.TestCase):
     def test_cpus_that_we_may_not_use(self):
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) < 2:
-            self.skipTest("there is but one CPU")
+            self.skipTest("there is only one CPU")
         with support.python_target(support.newest_interpreter(), "busy") as target:
             for tid in os.listdir("/proc/%d/task" % target.pid):
                 os.sched_setaffinity(int(tid), {cpus[0]})
@@ -151,7 +151,7 @@ class Unhealthy(unittest.TestCase):
     def test_kernel_thread(self):
         pid = support.kernel_thread()
         if not pid:
-            self.skipTest("no kernel thread to be seen: a PID namespace")
+            self.skipTest("no kernel thread is visible: a PID namespace")
         result = pysample("doctor", pid)
         self.assertEqual(result.status, 3, result)
         self.assertRegex(result.stdout, r"\nmemory +none of its own: a kernel thread\n")

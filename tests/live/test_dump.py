@@ -35,7 +35,7 @@ class DumpTestCase(unittest.TestCase):
 
     def assert_truth(self, dumped, truths, own_tid=lambda tid: tid):
         threads = {own_tid(thread["tid"]): thread for thread in dumped["threads"]}
-        self.assertEqual(len(threads), len(dumped["threads"]), "a thread is there twice")
+        self.assertEqual(len(threads), len(dumped["threads"]), "a thread is listed twice")
         self.assertEqual(set(threads), {truth["tid"] for truth in truths})
         for truth in truths:
             with self.subTest(situation=truth["situation"]):
@@ -61,7 +61,7 @@ class Corpus(DumpTestCase):
 
     def test_sources_are_the_lines_of_files(self):
         if self.interpreter.root:
-            self.skipTest("its files are below another root")
+            self.skipTest("its files are in another root")
         result = pysample("dump", self.target.pid, "--json", "--source")
         self.assertEqual(result.status, 0, result.stderr)
         seen = 0
@@ -111,7 +111,7 @@ class Dump(DumpTestCase):
 
     def test_gil_holder(self):
         if self.interpreter.minor == "3.6":
-            self.skipTest("3.6 does not tell who holds the GIL")
+            self.skipTest("3.6 does not record the GIL holder")
         with support.python_target(self.interpreter, "busy") as target:
             # A thread that is still starting may hold it for a moment.
             holders = []
@@ -124,11 +124,11 @@ class Dump(DumpTestCase):
 
     def test_finalizing(self):
         if self.interpreter.minor == "3.6":
-            self.skipTest("3.6 does not tell who ends the interpreter")
+            self.skipTest("3.6 does not record the finalizing thread")
         with support.python_target(self.interpreter, "finalizing") as target:
             self.assertTrue(target.report["finalizing"])
             self.assertEqual(dump(target.pid)["finalizing"], target.report["tid"])
-            self.assertIn("\nThe interpreter is finalizing: thread %d ends it\n"
+            self.assertIn("\nThe interpreter is finalizing in thread %d\n"
                           % target.report["tid"], pysample("dump", target.pid).stdout)
 
     def test_main_thread_has_ended(self):

@@ -75,7 +75,7 @@ class Running(unittest.TestCase):
         """A thread that runs all the time, from copies that the kernel makes. On a busy machine
         it may not run often enough for the first dump."""
         with support.python_target(self.interpreter, "shortcalls") as target:
-            support.wait_until(lambda: self.is_whole(target.pid), "a whole stack is told")
+            support.wait_until(lambda: self.is_whole(target.pid), "a whole stack is seen")
 
     def dump(self, pid):
         threads, stderr = dump_native(pid)
@@ -101,7 +101,7 @@ class Running(unittest.TestCase):
         if support.version_key(self.interpreter) < [3, 8]:
             self.skipTest("there is no module for sub-interpreters before 3.8")
         with support.python_target(self.interpreter, "within", "second") as target:
-            support.wait_until(lambda: self.tells_second(target.pid), "the second one is told")
+            support.wait_until(lambda: self.tells_second(target.pid), "the second one is seen")
 
     def tells_second(self, pid):
         threads = {thread["interpreter"]: thread["frames"] for thread in self.dump(pid)}

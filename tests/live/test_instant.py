@@ -198,7 +198,7 @@ class InstantOfSwappedStates(InstantTestCase):
 
     def setUp(self):
         if self.interpreter.minor in ("3.6", "3.7"):
-            self.skipTest("it cannot make an interpreter from Python")
+            self.skipTest("this version cannot make an interpreter from Python")
 
     def test_stacks_are_possible(self):
         def sample():
@@ -242,7 +242,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
     def check(self, program, library):
         if int(library.version[2:]) < 10:
             # There is only evidence here, so a look must meet a thread that runs.
-            support.wait_until(lambda: self.attach(program)[1], "it is said")
+            support.wait_until(lambda: self.attach(program)[1], "the note is printed")
             return
         for options in [], ["-n"]:
             result, is_told = self.attach(program, *options)
@@ -269,10 +269,10 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 
     def test_stacks_are_dropped(self):
         if len(os.sched_getaffinity(0)) < 2:
-            self.skipTest("there is but one CPU")
+            self.skipTest("there is only one CPU")
         self.each(["hand", "pass", "make"], self.check)
 
-    def test_stack_that_is_no_threads(self):
+    def test_stack_outside_any_thread(self):
         """A C stack that the program made does not show which thread runs there."""
         def check(program, _library):
 
@@ -335,7 +335,7 @@ def can_make_groups():
                for controller in ("cpu", "cpuset"))
 
 
-@unittest.skipUnless(can_make_groups(), "there are no control groups that we may make")
+@unittest.skipUnless(can_make_groups(), "control groups cannot be made here")
 class InstantInGroups(InstantTestCase):
     """A control group limits the target's CPU time."""
 

@@ -105,7 +105,7 @@ class Interrupts(InterruptsTestCase):
                 lambda stacks: any("inner_" in text for stack in stacks for text in stack),
                 "some are seen")
 
-    def test_no_code_is_lost_that_is_gone(self):
+    def test_short_lived_code_is_not_lost(self):
         with support.python_target(self.interpreter, "onelines") as target, \
                 support.fresh_folder() as (folder, _):
             stats_path = os.path.join(folder, "stats")
@@ -160,7 +160,7 @@ class InterruptsAndTicks(InterruptsTestCase):
             return len(seen["bpf"]) > 2 and seen["bpf"] == seen["preempt"]
 
         with support.python_target(self.interpreter, "alternating", variant, 400) as target:
-            support.wait_until(are_same, "both have seen the same")
+            support.wait_until(are_same, "both engines have seen the same stacks")
         for stack in seen["bpf"]:
             self.assertTrue(is_possible(stack, variant), stack)
 
@@ -285,7 +285,7 @@ class InterruptsOfStarved(InterruptsTestCase):
                 self.assertLess(told_s, 2.5)
                 return told_s > 1.5 and len(samples) > 150
 
-            support.wait_until(has_all, "most of the time is told")
+            support.wait_until(has_all, "most of the time is credited")
 
     def test_python(self):
         self.check()
@@ -417,7 +417,7 @@ class InterruptsChosen(InterruptsTestCase):
                 return parse_collapsed(result.stdout)
 
             support.sampled_until(sample, lambda stacks: any(
-                len(names(stack)) > 5000 for stack in stacks), "a whole stack is told")
+                len(names(stack)) > 5000 for stack in stacks), "a whole stack is seen")
             result = attach(target, "-r", 1000, "-d", "0.3")
             self.assertNotIn("goes on", result.stderr)
 
@@ -457,7 +457,7 @@ class InterruptsKilled(InterruptsTestCase):
 
 class InterruptsRefused(unittest.TestCase):
 
-    def test_c_frames_that_have_to_be_exact(self):
+    def test_exact_c_frames(self):
         with support.python_target(support.newest_interpreter(), "busy") as target:
             result = support.pysample("attach", target.pid, "--exact", "-n", "-d", "0.3", "-f",
                                       "collapsed", wrapper=support.WITHOUT_BPF)
@@ -478,7 +478,7 @@ class InterruptsRefused(unittest.TestCase):
 
     def test_without_rights(self):
         if os.geteuid() != 0:
-            self.skipTest("only root can have a process of nobody")
+            self.skipTest("only root can start a process as nobody")
         python = "/usr/bin/python3"
         with support.plain_target(*support.AS_NOBODY, python, "-c", "while True: pass",
                                   program=python) as process:

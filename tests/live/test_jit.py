@@ -614,7 +614,7 @@ class Refused(JitTestCase):
             self.assertEqual((result.status, result.stdout), (2, ""), args)
             self.assertEqual(result.stderr.count("\n"), 1, result)
 
-    def test_what_is_neither(self):
+    def test_other_file_is_refused(self):
         with tempfile.NamedTemporaryFile() as file:
             file.write(os.urandom(5000))
             file.flush()
@@ -675,7 +675,7 @@ class Refused(JitTestCase):
             self.assertEqual(result.status, 4, result)
             self.assertRegex(result.stderr, "CAP_SYS_PTRACE|sudo|root")
 
-    def test_who_reads_has_gone(self):
+    def test_broken_pipe(self):
         """An error long before the end is reported without a made-up reason."""
         with tempfile.NamedTemporaryFile("w", suffix=".map") as file:
             for address in range(0x1000, 0x100000, 0x100):

@@ -217,7 +217,7 @@ class ExecOnce(LifecycleTestCase):
 class Unreadable(LifecycleTestCase):
     sleeps = True
 
-    def test_what_cannot_be_read_for_good_is_no_new_program(self):
+    def test_permanently_unreadable_is_not_an_exec(self):
         """The list of threads becomes a ring, at once or later: the run ends, even without -d."""
         for interpreter in support.tested_interpreters():
             if interpreter.minor not in ("3.13", "3.14", "3.15"):
@@ -225,7 +225,7 @@ class Unreadable(LifecycleTestCase):
             for samples in (False, True):
                 with self.subTest(interpreter.version, samples=samples):
                     support.wait_until(lambda interpreter=interpreter, samples=samples:
-                                       self.ends(interpreter, samples), "it has samples, too")
+                                       self.ends(interpreter, samples), "the run ends with samples")
 
     def ends(self, interpreter, samples):
         """Returns False if there should be samples and none could be proven."""
@@ -319,7 +319,7 @@ class Wait(LifecycleTestCase):
                         self.assertEqual(result.status, 3, result)
                         self.assertRegex(result.stderr, r"\Apysample: [^\n]*%s[^\n]*\n\Z" % pattern)
 
-    def test_what_is_no_cpython_is_not_waited_for(self):
+    def test_no_wait_for_other_interpreters(self):
         """A program with PyPy's version text in its variables never becomes CPython."""
         compiler = shutil.which("cc")
         if not compiler:
@@ -402,7 +402,7 @@ class Killed(LifecycleTestCase):
                     self.assertRegex(result.stderr, "ended before the first sample|could be proven")
                 else:  # ended before it was opened
                     self.assertEqual(result.status, 1)
-                    self.assertRegex(result.stderr, "there is no process|has just ended")
+                    self.assertRegex(result.stderr, "no process |has just ended")
 
 
 # Runs as the first process of a PID namespace. A Python is sampled and killed, and its id is

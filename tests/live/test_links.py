@@ -134,13 +134,13 @@ class Linked(AttachTestCase):
 
     def test_tuples_at_full_speed(self):
         if not self.has_objects():
-            self.skipTest("before 3.12 frames run code objects alone")
+            self.skipTest("before 3.12 frames run only code objects")
         self.check_fast("fast-tuple", 3)
 
     def test_objects_that_are_made_and_freed(self):
         """Each object is made where the last one was."""
         if not self.has_objects():
-            self.skipTest("before 3.12 frames run code objects alone")
+            self.skipTest("before 3.12 frames run only code objects")
         def sample():
             stacks = self.profile(target, "-r", "max", "-d", "0.4").stacks
             wrong = [stack for stack in stacks if not self.belongs_together(stack)]

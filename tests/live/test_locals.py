@@ -94,7 +94,7 @@ class Values(ValuesTestCase):
             self.assert_truth(dump(self.target.pid, "--locals", "--max-value", nr_chars),
                               nr_chars)
 
-    def test_text_has_them_below_their_frames(self):
+    def test_text_lists_variables_below_frames(self):
         lines = pysample("dump", self.target.pid, "--locals").stdout.splitlines()
         for frame in frames_with_variables(dump(self.target.pid, "--locals"))[:-1]:
             first = next(i for i, line in enumerate(lines)
@@ -138,11 +138,11 @@ class Damaged(unittest.TestCase):
         "last": r"'whole, too'",
         "no_type": r"<not readable at {}>",
         "odd_type": r"<not readable at {}>",
-        "no_items": r"\[<not readable at 0x10>\]",
+        "no_items": r"\[<unreadable at 0x10>\]",
         "many_items": r"\[4, .*",
         "less_than_none": r"<not readable at {}>",
-        "no_item": r"\[<not readable at 0x0>\]",
-        "odd_item": r"\[\[1, 2\], <not readable at 0x13>\]",
+        "no_item": r"\[<unreadable at 0x0>\]",
+        "odd_item": r"\[\[1, 2\], <unreadable at 0x13>\]",
         "long_tuple": r"\(8, 9, .*",
         "long_bytes": r"<not readable at {}>|b.bytes.*\u2026",
         "long_text": r"<not readable at {}>|.text.*\u2026",

@@ -431,7 +431,7 @@ class OrdinaryUser(LocatorTestCase):
     def test_a_library_that_was_replaced(self):
         library = system_library()
         if not library:
-            raise unittest.SkipTest("not tested here: an ordinary user's (no libpython3.so)")
+            raise unittest.SkipTest("not tested here: an ordinary user's target (no libpython3.so)")
         embed = self.build("embed", "-ldl")
         for sections in (True, False):
             copy = self.copied(library.path)

@@ -207,7 +207,7 @@ class Hidepid(NamespaceTestCase):
                               *map(str, command)], capture_output=True, text=True)
         return run
 
-    def test_is_told(self):
+    def test_is_reported(self):
         with support.python_target(interpreter_of("system"), "corpus") as target:
             support.wait_until_parked(target, target.pid)
             for hidepid in (1, 2):

@@ -119,7 +119,7 @@ class Calls:
                                    environment={"PYTHONPERFSUPPORT": "1"}) as target, \
                 trampoline_truth.map_of(target, self.interpreter) as read_map:
             stacks = stacks_until(target, all_are_right,
-                                  "each function runs in a stack that is right",
+                                  "each function runs in a correct stack",
                                   "-r", 500, "--trampolines", *self.engine)
             counts, examples = trampoline_truth.judge(stacks, read_map())
         # Evidence may be wrong, an instant may not.
@@ -135,9 +135,9 @@ class Calls:
             return call_truth.FUNCTIONS <= innermost(possible)
 
         if support.version_key(self.interpreter) < [3, 11]:
-            self.skipTest("every call is one through C before 3.11")
+            self.skipTest("before 3.11 every call goes through C")
         with support.python_target(self.interpreter, "shortcalls") as target:
-            stacks_until(target, all_are_possible, "each function runs in a stack that is possible",
+            stacks_until(target, all_are_possible, "each function runs in a possible stack",
                          "-r", 500, *self.engine)
 
     def test_c_between_python(self):
@@ -212,7 +212,7 @@ class Native(Calls, unittest.TestCase):
             return nr_with_natives(result, "run")
 
         with support.python_target(self.interpreter, "crowd", 300) as target:
-            support.wait_until(is_seen, "the one that runs is seen with C frames")
+            support.wait_until(is_seen, "the running thread is seen with C frames")
 
     def test_threads_that_end(self):
         """Threads that have ended since the threads were listed have no sample of what they ran
@@ -237,9 +237,9 @@ class Native(Calls, unittest.TestCase):
                     and any("work" in names_of(stack) for stack in stacks))
 
         if self.interpreter.minor == "3.6":
-            self.skipTest("3.6 does not tell who collects garbage")
+            self.skipTest("3.6 does not record the collecting thread")
         with support.python_target(self.interpreter, "collects") as target:
-            stacks_until(target, both_are_seen, "it is seen, and the rest", "-r", 1000)
+            stacks_until(target, both_are_seen, "the collector and the rest are seen", "-r", 1000)
 
     def test_several_interpreters(self):
         """A thread has a state in each of several interpreters. The main interpreter's state
@@ -253,7 +253,7 @@ class Native(Calls, unittest.TestCase):
             return nr_with_natives(result, "work")
 
         with support.python_target(self.interpreter, "within", "main") as target:
-            support.wait_until(is_seen, "the one that runs is seen with C frames")
+            support.wait_until(is_seen, "the running thread is seen with C frames")
 
     def test_imports(self):
         """Code of files that are mapped meanwhile has its names and is not taken for a JIT's. The
@@ -342,7 +342,7 @@ class Native(Calls, unittest.TestCase):
     def test_trampolines(self):
         """No trampoline is shown beside the frame that it carries."""
         samples = self.sample_perf_jit(functools.partial(self.names_like, trampoline_truth.NAMED),
-                                       "one without its frame is seen")
+                                       "a trampoline without its frame is seen")
         self.check_names(samples)
         self.assertEqual([frames for frames in samples if self.tells_twice(frames)], [])
         self.assertNotIn("[jit]", {frame["name"] for frames in samples for frame in frames})
@@ -350,7 +350,7 @@ class Native(Calls, unittest.TestCase):
     def test_all_trampolines(self):
         self.check_names(self.sample_perf_jit(
             lambda samples: any(map(self.tells_twice, samples)),
-            "one is told beside its frame", "--trampolines"))
+            "a trampoline is shown beside its frame", "--trampolines"))
 
     def test_trampolines_that_are_new(self):
         """Functions that were called for the first and only time a millisecond before."""
@@ -374,7 +374,7 @@ class Native(Calls, unittest.TestCase):
         """A waiting thread shows what it has called in C."""
         with support.python_target(self.interpreter, "waiting") as target:
             stacks = stacks_until(target, lambda stacks: any(
-                "wait_in_c" in names_of(stack) for stack in stacks), "what waits is seen")
+                "wait_in_c" in names_of(stack) for stack in stacks), "a waiting thread is seen")
         waiting = [names for names in map(names_of, stacks) if "wait_in_c" in names]
         for names in waiting:
             behind = names[names.index("wait_in_c") + 1:]
@@ -453,7 +453,7 @@ class WaitingForExecutors(InExecutors):
         """A thread waits in C that an executor has called. Its line is right, so it is not
         flagged."""
         with support.python_target(self.interpreter, "jitwaits", environment=self.JIT) as target:
-            support.wait_until(lambda: self.sees_waiting(target), "one that waits is seen")
+            support.wait_until(lambda: self.sees_waiting(target), "a waiting thread is seen")
 
     def sees_waiting(self, target):
         in_executor = [(sample["frames"], sample["jit"]) for sample in samples_of(target)
@@ -489,7 +489,7 @@ class Waiting(unittest.TestCase):
         """A thread that has not run since its last look is not looked at again and has all of its
         time."""
         if self.interpreter.minor == "3.6":
-            self.skipTest("3.6 does not tell who holds the GIL: another may run a state that waits")
+            self.skipTest("3.6 does not record the GIL holder: another may run a waiting state")
         with support.python_target(self.interpreter, "crowd", NR_WAITING) as target:
             support.wait_until(lambda: none_runs(target.pid), "all but one wait")
             support.wait_until(lambda: self.are_seldom_looked_at(target.pid),

@@ -37,10 +37,10 @@ class Kernel(unittest.TestCase):
     def test_reading(self):
         functions = functions_of_kernel()
         if not functions:
-            self.skipTest("not tested here: the kernel does not tell its functions")
+            self.skipTest("not tested here: /proc/kallsyms hides addresses")
         with support.python_target(self.interpreter, "kernelreads") as target:
             support.wait_until(lambda: self.tells_caller(target.pid, functions),
-                               "the function is seen that has the kernel read")
+                               "the function that calls read() is seen")
             support.wait_until(lambda: self.tells_no_kernel(target.pid), "some stacks are seen")
 
     def tells_caller(self, pid, functions):

@@ -28,14 +28,14 @@ def check(case, target, python):
                 and holes == [len(stack) - 2] and python_of(stack) == python)
 
     stacks = test_native.stacks_until(target, lambda stacks: any(map(is_right, stacks)),
-                                      "a stack that is right is seen")
+                                      "a correct stack is seen")
     case.assertEqual([stack for stack in stacks
                       if not native_truth.is_in_order(python_of(stack), python)], [])
 
 
 def check_bare_code(case, jit):
     if support.version_key(case.interpreter) < [3, 10]:
-        case.skipTest("before 3.10 CPython does not tell where its loops are")
+        case.skipTest("before 3.10 CPython does not record its loops")
     with support.python_target(case.interpreter, "barecode",
                                environment={"PYTHON_JIT": jit}) as target:
         check(case, target, ["<module>", "main", "repeat", "call_bare_code"])
@@ -59,7 +59,7 @@ class BareCode(unittest.TestCase):
                      ".code" if ".code+" in stack[-1] else stack[-1]) for stack in stacks}
             return {("call_file", ".code"), ("call_made", UNNAMED)} <= ends
 
-        support.sampled_until(self.sample_replaced, are_told, "both are told")
+        support.sampled_until(self.sample_replaced, are_told, "both codes are seen")
 
     def sample_replaced(self):
         with support.python_target(self.interpreter, "replaced") as target:

@@ -73,7 +73,7 @@ def interpreters(minor):
             if found.minor == minor and found.origin.startswith("testbed")]
 
 
-@unittest.skipIf(not interpreters("3.15"), "needs the testbed")
+@unittest.skipIf(not interpreters("3.15"), "needs the testbed (scripts/testbed)")
 class Newer(DumpTestCase):
     def check(self, target, version_hex):
         result = pysample("dump", "--json", target.pid)
@@ -112,5 +112,5 @@ class Newer(DumpTestCase):
                 support.python_target(changed, "busy") as target:
             result = pysample("dump", target.pid)
             self.assertEqual(result.status, 3, result)
-            self.assertRegex(result.stderr, rf"3\.{NEWER_MINOR}.*newer pysample")
+            self.assertRegex(result.stderr, rf"3\.{NEWER_MINOR}.*use a newer one")
             self.assertEqual(result.stdout, "")

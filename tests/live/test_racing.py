@@ -62,7 +62,7 @@ class RacingTestCase(unittest.TestCase):
                            "'taskset -cp %d' prints" % (target.pid, target.pid))
 
 
-@unittest.skipIf(len(CPUS) < 2, "there is one CPU for all")
+@unittest.skipIf(len(CPUS) < 2, "there is only one CPU")
 @support.per_minor("3.11", "3.12", "3.13", "3.14", "3.15")
 class RacingElsewhere(RacingTestCase):
     quick_on = "3.11", "3.15"
@@ -93,7 +93,7 @@ class RacingElsewhere(RacingTestCase):
                     self.assertIn(names(stack)[-1], ("spin", "sleep", "announce"), stack)
                 return stats["approximate"] > 0
 
-            support.wait_until(sample, "a thread is met while it runs")
+            support.wait_until(sample, "a running thread is sampled")
 
     def test_calls(self):
         """Two moments may be mixed, but every frame is a real one, at its depth."""
@@ -132,7 +132,7 @@ class RacingElsewhere(RacingTestCase):
             for stack in parse_collapsed(result.stdout):
                 self.assertIn(names(stack)[1], ("wait_in_c", "announce"), stack)
 
-    def test_what_refuses_it(self):
+    def test_options_that_refuse_racing(self):
         with target_elsewhere(self.interpreter, "busy") as target:
             for options in ["--exact"], ["--engine", "preempt"], ["-n"]:
                 with self.subTest(options):
@@ -149,7 +149,7 @@ class RacingElsewhere(RacingTestCase):
                 self.assertEqual(attach(target, "-o", path).status, 0)
                 return int(info(path)["approximate"]) > 0
 
-            support.wait_until(sample, "a thread is met while it runs")
+            support.wait_until(sample, "a running thread is sampled")
             self.assertEqual(info(path)["engine"], "racing")
             result = support.pysample("report", path, "-f", "summary")
             self.assertRegex(result.stdout, TOLD)
@@ -160,7 +160,7 @@ class RacingElsewhere(RacingTestCase):
             self.assertNotIn("approximate", exact.stdout.replace("--state", ""))
 
 
-@unittest.skipIf(len(CPUS) < 2, "there is one CPU for all")
+@unittest.skipIf(len(CPUS) < 2, "there is only one CPU")
 @support.per_minor("3.6", "3.7", "3.8", "3.9", "3.10")
 class NoRacing(RacingTestCase):
     quick_on = ("3.8",)
@@ -212,7 +212,7 @@ class RacingBesideRealTime(RacingTestCase):
             self.assertEqual(result.status, 0, result.stderr)
 
 
-@unittest.skipIf(len(CPUS) < 2, "there is one CPU for all")
+@unittest.skipIf(len(CPUS) < 2, "there is only one CPU")
 class GoneElsewhere(unittest.TestCase):
 
     def test_is_said_at_the_end(self):

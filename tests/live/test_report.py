@@ -128,7 +128,7 @@ class OneRecording(ReportTestCase):
             with self.subTest(one=one):
                 self.assertEqual(self.counted(one) + self.counted(other), self.stats["samples"])
 
-    def test_filters_see_what_is_there(self):
+    def test_filters_match_the_target(self):
         tids = self.target.report["threads"]
         threads = {name: self.counted(["--thread", str(tid)]) for name, tid in tids.items()}
         for name in ("spin", "handle"):
@@ -275,7 +275,7 @@ class OneRecording(ReportTestCase):
             result = self.report(self.recording, "-f", "summary", stdout=pipe, status=1)
         self.assertRegex(result.stderr, "standard output: Broken pipe")
 
-    def test_no_recording_is_overwritten_that_is_read(self):
+    def test_input_recording_is_not_overwritten(self):
         base, link = self.path_of("base.pysample"), self.path_of("link.html")
         shutil.copy(self.recording, base)
         os.symlink(self.recording, link)

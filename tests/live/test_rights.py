@@ -45,7 +45,7 @@ class RightsTestCase(unittest.TestCase):
     def setUp(self):
         if os.geteuid() != 0 or "sys_ptrace" not in names_of(
                 field(support.read("/proc/self/status"), "CapEff")):
-            self.skipTest("only who has capabilities can give them up")
+            self.skipTest("there are no capabilities to give up")
         self.folder, _ = self.enterContext(support.fresh_folder())
         self.path = os.path.join(self.folder, "profile")
 
@@ -61,7 +61,7 @@ class RightsTestCase(unittest.TestCase):
             if told:
                 break
         else:
-            self.fail("it ended: %d" % process.wait())
+            self.fail("pysample ended with status %d" % process.wait())
         held = []
         for status in status_of_threads(process.pid):
             held.append(names_of(field(status, "CapEff")))
@@ -81,7 +81,7 @@ class RightsTestCase(unittest.TestCase):
 
 class Rights(RightsTestCase):
 
-    def test_by_what_is_asked_for(self):
+    def test_rights_depend_on_options(self):
         """Events, and kernel stacks of threads that come later, take more."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
             for options, rights in (
@@ -100,7 +100,7 @@ class Rights(RightsTestCase):
                     if options:
                         self.assertEqual(held - {"bpf"}, rights)
 
-    def test_the_right_that_others_were_split_off(self):
+    def test_sys_admin_instead_of_perfmon(self):
         """Kernels before 5.8 have CAP_SYS_ADMIN in the place of CAP_PERFMON."""
         with support.python_target(support.newest_interpreter(), "parallel", "calls", 40, 4, 5000,
                                    0) as target:
@@ -125,7 +125,7 @@ class Rights(RightsTestCase):
         status = os.stat(self.path)
         self.assertEqual((status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)), mode)
 
-    def test_a_file_of_somebody_else(self):
+    def test_file_of_another_user(self):
         """It is replaced and keeps its owner."""
         with open(self.path, "w", encoding="utf-8"):
             os.chown(self.path, OTHER_UID, OTHER_GID)
@@ -137,7 +137,7 @@ class Rights(RightsTestCase):
             self.end(process)
         self.check_written((OTHER_UID, OTHER_GID, 0o640))
 
-    def test_a_folder_of_somebody_else(self):
+    def test_folder_of_another_user(self):
         """A recording has its name while it grows."""
         folder = os.path.join(self.folder, "theirs")
         os.mkdir(folder, 0o700)
@@ -146,7 +146,7 @@ class Rights(RightsTestCase):
         with support.python_target(support.newest_interpreter(), "busy") as target:
             process = support.start_pysample("attach", "-v", "-o", recording, target.pid, bufsize=0)
             self.assertLessEqual(WRITING, self.rights_of(process))
-            support.wait_until(lambda: os.path.exists(recording), "it is there")
+            support.wait_until(lambda: os.path.exists(recording), "the recording exists")
             support.wait_for_ticks(process.pid)
             self.end(process)
         self.assertEqual(support.pysample("report", "-f", "collapsed", recording).status, 0)
@@ -185,7 +185,7 @@ class RightsLater(RightsTestCase):
             with self.subTest(options):
                 result, stats = self.stats_of(found, self.program(found), *options)
                 if stats["engine"] != "bpf" and "built without BPF" in result.stderr:
-                    self.skipTest("there is no BPF")
+                    self.skipTest("engine bpf is not available")
                 self.assertEqual(stats["engine"], "bpf", result.stderr)
                 self.assertEqual(result.stderr.count("pysample: engine bpf\n"), 2)
                 self.assertTrue(any("exits.py:" in label
@@ -207,7 +207,7 @@ class RightsLater(RightsTestCase):
             wrapper=["setpriv", "--reuid=%d" % OTHER_UID, "--regid=%d" % OTHER_GID,
                      "--clear-groups"])
         if stats["engine"] != "bpf" and "built without BPF" in result.stderr:
-            self.skipTest("there is no BPF")
+            self.skipTest("engine bpf is not available")
         self.assertEqual(stats["engine"], "bpf", result.stderr)
         self.assertTrue(any("exits.py:" in label
                             for stack in support.parse_collapsed(result.stdout)
@@ -217,10 +217,10 @@ class RightsLater(RightsTestCase):
         """The other engine goes on, and the reason is reported."""
         by_age = sorted(interpreters_without_root(), key=support.version_key)
         if by_age[0].minor == by_age[-1].minor:
-            self.skipTest("there is one version only")
+            self.skipTest("there is only one version")
         result, stats = self.stats_of(by_age[-1], self.program(by_age[0]))
         if "pysample: engine bpf\n" not in result.stderr:
-            self.skipTest("there is no BPF")
+            self.skipTest("engine bpf is not available")
         self.assertEqual(stats["engine"], "preempt")
         self.assertIn("the right to load a BPF program for it was given up", result.stderr)
 

@@ -106,7 +106,7 @@ class RunTestCase(unittest.TestCase):
 class Short(RunTestCase):
     """Each version, wherever it is installed."""
 
-    def test_what_is_short_is_in_the_profile(self):
+    def test_short_command_is_sampled(self):
         with support.fresh_folder(self.interpreter.root) as (outside, inside):
             with open(os.path.join(outside, "work.py"), "w", encoding="utf-8") as file:
                 file.write(WORK)
@@ -210,7 +210,7 @@ class Status(RunTestCase):
                            self.profile + ".pysample", "-r", "max", "--", python(), seconds=2,
                            wrapper=["prlimit", "--fsize=1536", "--"])
 
-    def test_a_mode_that_cannot_be_told(self):
+    def test_unsupported_mode(self):
         oldest = [found for found in support.supported_interpreters()
                   if found.minor == "3.6" and not found.root]
         if not oldest:
@@ -610,7 +610,7 @@ class Progress(TerminalTestCase):
         # The line is erased before the end is reported.
         self.assertRegex(terminal.shown, rb"\r {20,}\rpysample: stopped; \d+ samples of")
 
-    def test_nothing_if_it_has_to_be_quiet(self):
+    def test_quiet(self):
         terminal = self.terminal(PYSAMPLE, *self.attach("-d", "1.2", "-q"))
         self.assertEqual(terminal.finish(), 0)
         self.assertEqual(terminal.shown, b"")

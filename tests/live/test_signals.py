@@ -109,7 +109,7 @@ class LowRate(SignalsTestCase):
 
         support.wait_until(is_sampled, "its first tick gives a sample")
 
-    def test_writing_what_there_is(self):
+    def test_write_samples_so_far(self):
         process = self.attach_and_sample()
         self.assertIsNone(process.poll())
         process.send_signal(signal.SIGTERM)
@@ -170,7 +170,7 @@ class Meanwhile(SignalsTestCase):
         self.assert_whole()
         self.assertGreaterEqual(self.stats()["samples"], before)
 
-    def test_what_is_made_of_a_recording(self):
+    def test_formats_made_from_a_recording(self):
         files = ["out.html", "out.speedscope.json", "out.summary", "out.collapsed"]
         outputs = [option for name in files for option in ("-o", self.path(name))]
         recording = ["-o", self.path("out.pysample")]
@@ -193,7 +193,7 @@ class Meanwhile(SignalsTestCase):
                     and "spin" in support.read(self.path("out.summary"))
                     and "spin" in support.read(self.path("out.html")))
 
-        support.wait_until(is_there, "there is more")
+        support.wait_until(is_there, "every format has more samples")
         return self.samples_of_each()
 
     def samples_of_each(self):

@@ -34,7 +34,7 @@ def states_target(interpreter, *names, **kwargs):
             # select(2), clock_nanosleep(2), pselect(2); not futex(2), in which threads wait for
             # the GIL
             support.wait_until(lambda path=path: support.read(path).split()[0] in (
-                "23", "230", "270"), "who sleeps does so")
+                "23", "230", "270"), "the sleeping threads sleep")
         yield target
 
 
@@ -47,7 +47,7 @@ class StatesTestCase(unittest.TestCase):
 
     def need(self, what):
         if self.minor() < TOLD_IN[what]:
-            self.skipTest("3.%d does not tell" % self.minor())
+            self.skipTest("3.%d does not record it" % self.minor())
 
     def profile(self, target, *options, run=pysample, **kwargs):
         """{name of a thread of states.py: {its stack after that function: count}}, and the
@@ -89,7 +89,7 @@ class StatesTestCase(unittest.TestCase):
 
 @per_layout
 class Gil(StatesTestCase):
-    def test_only_who_holds_it_is_shown(self):
+    def test_only_the_gil_holder_is_shown(self):
         """Two threads take turns, one sleeps, and one computes without the GIL."""
         self.need("gil")
         with states_target(self.interpreter, "spin", "half", "sleep",
@@ -99,7 +99,7 @@ class Gil(StatesTestCase):
                 target, "--mode", "gil", *support.PREEMPT)
             self.profile_until(lambda shown: set(shown) == {"spin", "half", "sleep", "compute",
                                                             "main"},
-                               "everybody is seen", target, "--mode", "wall")
+                               "all threads are seen", target, "--mode", "wall")
         total = sum(sum(counts.values()) for counts in holding.values())
         # One thread at a time, as all are of one instant: never more samples than ticks.
         self.assertLessEqual(total, stats["ticks"])
@@ -109,9 +109,9 @@ class Gil(StatesTestCase):
         self.assertLessEqual(stats["shown_s"], stats["sampled_wall_s"])
         self.assertEqual((stats["mode"], stats["unit"]), ("gil", "samples"))
 
-    def test_version_that_does_not_tell(self):
+    def test_unsupported_version(self):
         if self.minor() >= TOLD_IN["gil"]:
-            self.skipTest("it does")
+            self.skipTest("this version records it")
         with states_target(self.interpreter, "spin") as target:
             result = pysample("attach", target.pid, "--mode", "gil", "-d", "0.2")
         self.assertEqual(result.status, 1)
@@ -126,7 +126,7 @@ class Cpu(StatesTestCase):
                            wrapper=as_user) as target:
             before = cpu_times(target.pid, target.report["threads"])
             shown, stats = self.profile_until(
-                lambda shown: {"spin", "half", "compute"} <= set(shown), "all that work are seen",
+                lambda shown: {"spin", "half", "compute"} <= set(shown), "all workers are seen",
                 target, "--mode", "cpu", run=run, **kwargs)
             after = cpu_times(target.pid, target.report["threads"])
         for name, counts in shown.items():
@@ -146,7 +146,7 @@ class Cpu(StatesTestCase):
     @unittest.skipUnless(os.geteuid() == 0, "needs root to become nobody")
     def test_as_nobody(self):
         if self.interpreter.root or self.interpreter.path.startswith(os.path.expanduser("~")):
-            self.skipTest("nobody may not execute it")
+            self.skipTest("nobody cannot execute the interpreter")
         self.check(run=support.pysample_as_nobody, as_user=support.AS_NOBODY)
 
     def test_where_perf_is_forbidden(self):
@@ -192,7 +192,7 @@ class Collector(StatesTestCase):
     def test_finalisers_run_above_it(self):
         self.need("<GC>")
         if self.minor() < 15:
-            self.skipTest("3.%d does not tell where it was begun" % self.minor())
+            self.skipTest("3.%d does not record where the collection began" % self.minor())
         with states_target(self.interpreter, "finalise") as target:
             support.sampled_until(
                 lambda: self.profile(target)[0]["finalise"], lambda stacks: any(
@@ -202,12 +202,12 @@ class Collector(StatesTestCase):
 
 @per_layout
 class Exceptions(StatesTestCase):
-    def test_only_who_handles_one_is_shown(self):
+    def test_only_handlers_are_shown(self):
         handling = ["handle", "handle_in_generator", "handle_around_generator"]
         with states_target(self.interpreter, "handle_none", "sleep",
                            *handling) as target:
             shown, stats = self.profile_until(
-                lambda shown: set(handling) <= set(shown), "all that handle one are seen",
+                lambda shown: set(handling) <= set(shown), "all that handle an exception are seen",
                 target, "--mode", "exception")
         for name in "sleep", "main":
             self.assertFalse(shown[name])

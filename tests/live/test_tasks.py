@@ -25,7 +25,7 @@ class TasksTestCase(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         if support.version_key(cls.interpreter) < [3, 14]:
-            raise unittest.SkipTest("%s does not tell of its tasks" % cls.interpreter.minor)
+            raise unittest.SkipTest("%s has no list of tasks" % cls.interpreter.minor)
 
     def assert_truth(self, dumped, report):
         truths = {truth["id"]: truth for truth in report["tasks"]}
@@ -63,11 +63,11 @@ class Live(TasksTestCase):
     def test_json_equals_truth(self):
         self.assert_truth(dump(self.target.pid), self.target.report)
 
-    def test_text_tells_those_that_are_alike_together(self):
+    def test_text_groups_equal_tasks(self):
         result = pysample("dump", self.target.pid)
         self.assertEqual(result.status, 0, result.stderr)
         self.assertNotRegex(result.stdout, r"[\x00-\x09\x0b-\x1f\x7f]")
-        self.assertRegex(result.stdout, r"\n1000 tasks like this: \"Task-\d+\", .*, …")
+        self.assertRegex(result.stdout, r"\n1000 equal tasks: \"Task-\d+\", .*, …")
         self.assertRegex(result.stdout, r'Task "left" of a thread that has ended ')
         self.assertRegex(result.stdout, r'Task "eager" of thread \d+, running ')
         self.assertLess(result.stdout.count("\nTask "), 100)
@@ -80,12 +80,12 @@ class Dead(TasksTestCase):
         with core_support.kernel_cores(), core_support.killed(self.interpreter, "tasks") as core:
             self.assert_truth(core_support.core_json(core.path), core.report)
 
-    def test_who_awaits_whom_of_those_that_are_alike(self):
+    def test_awaiters_of_equal_tasks(self):
         """Two tasks await one of them, and each of the others is awaited by one of those two."""
         with core_support.kernel_cores(), core_support.crashed(self.interpreter, "tasks") as core:
             result = pysample("core", core.path)
-            self.assertRegex(result.stdout, r'\n3 tasks like this: .*, some awaited by "Task-')
-            self.assertRegex(result.stdout, r'\n2 tasks like this: "Task-\d+", "Task-\d+" of')
+            self.assertRegex(result.stdout, r'\n3 equal tasks: .*, some awaited by "Task-')
+            self.assertRegex(result.stdout, r'\n2 equal tasks: "Task-\d+", "Task-\d+" of')
 
     def test_gdbs_core(self):
         with support.parked_target(self.interpreter, "tasks") as target:
@@ -112,9 +112,9 @@ class Busy(TasksTestCase):
 
 @support.per_interpreter
 class Older(unittest.TestCase):
-    def test_nothing_is_told(self):
+    def test_no_tasks_in_older_versions(self):
         if support.version_key(self.interpreter) >= [3, 14]:
-            self.skipTest("it tells of its tasks")
+            self.skipTest("this version has a list of tasks")
         with support.parked_target(self.interpreter, "boundary") as target:
             dumped = dump(target.pid)
             self.assertIsNone(dumped["tasks"])

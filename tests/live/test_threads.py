@@ -126,7 +126,7 @@ class Threads(unittest.TestCase):
                 for tid, name in names_of(self.report, "subs").items()]
         self.roots_until(lambda: self.sample(self.target, "-d", "0.3"), lambda roots: (
             named <= roots and all(any(re.fullmatch(sub, root) for root in roots)
-                                   for sub in subs)), "everybody is seen by name")
+                                   for sub in subs)), "every thread is seen by name")
 
     def test_renamed_while_it_is_sampled(self):
         """The whole profile has its new name."""

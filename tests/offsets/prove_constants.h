@@ -81,7 +81,7 @@ _Static_assert(offsetof(struct _gil_runtime_state, switch_number) ==
 _Static_assert(offsetof(struct _gil_runtime_state, enabled) + GIL_ENABLED_BEFORE_HOLDER ==
 			       offsetof(struct _gil_runtime_state, last_holder) &&
 		       WIDTH(struct _gil_runtime_state, enabled) == 4,
-	       "what tells whether there is a GIL");
+	       "whether the GIL is enabled");
 #endif
 _Static_assert(offsetof(struct _gil_runtime_state, locked) ==
 			       offsetof(struct _gil_runtime_state, last_holder) + 8 &&
@@ -115,7 +115,7 @@ _Static_assert(WIDTH(_PyInterpreterFrame, stacktop) == 4, "stacktop is an int");
 /* sampler/cpython/find/build.c */
 _Static_assert(offsetof(struct _Py_DebugOffsets, version) == 8 &&
 		       offsetof(struct _Py_DebugOffsets, free_threaded) == 16,
-	       "what stands before the numbers");
+	       "fields before the offsets");
 _Static_assert(sizeof(_Py_Debug_Cookie) == 9, "the cookie has eight bytes");
 _Static_assert(offsetof(PyObject, ob_type) == (FREE_THREADED ? 24 : 8), "ob_type");
 
@@ -128,7 +128,7 @@ _Static_assert(offsetof(struct _dictvalues, capacity) == DICT_VALUES_CAPACITY &&
 /* The pointer into dtoa's pool, by which build_check.h finds where a build has the counter. */
 _Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) ==
 		       offsetof(PyInterpreterState, func_state.next_version) / 8 * 8 - 8,
-	       "what stands before func_state");
+	       "the pointer before func_state");
 _Static_assert(offsetof(PyInterpreterState, dtoa.preallocated_next) -
 			       offsetof(PyInterpreterState, dtoa.preallocated) ==
 		       2304,

@@ -308,7 +308,7 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 					       : (const uint32_t *)&told_offsets[index];
 
 	if (index >= sizeof(told_offsets) / sizeof(*told_offsets) || layout.size > size_bytes) {
-		(void)fprintf(stderr, "fake_debug_offsets: 3.%u has none\n", minor);
+		(void)fprintf(stderr, "fake_debug_offsets: no debug offsets for 3.%u\n", minor);
 		abort();
 	}
 	memset(image, 0, layout.size);

@@ -476,9 +476,10 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 
 	version_format(table.version_hex, version);
 	if (!err && (table.version_hex >> 16 < 0x030d || table.version_hex >> 24 != 3)) {
-		message_set(reterr,
-			    "the target runs CPython %s; this pysample knows " SUPPORTED_VERSIONS,
-			    version);
+		message_set(
+			reterr,
+			"the target runs CPython %s; this pysample supports " SUPPORTED_VERSIONS,
+			version);
 		return -ENOTSUP;
 	}
 	if (!err)
@@ -486,13 +487,13 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	if (err == -EBADMSG && (table.version_hex >> 16 & 0xff) > NEWEST_MINOR) {
 		err = -ENOTSUP;
 		message_set(reterr,
-			    "the target runs CPython %s, whose debug offsets make no sense to this "
-			    "pysample, which knows " SUPPORTED_VERSIONS
-			    ": look for a newer pysample",
+			    "the target runs CPython %s, whose debug offsets this pysample "
+			    "does not understand; it supports " SUPPORTED_VERSIONS
+			    ": use a newer one",
 			    version);
 	} else if (err == -EBADMSG) {
 		message_set(reterr,
-			    "the debug offsets of this CPython %s contradict themselves: "
+			    "the debug offsets of the target's CPython %s are inconsistent: "
 			    "a pre-release, a patched build or damaged memory",
 			    version);
 	}
@@ -515,11 +516,12 @@ int build_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t 
 	found = build_check_known(memory, runtime_addr, &build);
 	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
 		version_format(version_hex, version);
-		message_set(reterr,
-			    "the target runs a CPython %s that is built in an unusual way (for "
-			    "debugging, or with patches): its structs are not where they are in "
-			    "others",
-			    version);
+		message_set(
+			reterr,
+			"CPython %s in the target has an unusual struct layout (a debug or patched "
+			"build): "
+			"use a release build",
+			version);
 		return -ENOTSUP;
 	}
 	*ret_build = build;

@@ -71,8 +71,9 @@ static void search_refuse_idle(struct search *search, const struct module *modul
 	struct message refusal = {0};
 
 	message_set(&refusal,
-		    "%s has CPython loaded (%s), but no interpreter runs in it yet, or none any "
-		    "more%s",
+		    "%s has CPython loaded (%s), but no interpreter is running: it has not started "
+		    "yet, or has "
+		    "ended%s",
 		    search->program->name, module->code->path,
 		    search->program->is_alive ? ": try again in a moment" : "");
 	search_refuse(search, -EAGAIN, &refusal);
@@ -214,7 +215,7 @@ static bool search_by_version(struct search *search, const struct module *module
 
 	if (version->is_pypy)
 		message_set(&refusal,
-			    "%s runs PyPy, which is no CPython: pysample reads "
+			    "%s runs PyPy, which is not CPython: pysample supports "
 			    "CPython " SUPPORTED_VERSIONS,
 			    search->program->name);
 	if (!err) {
@@ -239,8 +240,8 @@ static bool search_by_version(struct search *search, const struct module *module
 	if (err == -E2BIG) {
 		err = -ENOENT;
 		message_set(&refusal,
-			    "so much in %s looks like an interpreter that the search for one was "
-			    "given up",
+			    "the search for an interpreter in %s was given up: too many false "
+			    "candidates",
 			    search->program->name);
 	}
 	search_refuse(search, err, &refusal);
@@ -383,7 +384,7 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 
 		if (major == '2') {
 			message_set(reterr,
-				    "the target maps %s, a Python 2; pysample reads "
+				    "the target maps %s, which is Python 2; pysample supports "
 				    "CPython " SUPPORTED_VERSIONS,
 				    mapping->path);
 			return -ENOTSUP;
@@ -391,7 +392,7 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 		if (major) {
 			message_set(reterr,
 				    "%s has %s mapped, but no interpreter was found in it%s; "
-				    "pysample reads CPython " SUPPORTED_VERSIONS,
+				    "pysample supports CPython " SUPPORTED_VERSIONS,
 				    search->program->name, mapping->path,
 				    search->program->is_alive ? ": try again if it is just starting"
 							      : "");

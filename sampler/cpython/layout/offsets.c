@@ -99,9 +99,9 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 	version_format(version_hex, version);
 	message_set(reterr,
 		    version_hex ? "the target runs CPython %s; this pysample "
-				  "knows " SUPPORTED_VERSIONS
-				: "the version of the target's CPython cannot be "
-				  "told%.0s; this pysample knows " SUPPORTED_VERSIONS,
+				  "supports " SUPPORTED_VERSIONS
+				: "the version of the target's CPython could not be "
+				  "determined%.0s; this pysample supports " SUPPORTED_VERSIONS,
 		    version);
 	return -ENOTSUP;
 }

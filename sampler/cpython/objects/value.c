@@ -89,7 +89,7 @@ static bool has_kind(struct writer *writer, remote_addr addr, enum value_kind ki
 
 static void write_unreadable(struct writer *writer, remote_addr addr)
 {
-	value_text_printf(writer->text, "<not readable at 0x%llx>", (unsigned long long)addr);
+	value_text_printf(writer->text, "<unreadable at 0x%llx>", (unsigned long long)addr);
 }
 
 /* End the part at addr: write what stopped it, unless the error ends everything. */

@@ -43,11 +43,11 @@ static struct profile *new_profile(void)
 	return profile;
 }
 
-#define IN_KERNEL ": what threads did inside of the kernel is not told"
-#define IN_STEP	  ": what is in step with that is misrepresented"
+#define IN_KERNEL ": time in the kernel is missing"
+#define IN_STEP	  ": code in step with the tick is misrepresented"
 #define BY_EVIDENCE(where) \
-	"that C frames and Python's are of one moment is likely" where "but not proven"
-#define LATE	      " of samples ran in JIT code: their lines may be some statements late"
+	"C and Python frames are probably of the same instant" where "but this is not proven"
+#define LATE	      " of samples ran in JIT code: their lines may be a few statements late"
 #define UNKNOWN(kind) " of stacks have [unknown] for " kind " frames that could not be proven"
 
 Test(caveats, lines)

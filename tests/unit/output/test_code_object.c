@@ -47,7 +47,7 @@ static int write_object(const struct code_object *object)
 	return fd;
 }
 
-Test(code_object, is_where_it_was_told_to_be)
+Test(code_object, has_the_given_addresses)
 {
 	const struct code_object object = make_object();
 	struct image *image = NULL;

@@ -45,11 +45,11 @@ Test(dump, tells_how_sure_a_stack_is)
 	} cases[] = {
 		{0, 0, "call last):\n  File \"a.py\", line 2, in f\n", NULL},
 		{SAMPLE_UNPROVEN, 0, "may not belong together", NULL},
-		{SAMPLE_UNPROVEN, -EFAULT, "to the bottom: memory that had to be there was not",
-		 "memory that had to be there was not"},
-		{SAMPLE_UNPROVEN, -E2BIG, "go in a circle", "go in a circle"},
-		{SAMPLE_UNPROVEN, -EBADMSG, "do not hang together", "do not hang together"},
-		{SAMPLE_UNPROVEN, -EAGAIN, "do not hang together", "do not hang together"},
+		{SAMPLE_UNPROVEN, -EFAULT, "incomplete: its memory could not be read",
+		 "its memory could not be read"},
+		{SAMPLE_UNPROVEN, -E2BIG, "form a cycle", "form a cycle"},
+		{SAMPLE_UNPROVEN, -EBADMSG, "are inconsistent", "are inconsistent"},
+		{SAMPLE_UNPROVEN, -EAGAIN, "are inconsistent", "are inconsistent"},
 	};
 	char text[MAX_TEXT_BYTES];
 
@@ -83,7 +83,7 @@ Test(dump, tells_that_a_line_may_be_late)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		write_one(cases[i].flags, 0, dump_write_text, text);
 		cr_expect(eq(int,
-			     strstr(text, "in JIT code: the line of its innermost Python") != NULL,
+			     strstr(text, "in JIT code: the line of the innermost Python") != NULL,
 			     cases[i].is_told),
 			  "%s", text);
 		write_one(cases[i].flags, 0, dump_write_json, text);
@@ -174,8 +174,9 @@ Test(dump, no_thread_is_listed_twice)
 		size_t nr_natives;
 		const char *text, *json;
 	} cases[] = {
-		{1, 1, "Native threads, which Python does not know:\n", "\"tid\": 2,"},
-		{0, 0, "\nNative threads cannot be told from these: the id of 1 is not known.\n",
+		{1, 1, "Native threads unknown to Python:\n", "\"tid\": 2,"},
+		{0, 0,
+		 "\nNative threads cannot be distinguished from these: the id of 1 is unknown.\n",
 		 "\"native_threads\": null"},
 	};
 
@@ -206,8 +207,7 @@ Test(dump, tells_that_there_are_no_native_threads)
 		add_thread(dump, tid);
 		add_natives(dump, tid);
 		write_text(dump, dump_write_text, text, sizeof(text));
-		cr_expect(ne(ptr, strstr(text, "No native threads beside these."), NULL), "%s",
-			  text);
+		cr_expect(ne(ptr, strstr(text, "No other native threads."), NULL), "%s", text);
 		write_text(dump, dump_write_json, text, sizeof(text));
 		cr_expect(ne(ptr, strstr(text, "\"native_threads\": []"), NULL), "%s", text);
 		dump_destroy(dump);

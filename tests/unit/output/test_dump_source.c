@@ -48,7 +48,7 @@ static const struct source_case cases[] = {
 	 "'\x1b' + f()\n",
 	 {.column = 6, .end_line = 2, .end_column = 9},
 	 "    '\\x1b' + f()\n             ^^^\n"},
-	{"columns behind the line",
+	{"columns beyond the line",
 	 "f()\n",
 	 {.column = 70, .end_line = 2, .end_column = 80},
 	 "    f()\n"},

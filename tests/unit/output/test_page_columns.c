@@ -250,7 +250,7 @@ Test(page_columns, begin_with_the_run)
 }
 
 /* In a profile of CPU time the weights are the CPU times, so there is no column for them. */
-Test(page_columns, are_there_as_far_as_they_tell_something)
+Test(page_columns, are_omitted_if_redundant)
 {
 	static const struct {
 		enum profile_mode mode;

@@ -143,7 +143,7 @@ Test(page_source, is_bounded)
 	profile_destroy(profile);
 }
 
-Test(page_source, is_not_there_if_it_may_not_be_that_which_ran)
+Test(page_source, is_omitted_if_the_file_may_have_changed)
 {
 	static const struct executed lines[] = {{"f", 0, 1, 2, 1}};
 	static const struct {

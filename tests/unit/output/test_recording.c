@@ -467,7 +467,7 @@ Test(recording, refuses_what_it_does_not_know)
 
 	other_fd = file_of_content((const uint8_t *)"pysampl", 7);
 	cr_assert(eq(int, recording_open(other_fd, &recording, &message), -EBADMSG));
-	cr_assert(strstr(message.text, "not a recording") != NULL);
+	cr_assert(strstr(message.text, "not a pysample recording") != NULL);
 	(void)close(other_fd);
 
 	other_fd = file_of((const uint8_t *)"main;f 12\n", 10);
@@ -508,7 +508,7 @@ Test(recording, passes_over_what_it_does_not_know)
 }
 
 /* Bytes after the end are reported. */
-Test(recording, tells_of_bytes_behind_it)
+Test(recording, reports_trailing_bytes)
 {
 	struct random_samples samples;
 	int fd = record(&samples, &small, true);

@@ -245,7 +245,7 @@ Test(recording_decoder, flags_are_those_of_samples)
 }
 
 /* A record has a few bytes however many samples it stands for, so samples per frame are limited. */
-Test(recording_decoder, so_many_samples_are_a_frame)
+Test(recording_decoder, samples_per_frame_are_limited)
 {
 	enum { MAX = RECORDING_MAX_SAMPLES };
 	static const struct {
@@ -309,7 +309,7 @@ Test(recording_decoder, ticks_have_samples)
 	}
 }
 
-Test(recording_decoder, so_many_threads_are_a_recording)
+Test(recording_decoder, threads_are_limited)
 {
 	enum { IN_FRAME = 1 << 16 };
 	struct byte_buffer content = {0};
@@ -329,7 +329,7 @@ Test(recording_decoder, so_many_threads_are_a_recording)
 	free_decoder(decoder);
 }
 
-Test(recording_decoder, so_long_are_all_command_lines)
+Test(recording_decoder, command_lines_are_limited)
 {
 	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / (RECORDING_MAX_STRING_BYTES + 1) };
 	struct byte_buffer content = {0};

@@ -37,7 +37,7 @@ Test(signal_name, names_of_codes)
 	cr_expect(ne(str, (char *)signal_code_text(SIGSEGV, SI_KERNEL),
 		     (char *)signal_code_text(SIGTRAP, SI_KERNEL)));
 	cr_expect(eq(str, (char *)signal_code_text(SIGFPE, FPE_INTDIV),
-		     (char *)"an integer was divided by zero"));
+		     (char *)"an integer division by zero"));
 	cr_expect(eq(ptr, (void *)signal_code_name(SIGSEGV, 99), NULL));
 	cr_expect(eq(ptr, (void *)signal_code_text(SIGABRT, 1), NULL));
 }

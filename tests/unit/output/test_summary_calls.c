@@ -46,7 +46,7 @@ Test(summary_calls, callers)
 		cr_expect(eq(str, (char *)summary_body(text, "callers of"),
 			     (char *)"callers of b (app.py:20)\n"
 				     "total 60.0%, 1.200 s · self 20.0%, 0.400 s\n"
-				     "of it%  total%  total s  function     where\n"
+				     "share%  total%  total s  function     where\n"
 				     "  83.3    50.0    1.000  a            app.py:10\n"
 				     "  33.3    20.0    0.400  b            app.py:20\n"
 				     "  33.3    20.0    0.400  c            app.py:30\n"
@@ -65,10 +65,10 @@ Test(summary_calls, callees)
 		cr_expect(eq(str, (char *)summary_body(text, "callees of"),
 			     (char *)"callees of b (app.py:20)\n"
 				     "total 60.0%, 1.200 s · self 20.0%, 0.400 s\n"
-				     "of it%  total%  total s  function  where\n"
+				     "share%  total%  total s  function  where\n"
 				     "  83.3    50.0    1.000  c         app.py:30\n"
 				     "  33.3    20.0    0.400  b         app.py:20\n"
-				     "  33.3    20.0    0.400  [itself]\n"
+				     "  33.3    20.0    0.400  [self]\n"
 				     "  16.7    10.0    0.200  bee       app.py:20\n"));
 		profile_destroy(profile);
 	}
@@ -114,8 +114,8 @@ Test(summary_calls, nothing_matches)
 										 .tree = true,
 										 .max_rows = 10});
 
-	cr_expect(strstr(text, "\n\nno function has \"\\x1bx\" in its label\n"
-			       "\nno function has \"yy\" in its label\n"
+	cr_expect(strstr(text, "\n\nno function label contains \"\\x1bx\"\n"
+			       "\nno function label contains \"yy\"\n"
 			       "\ntotal%   self%") != NULL,
 		  "%s", text);
 	profile_destroy(profile);

@@ -59,16 +59,15 @@ Test(summary_tree, shape)
 	cleanup_free char *text = write_tree(profile, 100, 0);
 
 	cr_expect(eq(str, (char *)summary_body(text, HEAD),
-		     (char *)HEAD
-		     "  87.9    10.0    1.758    0.200  a (app.py:10)\n"
-		     "  40.1    40.0    0.802    0.800  ├─ e (app.py:50)\n"
-		     "  37.5     0.0    0.750    0.000  └─ b (app.py:20)\n"
-		     "  25.0    25.0    0.500    0.500     ├─ d (app.py:40)\n"
-		     "  12.5    12.5    0.250    0.250     └─ c (app.py:30)\n"
-		     "  10.0     0.0    0.200    0.000  i (app.py:90)\n"
-		     "  10.0    10.0    0.200    0.200  └─ b (app.py:20)\n"
-		     "   2.1     2.1    0.042    0.042  [no python frames]\n"
-		     "     …  and 4 calls more with 0.4% in all, at most 0.3% each\n"));
+		     (char *)HEAD "  87.9    10.0    1.758    0.200  a (app.py:10)\n"
+				  "  40.1    40.0    0.802    0.800  ├─ e (app.py:50)\n"
+				  "  37.5     0.0    0.750    0.000  └─ b (app.py:20)\n"
+				  "  25.0    25.0    0.500    0.500     ├─ d (app.py:40)\n"
+				  "  12.5    12.5    0.250    0.250     └─ c (app.py:30)\n"
+				  "  10.0     0.0    0.200    0.000  i (app.py:90)\n"
+				  "  10.0    10.0    0.200    0.200  └─ b (app.py:20)\n"
+				  "   2.1     2.1    0.042    0.042  [no python frames]\n"
+				  "     …  and 4 more calls: 0.4% in total, at most 0.3% each\n"));
 	profile_destroy(profile);
 }
 
@@ -84,7 +83,7 @@ Test(summary_tree, rows_that_do_not_fit)
 		     "  40.1    40.0    0.802    0.800  ├─ e (app.py:50)\n"
 		     "  37.5     0.0    0.750    0.000  └─ b (app.py:20)\n"
 		     "  25.0    25.0    0.500    0.500     └─ d (app.py:40)\n"
-		     "     …  and 7 calls more with 25.0% in all, at most 12.5% each\n"));
+		     "     …  and 7 more calls: 25.0% in total, at most 12.5% each\n"));
 	profile_destroy(profile);
 }
 
@@ -112,7 +111,7 @@ Test(summary_tree, chains_are_folded)
 		     "  99.8     0.0    0.998    0.000                 └─ j (app.py:100)\n"
 		     "  60.0    60.0    0.600    0.600                    ├─ k (app.py:110)\n"
 		     "  39.8    39.8    0.398    0.398                    └─ l (app.py:120)\n"
-		     "     …  and 1 call more with 0.1% in all, at most 0.1% each\n"));
+		     "     …  and 1 more call: 0.1% in total, at most 0.1% each\n"));
 	profile_destroy(profile);
 }
 

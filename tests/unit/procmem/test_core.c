@@ -264,7 +264,7 @@ Test(core, no_executable)
 	core_close(core);
 	made_core_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv));
 	core = open_core(made_core_write(&file));
-	cr_expect(eq(ptr, (void *)core_executable(core), NULL), "it is no file's");
+	cr_expect(eq(ptr, (void *)core_executable(core), NULL), "it is not a file's");
 	core_close(core);
 }
 
@@ -347,7 +347,7 @@ Test(core, damage)
 		bool has_unusable;
 	} cases[] = {
 		{"an absurd number of segments", absurd_number, 5, 0x100, true},
-		{"no header is there", headers_beyond, 0, 0, true},
+		{"no header", headers_beyond, 0, 0, true},
 		{"a segment that wraps", segment_wraps, 4, 0, true},
 		{"an offset that wraps", offset_wraps, 4, 0, true},
 		{"an offset beyond any file", offset_is_negative, 4, 0, true},
@@ -431,18 +431,18 @@ Test(core, no_core)
 		int err;
 		const char *sentence; /* part of the message */
 	} cases[] = {
-		{no_magic, 8192, -EBADMSG, "does not begin as an ELF file"},
+		{no_magic, 8192, -EBADMSG, "does not begin with the ELF magic number"},
 		{class_32, 8192, -ENOTSUP, "32-bit"},
 		{no_class, 8192, -EBADMSG, "class is 7"},
 		{big_endian, 8192, -ENOTSUP, "big-endian"},
 		{executable, 8192, -EBADMSG, "a program or a library"},
-		{relocatable, 8192, -EBADMSG, "ELF of another kind"},
+		{relocatable, 8192, -EBADMSG, "another kind of ELF file"},
 		{other_machine, 8192, -ENOTSUP, "another kind of machine"},
 		{no_headers, 8192, -EBADMSG, "without program headers"},
 		{other_headers, 8192, -EBADMSG, "without program headers"},
 		{nothing, 0, -EBADMSG, "empty"},
-		{nothing, 3, -EBADMSG, "does not begin as an ELF file"},
-		{nothing, 63, -EBADMSG, "cut off in its first 63 bytes"},
+		{nothing, 3, -EBADMSG, "does not begin with the ELF magic number"},
+		{nothing, 63, -EBADMSG, "truncated: it has only 63 bytes"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -270,7 +270,7 @@ Test(core_notes, damage)
 		{"a name that is too long", long_name, 1, true},
 		{"a note that is too long", long_desc, 1, true},
 		{"a hole", hole, 1, true},
-		{"an owner that is none", other_owner, 2, false},
+		{"an unknown owner", other_owner, 2, false},
 		{"registers that are not there", short_desc, 1, true},
 		{"a segment without an end", endless, 3, true},
 	};

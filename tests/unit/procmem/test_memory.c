@@ -54,7 +54,7 @@ static void check_each_range(bool through_file)
 	} cases[] = {
 		{"first byte", 0, 1, 1},
 		{"unmapped", PAGE_BYTES, 8, 0},
-		{"behind a fault", 100, 50, 50},
+		{"after a fault", 100, 50, 50},
 		{"empty", 7, 0, 0},
 		{"empty and unmapped", PAGE_BYTES + 7, 0, 0},
 		{"over the edge", PAGE_BYTES - 96, 200, 96},
@@ -136,7 +136,7 @@ Test(memory, many_ranges_take_as_few_calls_as_can_be)
 }
 
 /* The results of five reads with the given nr_with_it, and the number of calls. */
-Test(memory, what_is_of_no_use_behind_a_fault_is_left_out)
+Test(memory, dependent_ranges_are_skipped_after_a_fault)
 {
 	enum { NR_RANGES = 5 };
 	static const struct {
@@ -150,9 +150,9 @@ Test(memory, what_is_of_no_use_behind_a_fault_is_left_out)
 		{"two", PAGE_BYTES, {0, 2}, {8, 0, 0, 0, 8}, 2},
 		{"all", PAGE_BYTES, {0, 3}, {8, 0, 0, 0, 0}, 1},
 		{"more than there are", PAGE_BYTES, {0, SIZE_MAX}, {8, 0, 0, 0, 0}, 1},
-		{"of those that are read", PAGE_BYTES, {4, 0, 2, 1}, {8, 0, 8, 8, 8}, 2},
+		{"only of ranges that are read", PAGE_BYTES, {4, 0, 2, 1}, {8, 0, 8, 8, 8}, 2},
 		{"read in part", PAGE_BYTES - 4, {0, 3}, {8, 4, 8, 8, 8}, 2},
-		{"all are there", 8, {4, 3, 2, 1}, {8, 8, 8, 8, 8}, 1},
+		{"all are mapped", 8, {4, 3, 2, 1}, {8, 8, 8, 8, 8}, 1},
 	};
 	unsigned char *page = map_island();
 	struct process process;

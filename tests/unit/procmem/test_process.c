@@ -199,7 +199,7 @@ Test(process, notices_an_exec)
 	cr_assert(zero(int, process_open(child.pid, &after, NULL)));
 	cr_expect(not(process_memory_gone(&after)), "the new program's is another memory");
 	no_memory.proc_fd = process.proc_fd;
-	cr_expect(not(process_memory_gone(&no_memory)), "it cannot be told");
+	cr_expect(not(process_memory_gone(&no_memory)), "unknown");
 	process_close(&process);
 	process_close(&after);
 	child_end(&child);

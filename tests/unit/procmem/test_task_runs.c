@@ -194,7 +194,8 @@ Test(task_runs, says_that_no_descriptor_is_left)
 		}
 		(void)close(fds[i - 1]);
 	}
-	cr_expect(zero(int, task_runs_open(&process, getpid(), &runs)), "there is room");
+	cr_expect(zero(int, task_runs_open(&process, getpid(), &runs)),
+		  "descriptors are free again");
 	task_runs_close(&runs);
 	process_close(&process);
 }

@@ -300,7 +300,7 @@ Test(frame_cache, all_is_walked_at_once_if_more_was_popped)
 		change(&deep, nr_left, 'b', DEPTH + 1);
 		cr_expect(eq(int, tick_keeps(&deep), nr_left > LEAST_KEPT), "%u left", nr_left);
 		ticks(&deep, MANY_TICKS);
-		cr_expect(tick_keeps(&deep), "and held anew, %u left", nr_left);
+		cr_expect(tick_keeps(&deep), "held again, %u left", nr_left);
 		frame_cache_end(&deep.sampler->cache);
 		cr_expect(zero(u64, anchor(&deep)));
 		end(&deep);
@@ -382,7 +382,7 @@ Test(frame_cache, a_look_that_did_not_hold_proves_nothing)
 	cr_expect(not(tick_keeps(&deep)));
 	ticks(&deep, MANY_TICKS);
 	cr_expect(tick_keeps(&deep));
-	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "it stood there");
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "the anchor was there already");
 	end(&deep);
 }
 
@@ -530,7 +530,7 @@ Test(frame_cache, an_anchor_that_was_popped_and_written_proves_nothing)
 }
 
 /* The same, but only one of the frames could be anchored without a write. */
-Test(frame_cache, an_anchor_that_was_written_behind_a_pop_proves_nothing)
+Test(frame_cache, an_anchor_written_after_a_pop_proves_nothing)
 {
 	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
 		struct deep deep;
@@ -557,7 +557,7 @@ Test(frame_cache, an_anchor_is_taken_over_only_if_it_stands_still)
 	frame_cache_end(&deep.sampler->cache);
 	cr_expect(eq(u64, anchor(&deep), deep.frames[5]), "it is not ours");
 	ticks(&deep, LEFT_BEHIND_TICKS);
-	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "it was left behind");
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "a stale anchor");
 	cr_expect(tick_keeps(&deep));
 	end(&deep);
 }
@@ -572,7 +572,7 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 		enum frame_cache_reason reason;
 	} cases[] = {
 		{.name = "thread states on the heap", .outside = true, .depth = DEPTH},
-		{.name = "behind the runtime", .runtime_bytes = INSIDE_RUNTIME, .depth = DEPTH},
+		{.name = "after the runtime", .runtime_bytes = INSIDE_RUNTIME, .depth = DEPTH},
 		{.name = "across its end", .runtime_bytes = INSIDE_RUNTIME + 64, .depth = DEPTH},
 		{.name = "a shallow stack", .depth = LEAST_KEPT},
 		{.name = "read only", .read_only = true, .depth = DEPTH, .reason = CACHE_READ_ONLY},
@@ -614,7 +614,7 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 }
 
 /* Replacing code objects of other frames does not matter: those of live frames stay. */
-Test(frame_cache, a_code_entry_that_was_cleared_has_all_walked)
+Test(frame_cache, a_dropped_code_entry_forces_a_full_walk)
 {
 	struct deep deep;
 
@@ -631,7 +631,7 @@ Test(frame_cache, a_code_entry_that_was_cleared_has_all_walked)
 }
 
 /* After a stack without its proper end, frames below the anchor are not known any more. */
-Test(frame_cache, a_stack_that_is_lost_has_all_walked)
+Test(frame_cache, a_lost_stack_forces_a_full_walk)
 {
 	struct deep deep;
 	remote_addr previous_addr;

@@ -257,7 +257,7 @@ Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
 }
 
 /* Every kind of read after the seals makes them be read again. */
-Test(look_memory, seals_are_read_again_behind_whatever_comes_late)
+Test(look_memory, seals_are_read_again_after_late_reads)
 {
 	uint8_t large[PAGE_BYTES];
 	struct world world;

@@ -172,7 +172,7 @@ Test(merged_stack, cases)
 		{"of another function", "E", {0x10}, "nW", true, "n1 p0"},
 		{"not called the loop", "E", {0x10}, "nnT", true, "n2 n1 p0"},
 		{"before it calls", "E", {0x110}, "Tn", true, "p0 n0"},
-		{"of a frame behind a hole", "H", {0x10}, "nt", true, "n1 p0"},
+		{"of a frame outside a hole", "H", {0x10}, "nt", true, "n1 p0"},
 		{"of the first frame of a loop", "E.", {0x10, 0}, "nT", true, "t1 p0 p1"},
 		{"by count", "E", {0}, "tLt", true, "t2 p0 n0"},
 		{"nothing", "", {0}, "", true, ""},
@@ -189,7 +189,7 @@ Test(merged_stack, runs_an_executor)
 		{"of no Python", "", {0}, "Xn", true, "n1 n0"},
 		{"has called", "E", {0x410}, "nnXnn", true, "p0 n3 n2 n1 n0"},
 		{"was called", "E", {0x210}, "Xnn", true, "p0 n1 n0"},
-		{"behind a hole", "E", {0x9990}, "nX", true, "p0 ? n1 n0"},
+		{"outside a hole", "E", {0x9990}, "nX", true, "p0 ? n1 n0"},
 		{"before it calls, an executor", "E", {0x210}, "Xtn", true, "p0 n1 n0"},
 	};
 	static const struct stack_case does_not[] = {

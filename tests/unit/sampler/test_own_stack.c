@@ -47,7 +47,7 @@ Test(own_stack, whose_stack_it_is)
 		{"and the lower one", OTHER(OUTER), 0x7f0002700000, STACK_FOREIGN},
 		{"the lower one's own", OTHER(INNER), 0x7f0002100000, STACK_OWN},
 		{"one without a state", OTHER(UPPER), 0x7f0004000100, STACK_FOREIGN},
-		{"nobody's: behind that one's end", OTHER(UPPER), 0x7f00040fff00, STACK_UNKNOWN},
+		{"unowned: after its end", OTHER(UPPER), 0x7f00040fff00, STACK_UNKNOWN},
 		{"the first thread's", MAIN_THREAD, 0x7ffc00020000, STACK_OWN},
 		{"below it", MAIN_THREAD, 0x7ffbfffff000, STACK_UNKNOWN},
 		{"the first thread on another one's", MAIN_THREAD, 0x7f0000400000, STACK_FOREIGN},

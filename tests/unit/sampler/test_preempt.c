@@ -72,7 +72,7 @@ Test(preempt, seat_is_taken_and_given_back)
 		struct preempt *preempt = create();
 		cpu_set_t is = affinity_of(0);
 
-		cr_expect(is_same(&is, &usual), "nobody was found yet");
+		cr_expect(is_same(&is, &usual), "no CPU is followed yet");
 		preempt_go(preempt);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));
@@ -97,7 +97,7 @@ Test(preempt, only_our_cpus_are_followed)
 
 	cr_assert(zero(int, sched_setaffinity(0, sizeof(usual), &usual)));
 	preempt = create();
-	cr_expect(preempt_follow(preempt, CPU_NONE), "nobody knows where");
+	cr_expect(preempt_follow(preempt, CPU_NONE), "CPU unknown");
 	cr_expect(preempt_follow(preempt, first));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		cr_expect(not(preempt_follow(preempt, others[i])));

@@ -86,7 +86,7 @@ Test(rseq, variables_are_checked)
 		bool is_known;
 	} cases[] = {
 		{"usual", 32, -160, true},
-		{"behind the pointer", 32, 2496, true},
+		{"after the pointer", 32, 2496, true},
 		{"least", 20, -160, true},
 		{"not registered", 0, -160, false},
 		{"too small", 19, -160, false},

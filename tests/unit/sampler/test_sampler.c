@@ -321,7 +321,7 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 }
 
 /* A thread that moves without having had the GIL shows that the GIL cannot be trusted. */
-Test(sampler, gil_that_lies_is_not_trusted)
+Test(sampler, unreliable_gil_is_not_trusted)
 {
 	struct live live;
 
@@ -933,7 +933,7 @@ static int stack_sink_sample(struct sample_sink *sink, const struct sample *samp
 	while (nr_same < sample->nr_frames && nr_same < stack->nr_frames &&
 	       sample->frames[nr_same].function == stack->functions[nr_same])
 		nr_same++;
-	cr_expect(eq(uint, sample->nr_unchanged, nr_same), "behind '%s'", stack->text);
+	cr_expect(eq(uint, sample->nr_unchanged, nr_same), "after '%s'", stack->text);
 	stack->text[0] = '\0';
 	for (uint32_t i = 0; i < sample->nr_frames; i++) {
 		stack->functions[i] = sample->frames[i].function;

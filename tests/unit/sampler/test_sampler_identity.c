@@ -192,7 +192,8 @@ Test(sampler_identity, of_a_hostile_target_are_bounded)
 		make_hostile(&py);
 		sampler = begin_sampler(&py);
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
-		cr_expect(lt(u64, NAMES_MAX_READS, py.fake.nr_ranges), "the test is none");
+		cr_expect(lt(u64, NAMES_MAX_READS, py.fake.nr_ranges),
+			  "the unbounded search is too short for this test");
 		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS + REST), "3.%u", py.minor);
 		py.fake.nr_ranges = 0;
 		sampler->snapshot.stop = &stop;

@@ -261,7 +261,7 @@ static void enable_gil(struct fake_python *py, uint32_t enabled)
 }
 
 /* A free-threaded build has a GIL only if it is on for good, whatever the GIL's memory says. */
-Test(snapshot, gil_holder_is_told)
+Test(snapshot, gil_holder_is_found)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -612,15 +612,15 @@ Test(snapshot, last_holder_that_is_not_listed)
 			continue;
 		}
 		set_gil(&live.py, live.py.none_addr, false, 7);
-		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "3.%u: nobody has it",
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "3.%u: the GIL is free",
 			  live.py.minor);
 		cr_expect(eq(int, tick_while(&live, begin_thread), INSTANT_MOVED),
 			  "3.%u: a thread has begun", live.py.minor);
 		cr_assert(zero(int, snapshot_refresh(&live.snapshot)));
 		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
 		set_gil(&live.py, live.py.none_addr, true, 7);
-		cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED), "3.%u: somebody runs",
-			  live.py.minor);
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED),
+			  "3.%u: an unknown thread runs", live.py.minor);
 		end_live(&live);
 	}
 }
@@ -805,9 +805,10 @@ Test(snapshot, state_that_another_thread_runs)
 		cr_expect(not(thread_of(&live, 0)->held));
 		cr_expect(thread_of(&live, 1)->held ||
 				  snapshot_stands_apart(&live.snapshot, thread_of(&live, 1)),
-			  "who waits does so whoever runs");
+			  "waiting threads are proven anyway");
 		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED), "not told for a while");
+		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED),
+			  "the evidence still counts");
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_own = true;
 		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));

@@ -28,7 +28,7 @@ static void stage_init(struct stage *stage)
 	pipe_waiter_begin(&stage->waiter);
 	stage->place = pipe_waiter_place(&stage->waiter, &stage->process);
 	if (!stage->place.nr_runs)
-		cr_skip("this kernel does not tell how often a thread has run");
+		cr_skip("this kernel does not count the runs of a thread");
 	stage->id = (struct sample_thread){.id = 7, .slot = 4, .tid = stage->waiter.tid};
 	for (int i = 0; i < NR_FRAMES; i++) {
 		stage->frames[i] = (struct frame){&stage->functions[i], i};
@@ -73,7 +73,7 @@ static bool has(const struct stage *stage, uint64_t now_ns)
 	return find(stage, now_ns, &sample);
 }
 
-Test(waiting_sample, what_a_thread_did_is_what_it_does_while_it_has_not_run, .timeout = 60)
+Test(waiting_sample, a_waiting_thread_keeps_its_sample, .timeout = 60)
 {
 	struct sample again;
 	struct stage stage;

@@ -61,16 +61,16 @@ Test(witness, restartable_sequences)
 	} cases[] = {
 		{"held", 7, 7, true, 7},
 		{"held, too", 2, 2, true, 2},
-		{"from one to the other", 2, 7, false, 7},
+		{"from one held CPU to another", 2, 7, false, 7},
 		{"it went away", 7, 3, false, 3},
 		{"it came", 3, 7, false, 7},
 		{"elsewhere", 3, 3, false, 3},
 		{"not registered", UINT32_MAX, UINT32_MAX, false, CPU_NONE},
 		{"registration failed", UINT32_MAX - 1, UINT32_MAX - 1, false, CPU_NONE},
 		{"not registered any more", 7, UINT32_MAX, false, CPU_NONE},
-		{"registered meanwhile", UINT32_MAX, 7, false, 7},
+		{"registered during look", UINT32_MAX, 7, false, 7},
 		{"no such CPU", CPU_SETSIZE, CPU_SETSIZE, false, CPU_SETSIZE},
-		{"far from any", 0x7fffffff, 0x7fffffff, false, 0x7fffffff},
+		{"far above any CPU", 0x7fffffff, 0x7fffffff, false, 0x7fffffff},
 	};
 	const held_cpus held = hold((const uint32_t[]){2, 7}, 2);
 	const struct witness_means means = {
@@ -177,7 +177,7 @@ Test(witness, word_that_cannot_be_read)
 	fake_memory_done(&fake);
 }
 
-Test(witness, without_means_nobody_stood)
+Test(witness, without_means_nothing_is_proven)
 {
 	const held_cpus all = hold_all();
 	const struct witness_means nothing = {0};
@@ -332,7 +332,7 @@ Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
 	pipe_waiter_end(&waiter);
 	await_end(&process, tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
-	cr_expect(has_stood(&witness, &look, &nothing), "nobody asked");
+	cr_expect(has_stood(&witness, &look, &nothing), "not asked for");
 	witness_end(&witness, &followed, tid);
 	cr_expect(witness.has_ended);
 	cr_expect(not(witness_stood(&witness, &look, &nothing)));
@@ -449,7 +449,8 @@ Test(witness, where_a_thread_is, .timeout = 60)
 	witness_open(&means, POINTER, waiter.tid, &witness);
 	cr_expect(eq(int, witness.kind, WITNESS_RSEQ));
 	cr_expect(not(witness.has_runs));
-	cr_expect(eq(int, witness_now(&witness, &means, 0, &now), -ENOTSUP), "nobody knows its id");
+	cr_expect(eq(int, witness_now(&witness, &means, 0, &now), -ENOTSUP),
+		  "the thread id is unknown");
 	err = witness_now(&witness, &means, waiter.tid, &now);
 	if (err != -ENOTSUP) {
 		cr_assert(zero(int, err));

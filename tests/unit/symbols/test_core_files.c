@@ -74,7 +74,7 @@ static const Elf64_Phdr *find_segment(const struct place *place, uint32_t flag)
 	for (size_t i = 0; i < header->e_phnum; i++)
 		if (segments[i].p_type == PT_LOAD && (segments[i].p_flags & flag))
 			return &segments[i];
-	cr_fatal("there is none");
+	cr_fatal("no such segment");
 }
 
 /*
@@ -252,7 +252,7 @@ Test(core_files, no_descriptors)
 	} cases[] = {
 		{"a soft limit", 2, true, CORE_FILE_PROVEN},
 		{"some are kept", 10, false, CORE_FILE_TOO_MANY},
-		{"none is left", 2, false, CORE_FILE_TOO_MANY},
+		{"none left", 2, false, CORE_FILE_TOO_MANY},
 	};
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -292,8 +292,8 @@ Test(core_files, no_first_page)
 	struct core_file_places given = {.executable = place.path};
 
 	write_file(place.folder, "usr/lib/libx.so", place.bytes, place.size);
-	expect_file("nobody said so", &place, make_core(&place, place.path, NULL, 0), &nowhere,
-		    CORE_FILE_UNPROVEN, "");
+	expect_file("not given by the user", &place, make_core(&place, place.path, NULL, 0),
+		    &nowhere, CORE_FILE_UNPROVEN, "");
 	expect_file("the sysroot", &place, make_core(&place, place.path, NULL, 0), &root,
 		    CORE_FILE_TRUSTED, "ht");
 	expect_file("given", &place, make_core(&place, "/no", NULL, 0), &given, CORE_FILE_TRUSTED,

@@ -173,7 +173,7 @@ static void hand_over(struct fake_memory *fake, size_t range_index)
 }
 
 /* A copy made while the file grew may contain bytes that are already in the file. */
-Test(file_tail, a_copy_of_two_moments_is_none)
+Test(file_tail, a_torn_copy_is_not_used)
 {
 	static const struct {
 		unsigned int nr_handed_over;

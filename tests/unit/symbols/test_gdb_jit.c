@@ -285,7 +285,7 @@ Test(gdb_jit, a_torn_list_ends_nothing)
 	close_reader(&reader);
 }
 
-Test(gdb_jit, files_that_are_none)
+Test(gdb_jit, invalid_files_are_skipped)
 {
 	static struct made made[5];
 	struct reader reader;

@@ -81,7 +81,8 @@ Test(jit_frames, names_of_a_map_that_grows)
 	cr_expect(eq(str, name_at(&map, 3, 0x200f), (char *)"second"));
 
 	write_code(&map, 0x1000, "another");
-	cr_expect(eq(str, name_at(&map, 999, 0x1000), (char *)"first"), "it is known still");
+	cr_expect(eq(str, name_at(&map, 999, 0x1000), (char *)"first"),
+		  "the old code is still known");
 	cr_expect(eq(str, name_at(&map, LATER_MS, 0x1000), (char *)"another"));
 	end(&map);
 }

@@ -221,12 +221,12 @@ static void fill_both(bool in_order)
 	jit_map_destroy(map);
 }
 
-Test(jit_map, does_as_a_plain_one_in_order_of_time)
+Test(jit_map, equals_a_plain_list_in_order_of_time)
 {
 	fill_both(true);
 }
 
-Test(jit_map, does_as_a_plain_one_in_any_order)
+Test(jit_map, equals_a_plain_list_in_any_order)
 {
 	fill_both(false);
 }

@@ -97,7 +97,7 @@ Test(jitdump, loads_in_both_byte_orders_and_any_length_of_the_header)
 	}
 }
 
-Test(jitdump, headers_that_are_none)
+Test(jitdump, invalid_headers)
 {
 	static const struct {
 		const char *what;
@@ -124,7 +124,7 @@ Test(jitdump, headers_that_are_none)
 	}
 }
 
-Test(jitdump, times_of_the_processor_are_said)
+Test(jitdump, processor_timestamps_are_reported)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -264,10 +264,10 @@ Test(jitdump, damage_in_the_middle)
 	} cases[] = {
 		{"zeros", {0}},
 		{"no length", {JITDUMP_LOAD, 15, 1, 0, DUMP_PID}},
-		{"a length behind the end", {JITDUMP_LOAD, 0x100000, 1, 0, DUMP_PID}},
+		{"a length beyond the end", {JITDUMP_LOAD, 0x100000, 1, 0, DUMP_PID}},
 		{"an absurd length", {JITDUMP_LOAD, UINT32_MAX, 1, 0, DUMP_PID}},
 		{"an absurd length of an unknown id", {9, 0x7fffffff}},
-		{"an unknown id with nothing behind", {9, 20, 1, 0, 2, 3, 4, 5}},
+		{"an unknown id at the end", {9, 20, 1, 0, 2, 3, 4, 5}},
 		{"no name", {JITDUMP_LOAD, 56, 1, 0, DUMP_PID}},
 		{"more entries than bytes", {JITDUMP_DEBUG_INFO, 32, 1, 0, 0, 0, 9, 0}},
 		{"a header longer than all", {JITDUMP_UNWINDING_INFO, 48, 1, 0, 8, 0, 9, 0}},
@@ -379,8 +379,7 @@ Test(jitdump, a_file_that_is_written_anew)
 	/* A file truncated to nothing: wait for what comes. */
 	dump_write(&bytes, reader.fd, 0);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
-	cr_expect(ne(ptr, (void *)jitdump_header(reader.dump), NULL),
-		  "codes of it are known still");
+	cr_expect(ne(ptr, (void *)jitdump_header(reader.dump), NULL), "its codes are still known");
 	dump_write(&bytes, reader.fd, bytes.nr);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEGUN_AGAIN), 2));
@@ -403,7 +402,7 @@ Test(jitdump, a_hole_is_given_up)
  * Refusing a code is slow if it precedes JIT_MAP_MAX_STEPS others at its address, so refusals are
  * limited.
  */
-Test(jitdump, nothing_is_read_behind_many_refused_codes)
+Test(jitdump, reading_ends_after_many_refused_codes)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;

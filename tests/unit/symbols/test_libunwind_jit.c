@@ -231,7 +231,7 @@ Test(libunwind_jit, an_endless_list)
 	close_target(&target);
 }
 
-Test(libunwind_jit, entries_that_tell_nothing)
+Test(libunwind_jit, incomplete_entries)
 {
 	static const struct {
 		const char *what;
@@ -307,7 +307,7 @@ Test(libunwind_jit, long_names)
 	close_target(&target);
 }
 
-Test(libunwind_jit, lists_that_are_none)
+Test(libunwind_jit, invalid_lists)
 {
 	struct target target;
 
@@ -361,7 +361,7 @@ Test(libunwind_jit, functions_that_return_a_list)
 		int err;
 	} cases[] = {
 		{"as compiled", {0x48, 0x8d, 0x05, 0xf9, 0x8f, 0xff, 0xff, 0xc3}, 0},
-		{"behind endbr64",
+		{"after endbr64",
 		 {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x8d, 0x05, 0xf5, 0x8f, 0xff, 0xff, 0xc3},
 		 0},
 		{"no return", {0x48, 0x8d, 0x05, 0xf9, 0x8f, 0xff, 0xff, 0x90}, -ENOENT},

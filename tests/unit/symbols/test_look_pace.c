@@ -42,7 +42,7 @@ Test(look_pace, looks_in_vain)
 }
 
 /* Looks take at most a twentieth of the time, whatever is_told says. */
-Test(look_pace, looks_that_are_dear)
+Test(look_pace, expensive_looks)
 {
 	static const struct {
 		uint64_t took_ms, wait_ms, told_wait_ms;

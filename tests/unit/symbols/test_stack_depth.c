@@ -270,7 +270,7 @@ static void compare_function(const struct image *image, const struct cfi_section
 }
 
 /* All functions of this program: hundreds, with everything that the compiler does. */
-Test(stack_depth, beside_call_frame_information)
+Test(stack_depth, agrees_with_call_frame_information)
 {
 	struct cfi_function function = {.common = {.code_alignment = 0}};
 	struct witness witness = {.sink.row = compare_row};

@@ -105,7 +105,7 @@ Test(stdio_file, a_circle_ends)
 	close_target(&target);
 }
 
-Test(stdio_file, what_is_none)
+Test(stdio_file, invalid_files)
 {
 	struct target target;
 	int err;
@@ -124,7 +124,7 @@ Test(stdio_file, what_is_none)
 }
 
 /* Pointers in the wrong order belong to a FILE that is just changing, or to none. */
-Test(stdio_file, what_is_not_handed_over)
+Test(stdio_file, unwritten_bytes)
 {
 	static const struct {
 		uint64_t start, end; /* in the buffer */
@@ -207,7 +207,7 @@ static void close_on_copy(struct fake_memory *fake, size_t range_index)
 	change_on_copy(fake, range_index, close_file);
 }
 
-Test(stdio_file, a_copy_that_is_torn_is_told)
+Test(stdio_file, a_torn_copy_is_reported)
 {
 	static const struct {
 		void (*before_range)(struct fake_memory *fake, size_t range_index);

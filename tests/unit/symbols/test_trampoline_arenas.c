@@ -141,7 +141,7 @@ Test(trampoline_arenas, what_has_a_name_keeps_it)
 }
 
 /* What is no arena is refused, and so the previous arena is not found, either. */
-Test(trampoline_arenas, what_is_none)
+Test(trampoline_arenas, invalid_arenas)
 {
 	static const struct {
 		const char *what;
@@ -149,13 +149,13 @@ Test(trampoline_arenas, what_is_none)
 	} cases[] = {
 		{"it is in no mapping", 0xdead000, ARENA_BYTES, STEP_BYTES},
 		{"it begins inside of a page", CODE_ADDR + 16, ARENA_BYTES, STEP_BYTES},
-		{"no code may be there", RUNTIME_ADDR, ARENA_BYTES, STEP_BYTES},
+		{"not executable", RUNTIME_ADDR, ARENA_BYTES, STEP_BYTES},
 		{"it is in a file", 0x30000, 0x1000, STEP_BYTES},
 		{"it is longer than the mapping", CODE_ADDR, 2 * ARENA_BYTES + 0x1000, STEP_BYTES},
 		{"it has no bytes", CODE_ADDR, 0, 0},
 		{"it is too long", CODE_ADDR, UINT64_MAX, STEP_BYTES},
-		{"more is used than there is", CODE_ADDR, ARENA_BYTES, ARENA_BYTES + 16},
-		{"less is used than nothing", CODE_ADDR, ARENA_BYTES, -(uint64_t)STEP_BYTES},
+		{"more used than available", CODE_ADDR, ARENA_BYTES, ARENA_BYTES + 16},
+		{"a negative size in use", CODE_ADDR, ARENA_BYTES, -(uint64_t)STEP_BYTES},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -186,7 +186,7 @@ Test(trampoline_arenas, words_that_do_not_agree)
 	fake_memory_write_u64(&target.fake, RUNTIME_ADDR + POINTER_AT + 40, 0);
 	set_word(&target, 1, 4, 0);
 	set_word(&target, 1, 5, 0);
-	cr_expect(zero(u32, nr_found(&target)), "that one has no bytes");
+	cr_expect(zero(u32, nr_found(&target)), "a trampoline of no bytes");
 	close_target(&target);
 }
 

@@ -161,7 +161,7 @@ Test(code, object_younger_than_the_counters_is_looked_at_again)
 }
 
 /* A counter far below the versions is not the counter. */
-Test(code, counter_that_is_none_is_not_believed)
+Test(code, implausible_counter_is_ignored)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -336,7 +336,7 @@ Test(code, generation_tells_when_versions_ran_out)
 	}
 }
 
-Test(code, what_is_no_code_object_is_remembered)
+Test(code, other_objects_are_remembered)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -453,7 +453,7 @@ Test(code, every_line_of_a_huge_function_is_known)
 	for (int i = 0; i < NR_UNITS; i++)
 		cr_assert(eq(int, code_line(&cache, code, code->code_start_addr + 2 * i), 1 + i));
 	cr_expect(zero(int, code_line(&cache, code, code->code_end_addr - 2)),
-		  "no line behind the table");
+		  "no line after the table");
 	end(&py, &cache);
 	free(table);
 }
@@ -630,7 +630,7 @@ static int tell(const struct fake_python *py, struct code_cache *cache, remote_a
 static const uint32_t told_minors[] = {8, 11, 12, 15};
 enum { NR_TOLD_MINORS = 4 };
 
-Test(code, that_was_told_is_known_when_it_is_gone)
+Test(code, reported_code_is_known_after_it_was_freed)
 {
 	enum { BEFORE = 5, BEHIND = 7, OTHER = 9 };
 
@@ -670,7 +670,7 @@ Test(code, that_was_told_is_known_when_it_is_gone)
 	}
 }
 
-Test(code, that_is_dropped_is_told_again)
+Test(code, dropped_code_is_reported_again)
 {
 	struct fake_python py;
 	struct teller teller = {{forget}, 0};
@@ -695,7 +695,7 @@ Test(code, that_is_dropped_is_told_again)
 }
 
 /* A str stays the same when its UTF-8 form is made, and so does its code. */
-Test(code, whose_name_is_not_ascii)
+Test(code, utf8_form_does_not_change_the_identity)
 {
 	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
 		struct fake_python py;
@@ -736,7 +736,7 @@ Test(code, whose_name_is_not_ascii)
  * A text too long to be reported whole is completed from the target's memory, if it begins the
  * same.
  */
-Test(code, whose_name_is_long)
+Test(code, long_names_are_completed_from_memory)
 {
 	static const char name[] = "a_function_whose_name_is_longer_than_what_is_told_of_it";
 	enum { TOLD_BYTES = 64 };
@@ -770,7 +770,7 @@ Test(code, whose_name_is_long)
 	}
 }
 
-Test(code, that_is_none_or_names_what_was_not_there)
+Test(code, broken_reports_are_refused)
 {
 	static struct told_object object;
 	struct fake_python py;

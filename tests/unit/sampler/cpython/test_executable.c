@@ -280,7 +280,7 @@ Test(executable, pointers_to_nowhere_are_no_objects)
 }
 
 /* The name is that of the object at the time of the look, never the previous one's. */
-Test(executable, object_that_took_another_ones_place_is_told)
+Test(executable, replaced_object_gives_the_new_name)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct fake_python py;
@@ -405,7 +405,7 @@ Test(executable, too_many_are_refused)
 }
 
 /* Where code comes and goes, its memory is reused by other objects. */
-Test(executable, those_that_nobody_asks_for_make_room)
+Test(executable, unused_ones_are_dropped)
 {
 	struct fake_python py;
 	struct code_cache codes;

@@ -357,7 +357,7 @@ static bool is_in(const struct stage *stage, unsigned int versions)
 					 : IN_13_AND_14);
 }
 
-Test(frames, the_stack_that_was_built_is_seen)
+Test(frames, every_kind_of_stack_is_walked)
 {
 	static const struct {
 		char name[32];
@@ -530,10 +530,10 @@ Test(frames, a_stack_that_does_not_end_where_it_must_is_lost)
 		void (*change)(struct stage *stage);
 		unsigned int versions, lost;
 	} cases[] = {
-		{"behind the outermost frame", end_behind_frame, ALWAYS, FROM_12_TO_14 | IN_15},
-		{"behind an inner frame", end_behind_inner_frame, ALWAYS, ALWAYS},
-		{"behind the entry frame", end_behind_shim, FROM_12_TO_14 | IN_15, IN_15},
-		{"behind no entry", end_behind_no_entry, IN_11, IN_11},
+		{"after the outermost frame", end_behind_frame, ALWAYS, FROM_12_TO_14 | IN_15},
+		{"after an inner frame", end_behind_inner_frame, ALWAYS, ALWAYS},
+		{"after the entry frame", end_behind_shim, FROM_12_TO_14 | IN_15, IN_15},
+		{"not after an entry", end_behind_no_entry, IN_11, IN_11},
 		{"one loop more", end_one_loop_more, IN_11 | IN_12, ALWAYS},
 		{"one loop less", end_one_loop_less, IN_11 | IN_12, ALWAYS},
 		{"no frame in a loop", end_no_frame_in_a_loop, IN_11 | IN_12, ALWAYS},
@@ -567,7 +567,7 @@ Test(frames, a_stack_that_does_not_end_where_it_must_is_lost)
 }
 
 /* Between the two stores of a yield a generator's frame has no caller. */
-Test(frames, a_generator_that_is_suspended_by_now_is_lost)
+Test(frames, a_generator_suspended_during_the_look_is_lost)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -907,7 +907,7 @@ Test(frames, no_room_for_code_loses_the_stack)
 }
 
 /* A stack of the maximum depth, and one deeper. */
-Test(frames, too_deep_is_told)
+Test(frames, too_deep_is_refused)
 {
 	static const uint32_t minors[] = {11, 15};
 

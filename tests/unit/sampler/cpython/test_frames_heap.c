@@ -212,7 +212,7 @@ Test(frames_heap, frames_below_the_anchor_are_kept)
 }
 
 /* Whatever is wrong with a frame, the stack is lost. */
-Test(frames_heap, damage_is_told)
+Test(frames_heap, damage_loses_the_stack)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
 		struct stage stage;

@@ -146,7 +146,7 @@ Test(interpreter_scan, finds_the_head_or_nothing)
 		{"no thread", no_thread, -ENOENT},
 		{"a thread of another interpreter", thread_of_another, -ENOENT},
 		{"threads in a ring", rings_of_threads, -ENOENT},
-		{"an interpreter where nobody writes", not_writable, -ENOENT},
+		{"an interpreter in read-only memory", not_writable, -ENOENT},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -94,7 +94,7 @@ static void expect_runs(const char *name, const uint8_t *table, size_t size_byte
 				  "%s, offset %d", name, offset);
 	cr_expect(
 		zero(i32, find_in_copy(LINETABLE_LOCATIONS, table, size_bytes, first_line, offset)),
-		"%s, behind it", name);
+		"%s, after it", name);
 }
 
 #define EXPECT_RUNS(name, table, first_line, runs)                        \
@@ -170,7 +170,8 @@ Test(linetable, kinds)
 		{"long form", TABLE(0xf0, 0x02, 0x03, 0x49, 0x03, 0x0b), 7, 0, 8},
 		{"long form, no columns", TABLE(0xf0, 0x00, 0x02, 0x00, 0x00), 7, 0, 7},
 		{"none", TABLE(0xf8), 7, 0, 0},
-		{"none keeps the line for the next", TABLE(0xf8, 0xd8, 0x01, 0x02), 7, 2, 8},
+		{"no line: the next one is relative to the last", TABLE(0xf8, 0xd8, 0x01, 0x02), 7,
+		 2, 8},
 		{"a negative zero", TABLE(0xe8, 0x01), 7, 0, 7},
 	};
 
@@ -185,10 +186,10 @@ Test(linetable, boundaries)
 		{"last unit", TABLE(0xea, 0x00, 0xe8, 0x02), 7, 4, 7},
 		{"first unit of the next", TABLE(0xea, 0x00, 0xe8, 0x02), 7, 6, 8},
 		{"last offset of the table", TABLE(0xea, 0x00, 0xe8, 0x02), 7, 7, 8},
-		{"behind the table", TABLE(0xea, 0x00, 0xe8, 0x02), 7, 8, 0},
-		{"far behind the table", TABLE(0xea, 0x00), 7, INT32_MAX, 0},
+		{"after the table", TABLE(0xea, 0x00, 0xe8, 0x02), 7, 8, 0},
+		{"far after the table", TABLE(0xea, 0x00), 7, INT32_MAX, 0},
 		{"eight units", TABLE(0xef, 0x00, 0xe8, 0x02), 7, 14, 7},
-		{"behind eight units", TABLE(0xef, 0x00, 0xe8, 0x02), 7, 16, 8},
+		{"after eight units", TABLE(0xef, 0x00, 0xe8, 0x02), 7, 16, 8},
 		{"not begun", TABLE(0xea, 0x02), 7, -2, 7},
 		{"long before", TABLE(0xea, 0x02), 7, INT32_MIN, 7},
 		{"not begun, no table", .first_line = 7, .offset = -2, .expected = 7},
@@ -217,7 +218,7 @@ Test(linetable, torn)
 		{"long form, cut 1", TABLE(0xf0, 0x02, 0x00, 0x01), 7, 0, 8},
 		{"a torn entry before", TABLE(0x80, 0xe8, 0x02), 7, 2, 8},
 		{"too much before", TABLE(0x80, 0x00, 0x00, 0xe8, 0x02), 7, 2, 8},
-		{"torn, but only behind", TABLE(0xe8, 0x00, 0xe8), 7, 0, 7},
+		{"torn after the line only", TABLE(0xe8, 0x00, 0xe8), 7, 0, 7},
 	};
 
 	EXPECT_LOOKUPS(lookups);
@@ -306,7 +307,7 @@ Test(linetable, positions)
 		 0,
 		 {7, INT32_MAX - 1, 7, 0}},
 		{"none", 0, TABLE(0xf8), 0, {0, -1, -1, -1}},
-		{"behind one without", 0, TABLE(0xf8, 0xd8, 1, 2), 2, {8, 1, 8, 2}},
+		{"after an entry without a line", 0, TABLE(0xf8, 0xd8, 1, 2), 2, {8, 1, 8, 2}},
 		{"not the columns of the one before",
 		 0,
 		 TABLE(0x80, 0x53, 0xe8, 0),
@@ -314,7 +315,7 @@ Test(linetable, positions)
 		 {7, -1, 7, -1}},
 		{"a line below 0", 0, TABLE(0xe8, 0x11), 0, {0, -1, -1, -1}},
 		{"not begun", 0, TABLE(0x80, 0x53), -2, {7, -1, -1, -1}},
-		{"behind the table", 0, TABLE(0x80, 0x53), 2, {0, -1, -1, -1}},
+		{"after the table", 0, TABLE(0x80, 0x53), 2, {0, -1, -1, -1}},
 		{"ranges", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 2, {8, -1, -1, -1}},
 		{"lnotab", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 2, {8, -1, -1, -1}},
 	};
@@ -359,7 +360,7 @@ Test(linetable, before_3_11)
 		{"lnotab without a pair", LINETABLE_LNOTAB, TABLE(9), 7, 100, 7},
 		{"lnotab goes back", LINETABLE_LNOTAB, TABLE(6, 4, 6, 0xfd), 1, 12, 2},
 		{"lnotab in two steps", LINETABLE_LNOTAB, TABLE(255, 0, 1, 100), 1, 254, 1},
-		{"lnotab behind two steps", LINETABLE_LNOTAB, TABLE(255, 0, 1, 100), 1, 256, 101},
+		{"lnotab after two steps", LINETABLE_LNOTAB, TABLE(255, 0, 1, 100), 1, 256, 101},
 		{"lnotab's line grows in two", LINETABLE_LNOTAB, TABLE(2, 127, 0, 10), 1, 2, 138},
 		{"lnotab below the first line", LINETABLE_LNOTAB, TABLE(2, 0x80), 1, 2, 0},
 		{"lnotab before the code", LINETABLE_LNOTAB, TABLE(2, 5), 3, -1, 3},
@@ -367,8 +368,8 @@ Test(linetable, before_3_11)
 		{"ranges, the next", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 1, 4, 4},
 		{"ranges have an end", LINETABLE_RANGES, TABLE(4, 1, 8, 2), 1, 12, 0},
 		{"ranges without a line", LINETABLE_RANGES, TABLE(4, 1, 2, 0x80, 2, 1), 1, 4, 0},
-		{"ranges behind one without", LINETABLE_RANGES, TABLE(4, 1, 2, 0x80, 2, 1), 1, 6,
-		 3},
+		{"ranges after one without a line", LINETABLE_RANGES, TABLE(4, 1, 2, 0x80, 2, 1), 1,
+		 6, 3},
 		{"ranges go back", LINETABLE_RANGES, TABLE(4, 5, 4, 0xff), 1, 4, 5},
 		{"ranges that cover nothing", LINETABLE_RANGES, TABLE(0, 127, 4, 3), 1, 0, 131},
 		{"ranges, torn", LINETABLE_RANGES, TABLE(4, 1, 4), 1, 4, 0},

@@ -39,14 +39,14 @@ Test(modules, what_is_loaded)
 		} expected[MAX_EXPECTED];
 		size_t nr_expected;
 	} cases[] = {
-		{"a library with a .bss behind",
+		{"a library with .bss",
 		 {"1000-2000 r--p 00000000 08:01 7 /lib/liba.so",
 		  "2000-3000 r-xp 00001000 08:01 7 /lib/liba.so",
 		  "3000-4000 rw-p 00002000 08:01 7 /lib/liba.so", "4000-5000 rw-p 00000000 00:00 0",
 		  "5000-6000 rw-p 00000000 00:00 0 [heap]"},
 		 {{MODULE_OTHER, 1, 0, 0, 4}},
 		 1},
-		{"libpython goes first, data files are none",
+		{"libpython first, no data files",
 		 {"1000-2000 r-xp 00000000 08:01 7 /lib/liba.so",
 		  "2000-3000 rw-s 00000000 08:01 8 /var/data",
 		  "3000-4000 r--p 00000000 08:01 9 /lib/libpython3.so",

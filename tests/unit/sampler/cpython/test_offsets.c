@@ -165,7 +165,7 @@ Test(offsets, other_versions_are_refused_with_a_sentence)
 		uint32_t elsewhere;
 		char names[8]; /* part of the message */
 	} cases[] = {
-		{0x030c01f0, 0, "3.12"}, {0x020d01f0, 0, "2.13"}, {0, 0, "cannot"},
+		{0x030c01f0, 0, "3.12"}, {0x020d01f0, 0, "2.13"}, {0, 0, "could"},
 		{0x040000f0, 0, "4.0"},	 {0, 0x030502f0, "3.5"},  {0, 0x020712f0, "2.7"},
 		{0, 0x030d00f0, "3.13"},
 	};
@@ -184,7 +184,7 @@ Test(offsets, other_versions_are_refused_with_a_sentence)
 			     -ENOTSUP));
 		cr_expect(ne(ptr, strstr(message.text, cases[i].names), NULL), "%s: %s",
 			  cases[i].names, message.text);
-		cr_expect(ne(ptr, strstr(message.text, "knows " SUPPORTED_VERSIONS), NULL), "%s",
+		cr_expect(ne(ptr, strstr(message.text, "supports " SUPPORTED_VERSIONS), NULL), "%s",
 			  message.text);
 		cr_expect(eq(uint, build.version_hex, 77));
 	}
@@ -207,7 +207,7 @@ Test(offsets, free_threaded_flag_must_be_true)
 
 		for (uint64_t flag = 1; flag <= 2; flag++) {
 			cr_expect(eq(int, load_changed(minor, 16, flag, &message), -EBADMSG));
-			cr_expect(ne(ptr, strstr(message.text, "contradict"), NULL));
+			cr_expect(ne(ptr, strstr(message.text, "inconsistent"), NULL));
 		}
 		cr_expect(eq(int, load_changed(FAKE_FREE_THREADED + minor, 16, 0, &message),
 			     -EBADMSG));
@@ -279,7 +279,7 @@ Test(offsets, newer_versions_that_make_no_sense_are_refused)
 	memcpy(image + debug_offsets_layout(NEWEST_MINOR).at.frame.previous, &wrong, sizeof(wrong));
 	cr_expect(eq(int, load(image, size_bytes, 0, &build, &message), -ENOTSUP));
 	cr_expect(ne(ptr, strstr(message.text, newer), NULL));
-	cr_expect(ne(ptr, strstr(message.text, "newer pysample"), NULL));
+	cr_expect(ne(ptr, strstr(message.text, "use a newer one"), NULL));
 }
 
 /*
@@ -303,7 +303,7 @@ Test(offsets, absurd_numbers_are_refused_with_a_sentence)
 				cr_expect(eq(int, load_changed(minor, at[i], absurd[k], &message),
 					     -EBADMSG),
 					  "3.%u, number %zu", minor, i);
-				cr_expect(ne(ptr, strstr(message.text, "contradict"), NULL));
+				cr_expect(ne(ptr, strstr(message.text, "inconsistent"), NULL));
 			}
 		}
 	}
@@ -344,7 +344,7 @@ Test(offsets, numbers_that_contradict_each_other_are_refused)
 			{"thread field too far", at->thread.datastack_chunk,
 			 THREAD_STATE_MAX_BYTES},
 			{"unaligned", at->frame.previous, 9},
-			{"str fields behind the str", at->unicode.length, 40},
+			{"str fields after the str", at->unicode.length, 40},
 		};
 
 		expect_refused(minor, cases, sizeof(cases) / sizeof(*cases));
@@ -373,9 +373,9 @@ Test(offsets, words_for_profilers_outside_of_what_is_copied_are_refused)
 	const struct debug_offsets_layout layout = debug_offsets_layout(15);
 	const struct py_offsets *at = &layout.at;
 	const struct wrong_number cases[] = {
-		{"frame behind the copy", at->thread.last_profiled_frame, THREAD_STATE_MAX_BYTES},
-		{"frame far behind", at->thread.last_profiled_frame, 1u << 20},
-		{"counter behind the copy", at->thread.last_profiled_frame_seq, 1u << 20},
+		{"frame after the copy", at->thread.last_profiled_frame, THREAD_STATE_MAX_BYTES},
+		{"frame far after it", at->thread.last_profiled_frame, 1u << 20},
+		{"counter after the copy", at->thread.last_profiled_frame_seq, 1u << 20},
 		{"frame unaligned", at->thread.last_profiled_frame, 9},
 	};
 
@@ -434,7 +434,7 @@ Test(offsets, flipped_bits_never_lead_outside_the_buffers)
 	flip_bits(within_buffers);
 }
 
-Test(offsets, flipped_bits_never_lead_outside_the_copies)
+Test(offsets, flipped_bits_never_lead_outside_what_is_copied)
 {
 	flip_bits(within_copies);
 }

@@ -74,7 +74,7 @@ Test(pthread_ids, are_found_wherever_they_lie)
 }
 
 /* The process id in each struct, which old C libraries have after the thread id. */
-Test(pthread_ids, the_process_id_is_none)
+Test(pthread_ids, the_process_id_is_not_taken)
 {
 	for (size_t nr = 1; nr < 4; nr++) {
 		struct library library;

@@ -261,7 +261,8 @@ Test(thread_names, of_a_hostile_dict_within_bounds)
 
 		py.fake.nr_ranges = 0;
 		read_one(&py, &py.fake.memory, &hints, 0, &thread);
-		cr_expect(lt(u64, MAX_READS, py.fake.nr_ranges), "the test is none");
+		cr_expect(lt(u64, MAX_READS, py.fake.nr_ranges),
+			  "the unbounded search is too short for this test");
 		cr_expect(lt(u64, py.fake.nr_ranges, NR_KEYS * (THREAD_MAX_ATTRIBUTES + 40)),
 			  "3.%u: %zu reads of one after the other", py.minor,
 			  (size_t)py.fake.nr_ranges);
