@@ -272,21 +272,21 @@ static enum exit_status run(int argc, char **argv)
 			shells[i].print();
 			return print_finish(EXIT_OK);
 		}
-	print_error("which shell? pysample completion bash, fish or zsh");
+	print_error("no such shell: pysample completion bash, fish or zsh");
 	return EXIT_USAGE;
 }
 
 const struct command completion_command = {
 	.name = "completion",
-	.summary = "print what bash, fish or zsh needs to complete command lines",
+	.summary = "print a completion script for bash, fish or zsh",
 	.usage = "bash|fish|zsh",
 	.about =
 		"Prints a script that makes the shell complete commands, options and their values.\n"
-		"An installed pysample has it where the shells look.\n"
+		"An installed pysample comes with it where the shells look.\n"
 		"\n",
 	.operands = OPERAND_SHELL,
 	.epilogue = "Examples:\n"
-		    "  . <(pysample completion bash)                  in this shell\n"
+		    "  . <(pysample completion bash)                  for this shell\n"
 		    "  pysample completion fish > ~/.config/fish/completions/pysample.fish\n"
 		    "  pysample completion zsh > ~/.zfunc/_pysample   with ~/.zfunc in fpath\n",
 	.run = run,

@@ -62,11 +62,11 @@ static void report_process(const struct target *target)
 			text_printf(&others, "%s%s", others.length ? ", " : "", kinds[i]);
 	if (others.length)
 		report("namespaces",
-		       "its own: %s (as in a container); everything is looked up "
+		       "separate: %s (as in a container); files are opened "
 		       "through /proc/%d",
 		       text_string(&others), target->process.pid);
 	else
-		report("namespaces", "%s", known ? "ours" : "cannot be told");
+		report("namespaces", "%s", known ? "ours" : "unknown");
 	text_done(&others);
 }
 
@@ -83,24 +83,23 @@ static void report_interpreter(const struct target *target)
 	report("interpreter", "CPython %s, by %s in %s", target->version, runtime->found_by,
 	       runtime->image_path);
 	if (runtime->build.free_threaded)
-		report("GIL",
-		       "none, unless PYTHON_GIL=1 or an extension has switched it on: it is a "
-		       "free-threaded build");
+		report("GIL", "disabled unless PYTHON_GIL=1 or an extension has enabled it: a "
+			      "free-threaded build");
 	if (runtime->build.newer_than_tested)
 		report("version", "newer than this pysample was tested with, or a pre-release: its "
-				  "structs were told by what they hold");
+				  "struct layouts were inferred from their contents");
 	if (frame_cache_has_words(&runtime->build))
 		report("frame cache", "%s",
 		       live_memory_can_write(&target->live)
-			       ? "for deep stacks of the main thread, by one word written to it, "
-				 "last_profiled_frame; attach --read-only does without"
-			       : "none: the process cannot be written to safely from here");
+			       ? "for deep stacks of the main thread; writes one word to it, "
+				 "last_profiled_frame, unless attach --read-only is used"
+			       : "none: the process cannot safely be written to from here");
 	else
-		report("frame cache", "none: CPython has last_profiled_frame since 3.15");
+		report("frame cache", "none: requires last_profiled_frame, new in CPython 3.15");
 	if (runtime->build_id[0])
 		report("build ID", "%s", runtime->build_id);
 	if (runtime->nr_others)
-		report("others", "%u more CPython%s in this process, which cannot be sampled",
+		report("others", "%u more CPython%s in this process and cannot be sampled",
 		       runtime->nr_others, runtime->nr_others == 1 ? " runs" : "s run");
 }
 
@@ -160,7 +159,7 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 	count_reach(count, thread->tid);
 	if (sample->error) {
 		if (count->nr_broken++ < MAX_TOLD_STACKS)
-			report("stack", "of thread %d \"%s\" cannot be followed: %s", thread->tid,
+			report("stack", "of thread %d \"%s\" cannot be read: %s", thread->tid,
 			       thread->name, dump_error_text(sample->error));
 	} else if (sample->flags & SAMPLE_UNPROVEN) {
 		count->nr_unproven++;
@@ -179,12 +178,12 @@ static void report_threads(const struct stack_count *count)
 		    count->nr_interpreters, text_plural(count->nr_interpreters), count->nr_proven,
 		    text_plural(count->nr_proven));
 	if (count->nr_unproven)
-		text_printf(&line, ", %zu could be followed but not proven (%s running)",
+		text_printf(&line, ", %zu could be read but not proven (%s running)",
 			    count->nr_unproven, count->nr_unproven == 1 ? "it was" : "they were");
 	if (count->nr_broken)
-		text_printf(&line, ", %zu could not be followed", count->nr_broken);
+		text_printf(&line, ", %zu could not be read", count->nr_broken);
 	report("threads", "%s", text_string(&line));
-	report("names", "%zu of %zu thread%s named by threading, %zu with the kernel's id",
+	report("names", "%zu of %zu thread%s named by threading, %zu with a kernel thread id",
 	       count->nr_named, nr_threads, text_plural(nr_threads), count->nr_known);
 	text_done(&line);
 }
@@ -205,7 +204,7 @@ static void report_proofs(const struct sampler *sampler, pid_t tid)
 		report("instant", "proven by %s", text_string(&line) + strlen(", "));
 	else
 		report("instant", "cannot be proven: neither rseq, perf_event_open nor schedstat "
-				  "can be used");
+				  "is available");
 	text_done(&line);
 }
 
@@ -226,12 +225,13 @@ static void report_preemption(const struct stack_count *count)
 		report("preemption", "at once");
 		break;
 	case REACH_OLD_KERNEL:
-		report("preemption", "may have to wait until the process sleeps, and is dropped "
-				     "then (late): this kernel is older than Linux 6.12");
+		report("preemption",
+		       "may have to wait until the process sleeps; such stacks are dropped "
+		       "(late): this kernel is older than Linux 6.12");
 		break;
 	case REACH_NICER:
 		report("preemption",
-		       "late, so that ticks are left out: thread %d goes before pysample by its "
+		       "late, so ticks are skipped: thread %d has precedence over pysample by its "
 		       "nice value or policy; give pysample the same (nice, chrt)",
 		       tid);
 		break;
@@ -239,7 +239,7 @@ static void report_preemption(const struct stack_count *count)
 		report("preemption",
 		       "%s: thread %d has a real-time priority; start pysample with a higher one "
 		       "than 'chrt -p %d' prints (chrt -f)",
-		       is_exact(count) ? "late, so that ticks are left out" : "none", tid, tid);
+		       is_exact(count) ? "late, so ticks are skipped" : "none", tid, tid);
 		break;
 	case REACH_ELSEWHERE:
 		report("preemption",
@@ -263,7 +263,7 @@ static int try_engine(struct target *target, struct sampler *sampler, bool *ret_
 	else if (*ret_interrupts)
 		report("engine", "bpf: stacks are read in the threads' own interrupts");
 	else
-		report("engine", "preempt: see preemption; bpf cannot be had: %s",
+		report("engine", "preempt: see preemption; bpf is unavailable: %s",
 		       engine.no_interrupts.text);
 	engine_close(&engine);
 	return err == -ESRCH ? err : 0;
@@ -288,14 +288,14 @@ static int try_natives(struct target *target, struct sampler *sampler)
 		return err == -ESRCH ? err : 0;
 	}
 	if (engine.no_natives.text[0])
-		report("C frames", "of threads that wait only: %s", engine.no_natives.text);
+		report("C frames", "for waiting threads only: %s", engine.no_natives.text);
 	else
-		report("C frames", "can be sampled%s: attach -n",
+		report("C frames", "available%s: attach -n",
 		       sampler_natives_stats(engine.natives)->user_only ? ", user CPU only" : "");
 	if (engine.no_kernel.text[0])
-		report("kernel", "no frames of it: %s", engine.no_kernel.text);
+		report("kernel", "no frames: %s", engine.no_kernel.text);
 	else
-		report("kernel", "its frames can be told: attach -n --kernel");
+		report("kernel", "available: attach -n --kernel");
 	engine_close(&engine);
 	return 0;
 }
@@ -329,13 +329,13 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 		return target_explain(target, err, reterr);
 	*ret_held = has_interrupts || is_exact(&count);
 	if (!*ret_held && !racing_can_tell(&target->runtime.build)) {
-		message_set(reterr, "its CPU cannot be taken: see preemption");
+		message_set(reterr, "its threads cannot be preempted: see preemption");
 		return EXIT_PERMISSION;
 	}
 	if (count.nr_proven || count.nr_unproven)
 		return EXIT_OK;
 	message_set(reterr,
-		    "no stack of process %d can be followed: try again, or when it does "
+		    "no stack of process %d can be read: try again, or while it does "
 		    "something else",
 		    target->process.pid);
 	return EXIT_NO_SAMPLE;
@@ -356,10 +356,10 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {
 		if (process_is_kernel_thread(&target->process))
-			report("memory", "none of its own: a kernel thread");
+			report("memory", "none: a kernel thread");
 		else
 			report_memory(target);
-		report("interpreter", "none that can be used");
+		report("interpreter", "none usable");
 	}
 	if (status == EXIT_OK)
 		report("verdict", "it can be sampled%s: pysample attach %d",
@@ -392,18 +392,17 @@ static const struct option_group groups[] = {{"Options:", wait_option, 1, .at = 
 
 const struct command doctor_command = {
 	.name = "doctor",
-	.summary = "tell what can be read of a process, and what to do if it cannot",
+	.summary = "check whether a process can be sampled, and what to do if not",
 	.usage = "[OPTION]… PID",
-	.about =
-		"Goes through what sampling a process needs, one line each, and says what to do\n"
-		"about the first thing that is missing. C frames, and the kernel's, are only needed\n"
-		"by attach -n.\n",
+	.about = "Checks what sampling a process needs, one line each, and says what to do about\n"
+		 "the first requirement that is not met. C and kernel frames are only needed by\n"
+		 "attach -n.\n",
 	.groups = groups,
 	.nr_groups = sizeof(groups) / sizeof(*groups),
 	.operands = OPERAND_PID,
 	.epilogue =
-		"Exit status: 0 it can be sampled, 1 error, 2 usage, 3 not a Python process, one\n"
-		"whose interpreter does not run yet, or an unknown version, 4 permission denied,\n"
-		"5 the process ended, or none of its stacks can be followed.\n",
+		"Exit status: 0 the process can be sampled, 1 error, 2 usage, 3 not a Python\n"
+		"process, no interpreter running yet, or an unknown version, 4 permission denied,\n"
+		"5 the process ended, or none of its stacks can be read.\n",
 	.run = run,
 };

@@ -76,7 +76,7 @@ int main(int argc, char **argv)
 	if (!open_missing_descriptors())
 		return EXIT_ERROR;
 	if (argc < 2) {
-		print_error("which command? 'pysample --help' lists them");
+		print_error("no command given; 'pysample --help' lists them");
 		return EXIT_USAGE;
 	}
 	if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0 ||
@@ -91,6 +91,6 @@ int main(int argc, char **argv)
 	for (size_t i = 0; commands[i]; i++)
 		if (strcmp(argv[1], commands[i]->name) == 0)
 			return (int)commands[i]->run(argc - 1, argv + 1);
-	print_error("there is no command '%s'; 'pysample --help' lists them", argv[1]);
+	print_error("unknown command '%s'; 'pysample --help' lists them", argv[1]);
 	return EXIT_USAGE;
 }

@@ -104,18 +104,17 @@ static void print_error_of(const struct parser *parser, int result, char **argv)
 
 	/* optopt is 0 for an unknown long option, otherwise the result of the option meant. */
 	if (result == ':')
-		print_error("the option %s needs a value; 'pysample %s --help' says which",
-			    argument, command);
+		print_error("option %s requires a value; see 'pysample %s --help'", argument,
+			    command);
 	else if (!optopt)
-		print_error("there is no option %s, or more than one that begins so; 'pysample %s "
+		print_error("unknown or ambiguous option %s; 'pysample %s "
 			    "--help' lists them",
 			    argument, command);
 	else if (find(parser, optopt) >= 0)
-		print_error("the option %s takes no value; 'pysample %s --help' lists them",
-			    argument, command);
-	else
-		print_error("there is no option -%c; 'pysample %s --help' lists them", optopt,
+		print_error("option %s takes no value; see 'pysample %s --help'", argument,
 			    command);
+	else
+		print_error("unknown option -%c; 'pysample %s --help' lists them", optopt, command);
 }
 
 static void print_option(const struct option_spec *spec)
@@ -155,7 +154,7 @@ static void print_help(const struct command *command)
 	}
 	print_option(&help_option);
 	if (command->lists_formats) {
-		(void)fputs("\nFormats, and the suffixes that choose them:\n", stdout);
+		(void)fputs("\nFormats, and the file suffixes that select them:\n", stdout);
 		outputs_print_formats(stdout);
 	}
 	(void)printf("\n%s", command->epilogue);
@@ -191,7 +190,7 @@ enum exit_status options_parse(const struct command *command, int argc, char **a
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
 {
 	if (first >= argc) {
-		print_error("which process? give its id: pysample %s PID", argv[0]);
+		print_error("no process id given: pysample %s PID", argv[0]);
 		return false;
 	}
 	if (first + 1 < argc) {

@@ -240,7 +240,7 @@ static void keep_attributes(const struct output_file *file)
 
 static int failed(const struct output_file *file, int err, struct message *reterr)
 {
-	const char *name = file->path ? file->path : "the standard output";
+	const char *name = file->path ? file->path : "standard output";
 
 	message_set(reterr, "cannot write %s: %s", name, strerror(-err));
 	return err;
@@ -515,8 +515,8 @@ static int finish_growing(struct output_file *file, struct message *reterr)
 	if (!err && file->target && !output_file_is(file, fileno(file->stream))) {
 		err = -ESTALE;
 		message_set(reterr,
-			    "%s was removed or replaced while it was written: what was "
-			    "recorded is lost",
+			    "%s was removed or replaced while it was being written: the "
+			    "recording is lost",
 			    file->path);
 	}
 	return err;

@@ -86,7 +86,7 @@ bool outputs_take_format(struct outputs *outputs, const char *name)
 	const struct format *waiting = outputs->next;
 
 	if (!format) {
-		print_formats("there is no format", name, ": write");
+		print_formats("unknown format", name, ": use");
 		return false;
 	}
 	if (last && !last->format) {
@@ -109,7 +109,7 @@ static const struct format *format_of_name(const char *path)
 	if (!strchr(slash ? slash + 1 : path, '.') ||
 	    (stat(path, &status) == 0 && !S_ISREG(status.st_mode)))
 		return format_find("collapsed");
-	print_formats("the name", path, " does not tell a format: add -f and one of");
+	print_formats("the name", path, " does not imply a format: add -f and one of");
 	return NULL;
 }
 
@@ -131,9 +131,9 @@ static bool are_one_of_a_kind(const struct outputs *outputs)
 		nr_recordings += !outputs->list[i].format->write;
 	}
 	if (nr_stdout > 1)
-		print_error("only one output can go to stdout: name a file for each with -o");
+		print_error("only one output can go to stdout: name files for the others with -o");
 	else if (nr_recordings > 1)
-		print_error("only one recording can be written: copy it");
+		print_error("only one recording can be written: copy it afterwards");
 	return nr_stdout <= 1 && nr_recordings <= 1;
 }
 
@@ -178,12 +178,12 @@ static bool all_fit(const struct outputs *outputs, bool (*fits)(const struct for
 
 bool outputs_can_compare(const struct outputs *outputs)
 {
-	return all_fit(outputs, compares, "cannot show a comparison: with --diff write");
+	return all_fit(outputs, compares, "cannot show a comparison: with --diff use");
 }
 
 bool outputs_can_count(const struct outputs *outputs)
 {
-	return all_fit(outputs, counts, "shows when samples were, and a core has no time: write");
+	return all_fit(outputs, counts, "shows samples over time, and a core has no time: use");
 }
 
 void outputs_print_formats(FILE *out)
@@ -230,7 +230,7 @@ bool outputs_have(const struct outputs *outputs, const struct output_file *other
 
 static const char *name_of(const struct output *output)
 {
-	return output->path ? output->path : "the standard output";
+	return output->path ? output->path : "standard output";
 }
 
 const char *outputs_find(const struct outputs *outputs, int fd)
@@ -250,7 +250,7 @@ static bool is_fit(const struct output *output, struct message *reterr)
 
 	if (output->format->write || !file->stream || !isatty(fileno(file->stream)))
 		return true;
-	message_set(reterr, "a recording cannot be shown on a terminal: name a file for it, such "
+	message_set(reterr, "a recording cannot be written to a terminal: name a file for it, such "
 			    "as -o out.pysample");
 	return false;
 }

@@ -50,9 +50,9 @@ enum exit_status print_finish(enum exit_status status)
 	const bool is_lost = ferror(stdout); /* the reason is no longer known */
 
 	if (fflush(stdout) != 0)
-		print_error("cannot write the standard output: %s", strerror(errno));
+		print_error("cannot write to standard output: %s", strerror(errno));
 	else if (is_lost)
-		print_error("cannot write all of the standard output");
+		print_error("cannot write all of the output to standard output");
 	else
 		return status;
 	return EXIT_ERROR;

@@ -32,7 +32,7 @@ static bool take_mode(void *choice, const char *value)
 
 	/* Modes without time are for core files. */
 	if (!profile_mode_parse(value, &mode) || !profile_mode_is_time(mode)) {
-		print_error("there is no mode '%s': write wall, cpu, gil or exception", value);
+		print_error("unknown mode '%s': use wall, cpu, gil or exception", value);
 		return false;
 	}
 	*(struct mode_choice *)choice = (struct mode_choice){.is_made = true, .mode = mode};
@@ -62,12 +62,12 @@ static bool take_max_value(void *nr_chars, const char *value)
 
 const struct option_spec output_options[2] = {
 	{"output", "FILE",
-	 "where to write; - is stdout, the default (of run: a recording\n"
-	 "in this folder). May be given several times",
+	 "output file; - is stdout, the default (for run: a recording\n"
+	 "in the current folder). May be given several times",
 	 .letter = 'o', .apply = take_path},
 	{"format", "FORMAT",
-	 "the format of the -o that it stands next to, or of stdout.\n"
-	 "Default: by the suffix of FILE, else summary on a terminal\n"
+	 "format of the adjacent -o, or of stdout.\n"
+	 "Default: from the suffix of FILE, else summary on a terminal\n"
 	 "and collapsed in a file or pipe",
 	 .letter = 'f', .apply = take_format},
 };
@@ -83,39 +83,40 @@ const struct option_spec row_options[3] = {
 
 const struct option_spec plumbing_option[1] = {
 	{"plumbing", NULL,
-	 "keep the C frames that are the same in every program, from\n"
+	 "keep the C frames that are the same in every program: from\n"
 	 "_start to Py_RunMain and around each call",
 	 .action = OPTION_SETS, .at = offsetof(struct profile_options, keep_plumbing)},
 };
 
 const struct option_spec layout_options[2] = {
 	{"header", NULL,
-	 "collapsed: begin with a line for each run, after a #, of what\n"
-	 "it was; some tools refuse it",
+	 "begin collapsed output with a # line that describes each run;\n"
+	 "some tools reject it",
 	 .action = OPTION_SETS, .at = offsetof(struct artefact_options, header)},
-	{"no-source", NULL, "no source lines in the formats that show them", .action = OPTION_SETS,
-	 .at = offsetof(struct artefact_options, no_source)},
+	{"no-source", NULL, "omit source lines from the formats that show them",
+	 .action = OPTION_SETS, .at = offsetof(struct artefact_options, no_source)},
 };
 
 const struct option_spec wait_option[1] = {
 	{"wait", "TIME",
-	 "how long to wait for a process that has no interpreter yet;\n"
-	 "0: not at all. Default: 500ms, if it was started just now or\n"
-	 "has loaded CPython; of run: as long as it runs",
+	 "how long to wait for the process to start an interpreter;\n"
+	 "0: do not wait. Default: 500ms if it was just started or has\n"
+	 "loaded CPython; for run: as long as it runs",
 	 .apply = take_wait},
 };
 
 const struct option_spec quiet_option[1] = {
-	{"quiet", NULL, "print nothing but errors to stderr", .letter = 'q', .action = OPTION_SETS,
+	{"quiet", NULL, "print only errors to stderr", .letter = 'q', .action = OPTION_SETS,
 	 .at = 0},
 };
 
 const struct option_spec mode_option[1] = {
 	{"mode", "NAME",
-	 "wall: all samples, by the time that passed (default);\n"
-	 "cpu: by the CPU time that the thread used;\n"
-	 "gil: only samples that hold the GIL;\n"
-	 "exception: only samples that handle an exception.\n"
+	 "which samples count, and by what:\n"
+	 "wall: all samples, by elapsed time (default);\n"
+	 "cpu: all samples, by the CPU time that the thread used;\n"
+	 "gil: only samples of threads that held the GIL;\n"
+	 "exception: only samples while an exception was handled.\n"
 	 "A recording keeps all samples",
 	 .apply = take_mode, .words = "wall cpu gil exception"},
 };
@@ -124,7 +125,7 @@ const struct option_spec value_options[2] = {
 	{"locals", NULL, "show the arguments and local variables of each frame",
 	 .apply = take_locals},
 	{"max-value", "N",
-	 "cut their values after N characters (default: 100); implies\n"
+	 "truncate values to N characters (default: 100); implies\n"
 	 "--locals",
 	 .apply = take_max_value},
 };

@@ -45,8 +45,9 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 		return EXIT_PERMISSION;
 	case -ESRCH:
 		message_set(reterr,
-			    is_replaced(target) ? "process %d has replaced its program: try again"
-						: "process %d ended before the first sample",
+			    is_replaced(target)
+				    ? "process %d has executed another program: try again"
+				    : "process %d ended before the first sample",
 			    target->process.pid);
 		return EXIT_NO_SAMPLE;
 	case -ENOENT:
@@ -59,14 +60,15 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 				    target->process.pid);
 		return EXIT_NOT_PYTHON;
 	case -ENOMEM:
-		message_set(reterr, "out of memory: a row per function needs less than --lines, "
-				    "and a shorter run (-d) less than a long one");
+		message_set(reterr, "out of memory: --functions needs less memory than --lines, "
+				    "and a shorter run (-d) less than a longer one");
 		return EXIT_ERROR;
 	case -E2BIG:
-		message_set(reterr,
-			    "process %d has more threads than are read (%u), or a list of them "
-			    "without an end",
-			    target->process.pid, MAX_THREADS);
+		message_set(
+			reterr,
+			"process %d has more threads than the limit (%u), or its list of threads "
+			"has no end",
+			target->process.pid, MAX_THREADS);
 		return EXIT_ERROR;
 	default:
 		if (!reterr->text[0])
@@ -79,7 +81,7 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 {
 	if (!parse_wait(text, &ret_wait->wait_ns)) {
-		print_error("'%s' is not a time to wait: write 10, 2.5, 500ms, 5m, or 0 for none",
+		print_error("invalid time to wait '%s': use 10, 2.5, 500ms, 5m, or 0 for none",
 			    text);
 		return false;
 	}
@@ -208,15 +210,16 @@ static void explain_wait(const struct target *target, const struct target_wait *
 	double wait_s = (double)wait->wait_ns / NS_PER_S;
 
 	if (err == -ENOENT && wait->for_any)
-		message_set(reterr,
-			    "no CPython interpreter was found in process %d in %g s: give the id "
-			    "of the Python process itself (pgrep -f NAME finds one), or wait "
-			    "longer (--wait %g)",
-			    target->process.pid, wait_s, 2 * wait_s);
+		message_set(
+			reterr,
+			"no CPython interpreter was found in process %d within %g s: give the id "
+			"of the Python process itself (pgrep -f NAME finds one), or wait "
+			"longer (--wait %g)",
+			target->process.pid, wait_s, 2 * wait_s);
 	else if (err == -EAGAIN && (wait->for_any || !reterr->text[0]))
 		message_set(reterr,
-			    "the CPython of process %d has no interpreter after %g s: it is "
-			    "ending, or wait longer for it (--wait %g)",
+			    "CPython in process %d has no interpreter after %g s: it may be "
+			    "ending; otherwise wait longer (--wait %g)",
 			    target->process.pid, wait_s, wait_s < 5 ? 10 : 2 * wait_s);
 }
 
@@ -297,7 +300,7 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 		return TARGET_NOT_AWAITED;
 	case -ENOENT:
 		process_command_line(&target->process, command_line, sizeof(command_line));
-		message_set(reterr, "there is no CPython in %s", command_line);
+		message_set(reterr, "no CPython in %s", command_line);
 		return TARGET_NO_PYTHON;
 	case -EAGAIN:
 		return TARGET_NO_INTERPRETER;
@@ -321,7 +324,7 @@ void target_print_doubts(const struct target *target)
 {
 	if (target->runtime.build.newer_than_tested)
 		print_note("CPython %s is newer than this pysample was tested with, or a "
-			   "pre-release: its structs were told by what they hold",
+			   "pre-release: its struct layouts were inferred from their contents",
 			   target->version);
 }
 

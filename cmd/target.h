@@ -20,7 +20,7 @@ enum { COMMAND_LINE_MAX_BYTES = 4096 };
 /* Follows "can be read" where the memory is read through the file. */
 #define TARGET_THROUGH_FILE                                                            \
 	" through /proc/PID/mem only: process_vm_readv is forbidden or missing here; " \
-	"slower, and the pieces of a copy lie further apart"
+	"slower, and the parts of a copy are read further apart in time"
 
 struct target {
 	struct process process;

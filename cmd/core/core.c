@@ -148,26 +148,26 @@ static enum exit_status run(int argc, char **argv)
 
 const struct command core_command = {
 	.name = "core",
-	.summary = "print why a process died and its stacks, out of a core file",
+	.summary = "print why a process died, and its stacks, from a core file",
 	.usage = "[OPTION]… CORE… [EXE]",
 	.about =
-		"Prints why a process died and the stack of each of its Python threads, most recent\n"
-		"call last, from a core file: one that the kernel wrote, or gdb's gcore; packed (.zst,\n"
-		".gz, .xz, .lz4) or not; - is stdin. From 3.14 on also the tasks of asyncio: what each\n"
-		"awaits, and which tasks await it. The thread that crashed comes first. Nothing is\n"
-		"executed, and the program itself need not be there; EXE is that program, if it is\n"
-		"not where it was.\n"
+		"Prints why a process died and the stack of each of its Python threads, most\n"
+		"recent call last, from a core file that the kernel or gdb's gcore wrote, also\n"
+		"compressed (.zst, .gz, .xz, .lz4); - is stdin. From 3.14 on it also prints asyncio\n"
+		"tasks: what each awaits, and which tasks await it. The thread that crashed comes\n"
+		"first. Nothing is executed. EXE names the program if it has moved; it need not be\n"
+		"present.\n"
 		"\n"
-		"Of several cores it prints where they died: each distinct stack once, the most\n"
+		"For several cores it prints where they died: each distinct stack once, the most\n"
 		"frequent first.\n",
 	.groups = core_options_groups,
 	.nr_groups = CORE_OPTIONS_NR_GROUPS,
 	.lists_formats = true,
 	.operands = OPERAND_FILE,
 	.epilogue =
-		"Exit status: 0 printed, 1 error, 2 usage, 3 no Python in it or an unknown version,\n"
-		"4 permission denied, 5 no thread crashed (--crashed). Of several cores 0 if one could be\n"
-		"read; what is wrong with others is said.\n"
+		"Exit status: 0 printed, 1 error, 2 usage, 3 no Python in the core or an unknown\n"
+		"version, 4 permission denied, 5 no thread crashed (--crashed). For several cores 0\n"
+		"if one could be read; errors in the others are printed.\n"
 		"\n"
 		"Examples:\n"
 		"  pysample core core.1234\n"

@@ -43,12 +43,12 @@ static void find_closed_files(struct core_dump *dump, const struct core_files *f
 
 		nr_too_many += file->state == CORE_FILE_TOO_MANY;
 		if (file->state == CORE_FILE_FORBIDDEN)
-			problems_add(&dump->problems, "%s was not used: it may not be read",
+			problems_add(&dump->problems, "%s was not used: no permission to read it",
 				     file->found_path ? file->found_path : file->path);
 	}
 	if (nr_too_many)
 		problems_add(&dump->problems,
-			     "%zu of its files were not used: too many are open, raise the limit "
+			     "%zu of its files were not used: too many open files; raise the limit "
 			     "(ulimit -Hn)",
 			     nr_too_many);
 }
@@ -60,16 +60,16 @@ static void find_file_problems(struct core_dump *dump, const struct core_target 
 	const struct core_file *executable = core_target_executable(target);
 
 	if (core->segments.nr_unusable)
-		problems_add(&dump->problems, "%zu of its program headers make no sense",
+		problems_add(&dump->problems, "%zu of its program headers are invalid",
 			     core->segments.nr_unusable);
 	if (core->notes.nr_files_lost)
-		problems_add(&dump->problems, "%zu of its mapped files make no sense",
+		problems_add(&dump->problems, "%zu of its entries for mapped files are invalid",
 			     core->notes.nr_files_lost);
 	if (target->places->executable && !is_used(executable, target->places->executable))
 		problems_add(
 			&dump->problems,
 			"%s was not used: the program that ran has another build ID, or is not "
-			"told by the core",
+			"identified by the core",
 			target->places->executable);
 	find_other_builds(dump, target);
 	find_closed_files(dump, target->files);
@@ -88,37 +88,37 @@ static void find_problems(struct core_dump *dump, const struct core_target *targ
 			     (unsigned long long)core->file_bytes,
 			     (unsigned long long)core->file_bytes + core->missing_bytes);
 	if (core->notes.is_cut)
-		problems_add(&dump->problems, "the notes are cut off: threads may be missing");
+		problems_add(&dump->problems, "the notes are truncated: threads may be missing");
 	if (threads->nr_without_stack)
 		problems_add(
 			&dump->problems,
-			"the C stack of %zu of %zu threads is missing from the core: it is cut "
-			"off, or made by a gdb before 18, which writes zeros for the stacks "
-			"of glibc 2.42",
+			"the C stack of %zu of %zu threads is missing from the core, which is "
+			"truncated or by a gdb before 18, which writes zeros for the stacks of "
+			"glibc 2.42",
 			threads->nr_without_stack, threads->nr_samples);
 	if (threads->nr_astray)
 		problems_add(&dump->problems,
-			     "the stack pointers of %zu of %zu threads lead to no stack",
+			     "the stack pointers of %zu of %zu threads do not point to a stack",
 			     threads->nr_astray, threads->nr_samples);
 	if (threads->nr_bridged)
-		problems_add(&dump->problems, "%zu of %zu stacks lack links between their frames",
+		problems_add(&dump->problems, "%zu of %zu stacks have missing links between frames",
 			     threads->nr_bridged, threads->nr_samples);
 	if (threads->nr_gapped)
 		problems_add(&dump->problems,
-			     "%zu of %zu stacks have frames of which pieces are not in the core",
+			     "%zu of %zu stacks have frames that are only partly in the core",
 			     threads->nr_gapped, threads->nr_samples);
 	if (threads->list_err)
 		problems_add(&dump->problems,
 			     "the list of threads is damaged: some may be missing");
 	if (dump->native.nr_holed)
-		problems_add(&dump->problems,
-			     "%zu of %zu C stacks have holes: the files of their modules are not "
-			     "known or tell nothing of a frame, or there are more frames than "
-			     "are kept",
-			     dump->native.nr_holed, dump->native.nr_stacks);
+		problems_add(
+			&dump->problems,
+			"%zu of %zu C stacks have holes: the files of their modules are unknown "
+			"or do not describe a frame, or the limit on frames was "
+			"reached",
+			dump->native.nr_holed, dump->native.nr_stacks);
 	if (threads->nr_broken)
-		problems_add(&dump->problems,
-			     "%zu of %zu stacks could not be followed to the bottom",
+		problems_add(&dump->problems, "%zu of %zu stacks could not be read to the bottom",
 			     threads->nr_broken, threads->nr_samples);
 }
 

@@ -18,7 +18,8 @@
 static bool take_native(void *options, const char *threads)
 {
 	if (threads && strcmp(threads, "all") != 0) {
-		print_error("--native is for the threads of Python, --native=all for all");
+		print_error("--native takes no value but all: --native is for Python threads, "
+			    "--native=all for all threads");
 		return false;
 	}
 	((struct core_options *)options)->dump.native =
@@ -30,33 +31,33 @@ static const struct option_spec dump_rows[] = {
 	{"json", NULL, "one JSON object for each core, frames outermost first",
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, json)},
 	{"native", "[=all]",
-	 "merge C frames with those of Python; all: also of threads\n"
-	 "that Python does not know",
+	 "merge C frames with Python frames; all: also for threads\n"
+	 "unknown to Python",
 	 .apply = take_native, .words = "all"},
 	{"modules", NULL,
 	 "list the programs and libraries: where they were loaded, their\n"
 	 "build IDs, and which file was used, or why none",
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, dump.modules)},
 	{"sysroot", "DIR",
-	 "where the programs and libraries of the process are, as in its\n"
-	 "root; they are used unless the core says that they are others",
+	 "root folder for the programs and libraries of the process;\n"
+	 "files that do not match the core are not used",
 	 .action = OPTION_KEEPS, .at = offsetof(struct core_options, places.sysroot)},
-	{"lib-path", "DIR:DIR", "folders to look for them by name", .action = OPTION_KEEPS,
+	{"lib-path", "DIR:DIR", "folders to search for them by name", .action = OPTION_KEEPS,
 	 .at = offsetof(struct core_options, places.folders)},
 	{"verbose", NULL, "print how the interpreter was found", .letter = 'v',
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, verbose)},
 };
 
 static const struct option_spec profile_rows[] = {
-	{"crashed", NULL, "of each core only the thread that crashed", .action = OPTION_SETS,
+	{"crashed", NULL, "only the thread of each core that crashed", .action = OPTION_SETS,
 	 .at = offsetof(struct core_options, crashed_only)},
 };
 
 const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS] = {
 	{"Stacks:", dump_rows, sizeof(dump_rows) / sizeof(*dump_rows), .at = 0},
 	{NULL, value_options, 2, offsetof(struct core_options, dump.value_max_chars)},
-	{"A profile of one or many cores, each thread of each core as one sample:", output_options,
-	 2, offsetof(struct core_options, outputs)},
+	{"Profile of one or more cores, with each thread of each core as one sample:",
+	 output_options, 2, offsetof(struct core_options, outputs)},
 	{NULL, profile_rows, 1, .at = 0},
 	{NULL, row_options, 3, offsetof(struct core_options, profile)},
 	{NULL, plumbing_option, 1, offsetof(struct core_options, profile)},
@@ -106,21 +107,21 @@ static bool check(struct core_options *options)
 
 	options->wants_profile = options->outputs.nr || options->outputs.next;
 	if (!options->nr_paths)
-		error = "which core file? 'pysample core --help' has examples";
+		error = "no core file given; 'pysample core --help' has examples";
 	else if (options->wants_profile && options->json)
-		error = "--json is for the threads of each core: -f jsonl is for profiles";
+		error = "--json prints the threads of each core: use -f jsonl for a profile";
 	else if (!options->wants_profile &&
 		 (options->crashed_only || options->profile.by_thread || options->profile.by_line ||
 		  options->profile.keep_plumbing))
-		error = "--crashed, --threads, --lines and --plumbing are for profiles: add -o or "
+		error = "--crashed, --threads, --lines and --plumbing require a profile: add -o or "
 			"-f";
 	else if (options->profile.keep_plumbing && !options->dump.native)
-		error = "--plumbing is for stacks with C frames: give --native, too";
+		error = "--plumbing requires --native";
 	else if (shows_groups(options) && (options->dump.value_max_chars || options->dump.modules))
-		error = "of several cores it is shown where they died: --locals and --modules are "
-			"for one, or with --json for each";
+		error = "--locals and --modules require a single core, or --json: of several "
+			"cores only the place where they died is shown";
 	else if (reads_stdin_twice(options))
-		error = "stdin can be read once: name - once, with one output";
+		error = "stdin can be read only once: use - once, with one output";
 	if (error)
 		print_error("%s", error);
 	return !error;

@@ -188,8 +188,8 @@ static enum exit_status add_cores(struct collector *collector)
 	if (collector->nr_samples)
 		return EXIT_OK;
 	print_error(cores->crashed_only
-			    ? "no thread of Python crashed in these cores: leave out --crashed"
-			    : "there are no threads of Python in these cores");
+			    ? "no Python thread crashed in these cores: leave out --crashed"
+			    : "there are no Python threads in these cores");
 	return EXIT_NO_SAMPLE;
 }
 

@@ -97,10 +97,11 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 		return EXIT_ERROR;
 	}
 	if (!has_private_memory(target->core, core_memory(target->core)))
-		message_set(reterr,
-			    "%s has no memory of its process but mapped files: it is cut off, or "
-			    "coredump_filter left anonymous memory out (see core(5))",
-			    target->path);
+		message_set(
+			reterr,
+			"%s has no memory of its process except mapped files: it is truncated, or "
+			"coredump_filter excluded anonymous memory (see core(5))",
+			target->path);
 	else if (!reterr->text[0])
 		message_set(reterr, "no CPython interpreter was found in core file %s",
 			    target->path);
@@ -196,7 +197,7 @@ static const char *find_cause(const struct core_target *target)
 			: notes->nr_threads && core_stack_was_full(target->core, &notes->death,
 								   notes->threads[0].sp_addr);
 
-	return was_full ? "The thread's C stack is full: too deep a recursion, or none that ends."
+	return was_full ? "The thread's C stack is full: the recursion is too deep or endless."
 			: NULL;
 }
 

@@ -32,16 +32,16 @@ struct dump_options {
 
 static const struct option_spec stack_rows[] = {
 	{"native", NULL,
-	 "merge C frames with those of Python: of threads that wait, and\n"
-	 "of those that run if the kernel lets us copy their stacks\n"
+	 "merge C frames with Python frames: for waiting threads, and\n"
+	 "for running ones if the kernel permits copying their stacks\n"
 	 "(3.11+), which takes a tenth of a second",
 	 .letter = 'n', .action = OPTION_SETS, .at = offsetof(struct dump_options, native)},
 	{"kernel", NULL,
-	 "with -n: the kernel's functions, where a thread is inside it\n"
-	 "(a waiting thread: CAP_SYS_ADMIN; a running one: as attach)",
+	 "with -n, add kernel functions for threads inside the kernel\n"
+	 "(waiting threads need CAP_SYS_ADMIN; running ones: as attach)",
 	 .action = OPTION_SETS, .at = offsetof(struct dump_options, tells_kernel)},
 	{"source", NULL,
-	 "the source of each line, with marks where its expression is\n"
+	 "show each source line, with its current expression marked\n"
 	 "(3.11+), unless the file changed after the process started",
 	 .action = OPTION_SETS, .at = offsetof(struct dump_options, source)},
 	{"json", NULL, "one JSON object, frames outermost first", .action = OPTION_SETS,
@@ -50,8 +50,8 @@ static const struct option_spec stack_rows[] = {
 
 static const struct option_spec verbose_row[] = {
 	{"verbose", NULL,
-	 "print how the interpreter was found and how it is read; list\n"
-	 "native threads, which Python does not know, too",
+	 "print how the interpreter was found and how it is read; also\n"
+	 "list native threads, which Python does not know",
 	 .letter = 'v', .action = OPTION_SETS, .at = offsetof(struct dump_options, verbose)},
 };
 
@@ -69,7 +69,7 @@ static const struct option_group groups[] = {
 static bool finish_options(int argc, char **argv, int first, struct dump_options *options)
 {
 	if (options->tells_kernel && !options->native) {
-		print_error("--kernel is for stacks with C frames: give -n, too");
+		print_error("--kernel requires -n");
 		return false;
 	}
 	return parse_only_pid(argc, argv, first, &options->pid);
@@ -150,16 +150,16 @@ static int take_native_stacks(struct sampler *sampler, struct target *target, st
 	int err = dump_native_init(native, target, sampler, tells_kernel, dump_sink(dump));
 
 	if (!err && native->why_no_kernel.text[0])
-		print_note("no frames of the kernel: %s", native->why_no_kernel.text);
+		print_note("no kernel frames: %s", native->why_no_kernel.text);
 	if (!err)
 		err = take_stacks(sampler, target, dump, &native->sink);
 	if (!err && native->nr_unknown)
-		print_note("no C frames of %zu of %zu threads: %s", native->nr_unknown,
+		print_note("no C frames for %zu of %zu threads: %s", native->nr_unknown,
 			   native->nr_threads,
 			   native->why.text[0]
 				   ? native->why.text
-				   : "they neither stood still nor ran enough to be copied; "
-				     "another dump may have them");
+				   : "they neither stood still nor ran long enough to be copied; "
+				     "another dump may succeed");
 	return err;
 }
 
@@ -234,9 +234,9 @@ const struct command dump_command = {
 	.summary = "print the stacks of every thread, once",
 	.usage = "[OPTION]… PID",
 	.about =
-		"Prints the stack of every Python thread of a process, most recent call last, and from\n"
-		"3.14 on the tasks of asyncio: what each awaits, and which tasks await it. The process\n"
-		"is not stopped; a stopped one is not woken.\n",
+		"Prints the stack of every Python thread of a process, most recent call last, and\n"
+		"from 3.14 on its asyncio tasks: what each awaits, and which tasks await it. The\n"
+		"process is not stopped, and a stopped process is not resumed.\n",
 	.groups = groups,
 	.nr_groups = sizeof(groups) / sizeof(*groups),
 	.operands = OPERAND_PID,

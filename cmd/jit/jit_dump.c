@@ -92,8 +92,8 @@ static const char *why_no_body(const struct jit_target *target, const struct jit
 	if (err != -ENOENT)
 		return strerror(-err);
 	if (code->source == JIT_SOURCE_PERF_MAP && !jit_target_is_process(target))
-		return "a perf map has names only, the code is in the process: name its id";
-	return "its source does not hold it, or has changed";
+		return "a perf map has only names, the code is in the process: give its id";
+	return "its source does not contain it, or has changed";
 }
 
 enum exit_status jit_dump_write(const struct jit_target *target, const struct jit_options *options,
@@ -106,7 +106,7 @@ enum exit_status jit_dump_write(const struct jit_target *target, const struct ji
 	int err;
 
 	if (!code) {
-		message_set(reterr, "no function is known at 0x%" PRIx64 ": pysample jit lists all",
+		message_set(reterr, "no known function at 0x%" PRIx64 ": pysample jit lists all",
 			    options->dump_addr);
 		return EXIT_NO_SAMPLE;
 	}

@@ -130,10 +130,10 @@ static void note_files(const struct jit_target *target)
 			file->jitdump ? jitdump_header(file->jitdump) : NULL;
 
 		if (file->error)
-			print_note("%s is not read: %s", file->path,
+			print_note("%s is ignored: %s", file->path,
 				   jit_target_error_text(file->error));
 		if (header && header->has_ticks)
-			print_note("%s has times of the processor's clock: they are no seconds",
+			print_note("%s has processor clock ticks as times, not seconds",
 				   file->path);
 	}
 }

@@ -19,7 +19,7 @@ static bool parse_addr(const char *text, remote_addr *ret_addr)
 	*ret_addr = strtoull(text, &end, 16);
 	if (isxdigit((unsigned char)*text) && !*end && !errno)
 		return true;
-	print_error("--dump takes an address in hexadecimal, not '%s'", text);
+	print_error("--dump requires a hexadecimal address, not '%s'", text);
 	return false;
 }
 
@@ -27,7 +27,7 @@ static bool parse_addr(const char *text, remote_addr *ret_addr)
 static bool set_task(struct jit_options *options, enum jit_task task)
 {
 	if (options->task != JIT_TASK_LIST && options->task != task) {
-		print_error("only one of --watch, --verify and --dump can be done at a time");
+		print_error("only one of --watch, --verify and --dump can be given");
 		return false;
 	}
 	options->task = task;
@@ -54,23 +54,23 @@ static bool take_dump(void *options, const char *value)
 
 static const struct option_spec rows[] = {
 	{"watch", NULL,
-	 "print each function when it appears, until the process ends or\n"
+	 "print each function as it appears, until the process ends or\n"
 	 "Ctrl-C",
 	 .apply = take_watch},
 	{"json", NULL,
-	 "one JSON object; with --watch one for each function, on a line\n"
-	 "of its own",
+	 "print one JSON object; with --watch one for each function, one\n"
+	 "per line",
 	 .action = OPTION_SETS, .at = offsetof(struct jit_options, json)},
 	{"verify", NULL,
-	 "check the jitdumps: what is wrong at which offset, and how\n"
-	 "many records of each kind there are",
+	 "check the jitdumps: report errors with their offsets, and the\n"
+	 "number of records of each kind",
 	 .apply = take_verify},
 	{"dump", "ADDR",
-	 "write the function at that address to the file of -o as an ELF\n"
+	 "write the function at ADDR to the file of -o as an ELF\n"
 	 "object that objdump -dl, readelf and gdb read: its code,\n"
-	 "symbol, lines and unwind information, as far as they are known",
+	 "symbol and, if known, lines and unwind information",
 	 .apply = take_dump},
-	{"output", "FILE", "where --dump writes", .letter = 'o', .action = OPTION_KEEPS,
+	{"output", "FILE", "output file of --dump", .letter = 'o', .action = OPTION_KEEPS,
 	 .at = offsetof(struct jit_options, output_path)},
 };
 
@@ -84,11 +84,11 @@ static bool check_options(const struct jit_options *options)
 	const bool is_dump = options->task == JIT_TASK_DUMP;
 
 	if (is_dump && !options->output_path)
-		print_error("--dump needs a file to write to: -o FILE");
+		print_error("--dump requires -o FILE");
 	else if (!is_dump && options->output_path)
-		print_error("-o is for --dump; what is listed goes to stdout");
+		print_error("-o requires --dump; lists go to stdout");
 	else if (options->json && is_dump)
-		print_error("--dump writes an ELF object, no JSON");
+		print_error("--dump writes an ELF object, not JSON");
 	else
 		return true;
 	return false;
@@ -101,8 +101,8 @@ static bool check_options(const struct jit_options *options)
 static bool parse_target(int argc, char **argv, int first, struct jit_options *options)
 {
 	if (argc - first != 1) {
-		print_error(argc == first ? "a process id or a file is missing"
-					  : "one process or file at a time");
+		print_error(argc == first ? "no process id or file given"
+					  : "more than one process id or file given");
 		return false;
 	}
 	if (!parse_pid(argv[first], &options->pid))

@@ -74,10 +74,11 @@ static enum exit_status check_file(const struct jit_sources *sources, struct mes
 		message_set(reterr, "cannot read %s: %s", file->path,
 			    jit_target_error_text(file->error));
 	else if (file->perf_map && !nr_codes && perf_map_nr_bad_lines(file->perf_map))
-		message_set(reterr,
-			    "%s is neither a jitdump nor a perf map: it begins as the one does "
-			    "not, and has no line of the other",
-			    file->path);
+		message_set(
+			reterr,
+			"%s is neither a jitdump nor a perf map: it has neither a jitdump header "
+			"nor a perf map line",
+			file->path);
 	else
 		return EXIT_OK;
 	return EXIT_ERROR;
@@ -121,13 +122,13 @@ const char *jit_target_error_text(int error)
 {
 	switch (error) {
 	case -EPERM:
-		return "it belongs to another user than the process's, or is no regular file";
+		return "it belongs to another user than the process, or is not a regular file";
 	case -EBADMSG:
-		return "it is no jitdump";
+		return "it is not a jitdump";
 	case -ENOTSUP:
-		return "it is a jitdump of a version that is not known";
+		return "it is a jitdump of an unknown version";
 	case -E2BIG:
-		return "it has more bytes that are no record, or more lines, than any real one";
+		return "it has more bytes outside records, or more lines, than any real jitdump";
 	default:
 		return strerror(-error);
 	}

@@ -23,21 +23,22 @@ static const struct {
 	const char *text;
 	bool is_damage;
 } faults[NR_JITDUMP_FAULTS] = {
-	[JITDUMP_SKIPPED] = {"skipped", "bytes that are no record", true},
-	[JITDUMP_CUT] = {"cut",
-			 "the last record is not whole (if its process still runs, --verify PID)",
-			 true},
-	[JITDUMP_DUPLICATE] = {"duplicate", "a record that was there before", true},
-	[JITDUMP_ORPHAN_LINES] = {"orphan_lines", "a DEBUG_INFO whose LOAD does not follow", true},
+	[JITDUMP_SKIPPED] = {"skipped", "bytes outside any record", true},
+	[JITDUMP_CUT] =
+		{"cut",
+		 "the last record is incomplete (if its process still runs, use --verify PID)",
+		 true},
+	[JITDUMP_DUPLICATE] = {"duplicate", "a duplicate record", true},
+	[JITDUMP_ORPHAN_LINES] = {"orphan_lines", "a DEBUG_INFO not followed by its LOAD", true},
 	[JITDUMP_ORPHAN_UNWINDING] = {"orphan_unwinding",
-				      "an UNWINDING_INFO whose LOAD does not follow", true},
-	[JITDUMP_UNKNOWN_MOVE] = {"unknown_move", "a MOVE of code that is not there", true},
-	[JITDUMP_UNKNOWN_ID] = {"unknown_id", "a record of a kind that is not known", false},
+				      "an UNWINDING_INFO not followed by its LOAD", true},
+	[JITDUMP_UNKNOWN_MOVE] = {"unknown_move", "a MOVE of unknown code", true},
+	[JITDUMP_UNKNOWN_ID] = {"unknown_id", "a record of unknown type", false},
 	[JITDUMP_OTHER_PROCESS] = {"other_process", "a record of another process", true},
 	[JITDUMP_EMPTY_CODE] = {"empty_code", "a LOAD without code", false},
-	[JITDUMP_REFUSED] = {"refused", "a record for which there is no room", true},
-	[JITDUMP_BEHIND_CLOSE] = {"behind_close", "a record behind CLOSE", true},
-	[JITDUMP_BEGUN_AGAIN] = {"begun_again", "the file was written anew", true},
+	[JITDUMP_REFUSED] = {"refused", "a record beyond the limit on functions or names", true},
+	[JITDUMP_BEHIND_CLOSE] = {"behind_close", "a record after CLOSE", true},
+	[JITDUMP_BEGUN_AGAIN] = {"begun_again", "the file was truncated or rewritten", true},
 };
 
 static bool is_damaged(const struct jit_file *file)
@@ -84,9 +85,9 @@ static void append_header(struct text *text, const struct jit_file *file)
 		    "\nheader       %s endian, %" PRIu32 " bytes, ELF machine %" PRIu32
 		    ", pid %" PRIu32 ", times in %s\n",
 		    header->is_big_endian ? "big" : "little", header->nr_bytes, header->elf_machine,
-		    header->pid, header->has_ticks ? "ticks of the processor" : "nanoseconds");
+		    header->pid, header->has_ticks ? "processor ticks" : "nanoseconds");
 	if (file->error)
-		text_printf(text, "given up     %s\n", jit_target_error_text(file->error));
+		text_printf(text, "stopped      %s\n", jit_target_error_text(file->error));
 }
 
 static void append_counts(struct text *text, const struct jitdump_stats *stats, uint32_t nr_codes)
@@ -210,10 +211,11 @@ static void write_file(struct json *json, const struct jit_target *target,
 static void tell_nothing(const struct jit_target *target, struct message *reterr)
 {
 	if (jit_target_is_process(target))
-		message_set(reterr,
-			    "process %d has no jitdump mapped: there is nothing to check; python3 "
-			    "-X perf_jit writes one",
-			    target->process.pid);
+		message_set(
+			reterr,
+			"process %d has no jitdump mapped, so there is nothing to check; python3 "
+			"-X perf_jit writes one",
+			target->process.pid);
 	else
 		message_set(reterr, "a perf map cannot be checked: only jitdumps can");
 }

@@ -95,8 +95,8 @@ static int print_grown(const struct profile *profile, const struct grown *rows, 
 		label_append_frame(&label, profile, row->frame, LABEL_DISPLAY);
 		err = label.error;
 		if (!err)
-			print_error("grew: %s: its own share from %.1f %% to %.1f %%, with what it "
-				    "calls from %.1f %% to %.1f %%",
+			print_error("grew: %s: own share from %.1f %% to %.1f %%, with "
+				    "callees from %.1f %% to %.1f %%",
 				    text_string(&label), row->own.base, row->own.self,
 				    row->total.base, row->total.self);
 	}

@@ -12,7 +12,7 @@
 
 const char *input_name(const struct input *input)
 {
-	return strcmp(input->path, "-") == 0 ? "the standard input" : input->path;
+	return strcmp(input->path, "-") == 0 ? "standard input" : input->path;
 }
 
 /* Copy what comes through a pipe to a file: it is read twice, and out of order. */
@@ -52,11 +52,11 @@ static void note_tear(const struct input *input, const struct recording *recordi
 	if (!recording_is_torn(recording, &nr_bytes))
 		return;
 	if (nr_bytes)
-		print_note("%s was not finished: it is read up to the tear, and the last %" PRIu64
-			   " byte%s left out",
+		print_note("%s was not finished: it is read up to where it is torn, and the last "
+			   "%" PRIu64 " byte%s skipped",
 			   input_name(input), nr_bytes, nr_bytes == 1 ? " is" : "s are");
 	else
-		print_note("%s was not finished: it has what was written so far",
+		print_note("%s is not finished: it contains what has been written so far",
 			   input_name(input));
 }
 

@@ -31,16 +31,15 @@ static void explain_nothing(const struct rendering *rendering, const struct inpu
 	const char *name = input_name(&side->list[0]);
 
 	if (!left->nr_samples)
-		print_error(
-			"nothing of %s%s is left: there are no samples, or none is what --from, "
-			"--to, --thread, --pid, --state, --include and --exclude ask for",
-			name, others);
+		print_error("no samples of %s%s are left: there are none, or none match --from, "
+			    "--to, --thread, --pid, --state, --include and --exclude",
+			    name, others);
 	else if (rendering->profile.mode == PROFILE_CPU && !left->nr_cpu_measured)
-		print_error("no CPU times were measured in %s%s: --mode wall shows its samples, "
-			    "attach --cpu measures",
+		print_error("no CPU times were measured in %s%s: --mode wall shows the samples, "
+			    "attach --cpu measures CPU times",
 			    name, others);
 	else
-		print_error("of %" PRIu64 " sample%s of %s%s none %s: --mode wall shows all",
+		print_error("none of the %" PRIu64 " sample%s of %s%s %s: --mode wall shows all",
 			    left->nr_samples, text_plural(left->nr_samples), name, others,
 			    verbs[rendering->profile.mode]);
 }
@@ -83,7 +82,7 @@ static bool are_apart(const struct outputs *outputs, const struct inputs *inputs
 		const char *name = outputs_find(outputs, inputs->list[i].fd);
 
 		if (name) {
-			print_error("%s is a recording that is to be read: name another file",
+			print_error("%s is one of the recordings to read: name another output file",
 				    name);
 			return false;
 		}
@@ -165,17 +164,17 @@ static enum exit_status run(int argc, char **argv)
 
 const struct command report_command = {
 	.name = "report",
-	.summary = "make any format of a recording, merge several, compare two",
+	.summary = "convert a recording to any format, merge several, compare two",
 	.usage = "[OPTION]… FILE…",
 	.about =
-		"Makes any format of a recording (pysample attach -o out.pysample). Several recordings\n"
-		"are merged; - is stdin. One that was torn is read up to the tear.\n",
+		"Converts a recording (pysample attach -o out.pysample) to any format. Several\n"
+		"recordings are merged; - is stdin. A torn recording is read up to where it is torn.\n",
 	.groups = report_options_groups,
 	.nr_groups = REPORT_OPTIONS_NR_GROUPS,
 	.lists_formats = true,
 	.operands = OPERAND_FILE,
 	.epilogue =
-		"Exit status: 0 written, 1 error, 2 usage, 5 no sample passed, 10 --fail-above was\n"
+		"Exit status: 0 written, 1 error, 2 usage, 5 no samples left, 10 --fail-above was\n"
 		"exceeded.\n"
 		"\n"
 		"Examples:\n"

@@ -45,10 +45,9 @@ static bool apply_state(struct replay_filter *filter, const char *value)
 			filter->idle = true;
 		return true;
 	}
-	print_error(
-		"there is no state '%s': write gil, cpu, gc, exception, jit, approximate, busy or "
-		"idle, with a ! in front for those that are not",
-		value);
+	print_error("unknown state '%s': use gil, cpu, gc, exception, jit, approximate, busy or "
+		    "idle, with a leading ! to negate it",
+		    value);
 	return false;
 }
 
@@ -61,7 +60,7 @@ static bool apply_pattern(struct text *pattern, const char *value)
 
 	if (err) {
 		(void)regerror(err, &compiled, reason, sizeof(reason));
-		print_error("'%s' is no extended regular expression: %s", value, reason);
+		print_error("'%s' is not an extended regular expression: %s", value, reason);
 		return false;
 	}
 	regfree(&compiled);
@@ -73,7 +72,7 @@ static bool apply_moment(const char *value, int64_t *ret_moment_ns)
 {
 	if (parse_moment(value, ret_moment_ns))
 		return true;
-	print_error("'%s' is not a time: write 1.5s, 500ms, 5m, or -2s for two seconds before the "
+	print_error("'%s' is not a time: use 1.5s, 500ms, 5m, or -2s for two seconds before the "
 		    "end",
 		    value);
 	return false;
@@ -148,14 +147,14 @@ static bool take_fail_above(void *options, const char *value)
 	report->has_fail_above = true;
 	if (parse_percent(value, &report->fail_above_percent))
 		return true;
-	print_error("'%s' is not a percentage: write 5, 2.5 or 5%%", value);
+	print_error("'%s' is not a percentage: use 5, 2.5 or 5%%", value);
 	return false;
 }
 
 static const struct option_spec info_rows[] = {
 	{"info", NULL,
-	 "print only what the recording says of its run, a name and\n"
-	 "value a line",
+	 "print only the metadata of the recording, one name and value\n"
+	 "per line",
 	 .action = OPTION_SETS, .at = offsetof(struct report_options, info)},
 	{"json", NULL, "with --info: one JSON object for each FILE", .action = OPTION_SETS,
 	 .at = offsetof(struct report_options, json)},
@@ -163,44 +162,44 @@ static const struct option_spec info_rows[] = {
 
 static const struct option_spec filter_rows[] = {
 	{"from", "TIME",
-	 "from then on, since the start: 1.5s, 90s, 5m; -2s is two\n"
+	 "from TIME on, since the start: 1.5s, 90s, 5m; -2s is two\n"
 	 "seconds before the last sample",
 	 .apply = take_from},
-	{"to", "TIME", "until then", .apply = take_to},
+	{"to", "TIME", "until TIME, counted in the same way", .apply = take_to},
 	{"thread", "NAME|TID", "only this thread; may be given several times",
 	 .apply = take_thread},
 	{"pid", "PID", "only this process", .apply = take_pid},
 	{"state", "NAME",
-	 "only samples that hold the GIL (gil), used the CPU (cpu),\n"
-	 "collected garbage (gc), handled an exception (exception), ran\n"
-	 "code of CPython's JIT (jit), were read while they ran\n"
-	 "(approximate), ran Python and were not seen off the CPU\n"
-	 "(busy), or all others (idle). !NAME: only those that did not.\n"
+	 "only samples of threads that held the GIL (gil), used the CPU\n"
+	 "(cpu), collected garbage (gc), handled an exception\n"
+	 "(exception), ran code of CPython's JIT (jit), were read while\n"
+	 "running (approximate), ran Python and were not seen off the CPU\n"
+	 "(busy), or all others (idle). !NAME negates the state.\n"
 	 "If given several times, all must hold",
 	 .apply = take_state, .words = "gil cpu gc exception jit approximate busy idle"},
 	{"include", "RE",
-	 "only stacks with a frame 'name (path:line)' that matches this\n"
+	 "only stacks with a frame 'name (path:line)' matching this\n"
 	 "extended regular expression",
 	 .apply = take_include},
 	{"exclude", "RE", "only stacks without such a frame", .apply = take_exclude},
 };
 
 static const struct option_spec table_rows[] = {
-	{"rows", "N", "of a summary; 0: all (default: 30)", .apply = take_rows},
-	{"tree", NULL, "summary: callers above what they call", .action = OPTION_SETS,
-	 .at = offsetof(struct report_options, layout.tree)},
-	{"callers", "FUNCTION", "summary: who calls it", .action = OPTION_KEEPS,
+	{"rows", "N", "number of rows in a summary; 0: all (default: 30)", .apply = take_rows},
+	{"tree", NULL, "show a summary as a tree, with callers above callees",
+	 .action = OPTION_SETS, .at = offsetof(struct report_options, layout.tree)},
+	{"callers", "FUNCTION", "show the callers of FUNCTION in a summary", .action = OPTION_KEEPS,
 	 .at = offsetof(struct report_options, layout.callers)},
-	{"callees", "FUNCTION", "summary: what it calls", .action = OPTION_KEEPS,
+	{"callees", "FUNCTION", "show the callees of FUNCTION in a summary", .action = OPTION_KEEPS,
 	 .at = offsetof(struct report_options, layout.callees)},
 };
 
 static const struct option_spec diff_rows[] = {
-	{"diff", "BASE", "what has changed since that recording; several are merged",
+	{"diff", "BASE", "show changes since recording BASE; several are merged",
 	 .apply = take_diff},
 	{"fail-above", "PCT",
-	 "with --diff: exit with 10 if the share of a function, its own\n"
-	 "or with what it calls, grew by more than so many percentage\n"
+	 "with --diff, exit with 10 if the share of a function, its own\n"
+	 "or with its callees, grew by more than PCT percentage\n"
 	 "points",
 	 .apply = take_fail_above},
 };
@@ -230,7 +229,7 @@ static bool compile(const struct text *pattern, regex_t *compiled, const regex_t
 		return true;
 	if (pattern->error ||
 	    regcomp(compiled, text_string(pattern), REG_EXTENDED | REG_NOSUB) != 0) {
-		print_error("the regular expressions need more memory than there is");
+		print_error("out of memory for the regular expressions");
 		return false;
 	}
 	*ret_compiled = compiled;
@@ -245,16 +244,17 @@ static bool check(const struct report_options *options)
 	const char *error = NULL;
 
 	if (!options->nr_paths)
-		error = "which recording? pysample report FILE, made by 'pysample attach -o FILE'";
+		error = "no recording given: pysample report FILE, written by 'pysample attach "
+			"-o FILE'";
 	else if (options->json && !options->info)
-		error = "--json is for --info: -f jsonl is for samples";
+		error = "--json requires --info: use -f jsonl for samples";
 	else if (options->info && (options->outputs.nr || options->outputs.next))
-		error = "--info goes to stdout: leave out -o and -f";
+		error = "--info prints to stdout: leave out -o and -f";
 	else if (options->has_fail_above && !options->nr_bases)
-		error = "--fail-above compares: say with what, --diff BASE";
+		error = "--fail-above requires --diff BASE";
 	else if (options->has_to &&
 		 (!filter->to_ns || (same_end && filter->to_ns <= filter->from_ns)))
-		error = "nothing lies between --from and --to: the second one has to be later";
+		error = "--to must be later than --from";
 	if (error)
 		print_error("%s", error);
 	return !error;
@@ -264,7 +264,7 @@ static bool check(const struct report_options *options)
 static bool check_outputs(struct report_options *options)
 {
 	if (outputs_recording(&options->outputs)) {
-		print_error("a report makes no recordings: name a file of another format, "
+		print_error("report cannot write a recording: name a file of another format, "
 			    "or copy the recording");
 		return false;
 	}

@@ -58,14 +58,14 @@ static enum exit_status run(int argc, char **argv)
 
 const struct command attach_command = {
 	.name = "attach",
-	.summary = "sample a running process until it ends, -d runs out or Ctrl-C",
+	.summary = "sample a running process until it ends, -d is over or Ctrl-C",
 	.usage = "[OPTION]… PID",
 	.about =
 		"Samples every thread of every interpreter of a running CPython process until it\n"
 		"ends, the duration is over, or Ctrl-C; then writes the profile. SIGUSR1 writes it\n"
-		"at once, every file as it would be now, and sampling goes on. The process is never\n"
-		"stopped, and nothing is written to it but one word of 3.15 (--read-only). If it\n"
-		"replaces its program by one with CPython (exec), sampling continues into the same\n"
+		"at once, with the samples so far, and sampling continues. The process is never\n"
+		"stopped, and nothing is written to it except one word of 3.15 (--read-only). If\n"
+		"it executes another program with CPython (exec), sampling continues into the same\n"
 		"profile.\n",
 	.groups = sampling_options_groups,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,
@@ -73,8 +73,8 @@ const struct command attach_command = {
 	.operands = OPERAND_PID,
 	.epilogue =
 		"Exit status: 0 profile written, 1 error, 2 usage, 3 not a Python process or an\n"
-		"unknown version, 4 permission denied, 5 no sample could be taken, or none is of\n"
-		"the --mode.\n"
+		"unknown version, 4 permission denied, 5 no sample could be taken, or none\n"
+		"matches the --mode.\n"
 		"\n"
 		"Examples:\n"
 		"  pysample attach -d 10 1234                     a table of the hottest functions\n"

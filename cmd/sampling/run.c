@@ -68,7 +68,7 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 	int err = child_fork(argv, &run->child);
 
 	if (err) {
-		message_set(reterr, "no process can be started: %s", strerror(-err));
+		message_set(reterr, "cannot start a process: %s", strerror(-err));
 		return EXIT_RUN_FAILED;
 	}
 	stop_catch_signals();
@@ -78,8 +78,8 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 		return EXIT_RUN_FAILED;
 	recording = outputs_recording(&run->session.options.outputs);
 	if (recording && recording->file.stream == stdout) {
-		message_set(reterr, "a recording cannot go to the standard output, which is the "
-				    "command's, too: name a file for it, with -o out.pysample");
+		message_set(reterr, "a recording cannot go to standard output, which the "
+				    "command also uses: name a file for it with -o out.pysample");
 		return EXIT_RUN_FAILED;
 	}
 	return EXIT_OK;
@@ -91,12 +91,13 @@ static enum exit_status explain_begin(const char *name, int err, struct message 
 	if (err != -ENOENT)
 		message_set(reterr, "cannot execute '%s': %s", name, strerror(-err));
 	else if (strchr(name, '/'))
-		message_set(reterr,
-			    "cannot execute '%s': it, or the interpreter that its first line "
-			    "names, does not exist",
-			    name);
+		message_set(
+			reterr,
+			"cannot execute '%s': it does not exist, or the interpreter in its first "
+			"line does not",
+			name);
 	else
-		message_set(reterr, "there is no program '%s' in the folders of PATH", name);
+		message_set(reterr, "program '%s' was not found in PATH", name);
 	return err == -ENOENT ? EXIT_NO_COMMAND : EXIT_CANNOT_RUN;
 }
 
@@ -124,7 +125,7 @@ static enum exit_status sample(struct run_command *run, const char *name, struct
 		return session_sample(session, reterr);
 	if (status == EXIT_NO_SAMPLE && !*stop_flag() && child_has_ended(&run->child))
 		message_set(reterr,
-			    "there is no profile: '%s' ended, and no CPython was seen in its "
+			    "no profile: '%s' ended, and no CPython was found in its "
 			    "process; processes that it starts are not sampled",
 			    name);
 	return status;
@@ -142,7 +143,7 @@ static int finish(struct run_command *run, enum exit_status status)
 
 	status = session_finish(session, status, true);
 	if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
-		print_note("process %d goes on, and is waited for", run->child.pid);
+		print_note("waiting for process %d, which is still running", run->child.pid);
 	number = child_wait(&run->child, *stop_flag());
 	status = session_finish_stdout(session, status);
 	if (number)
@@ -184,7 +185,7 @@ static bool parse(int argc, char **argv, struct session *session, int *ret_first
 	    options_parse(&run_command, argc, argv, options, ret_first, ret_done) != EXIT_OK)
 		return false;
 	if (!*ret_done && *ret_first >= argc) {
-		print_error("which command? pysample run [OPTION]… -- COMMAND [ARGUMENT]…");
+		print_error("no command given: pysample run [OPTION]… -- COMMAND [ARGUMENT]…");
 		return false;
 	}
 	if (options->wait.wait_ns == TARGET_STARTING_NS && !options->wait.for_any) {
@@ -215,20 +216,20 @@ const struct command run_command = {
 	.summary = "start a command and sample it until it ends",
 	.usage = "[OPTION]… [--] COMMAND [ARGUMENT]…",
 	.about =
-		"Starts COMMAND and samples every thread of every interpreter of its process, from the\n"
-		"moment that there is one until it ends, the duration is over, or a signal arrives; then\n"
-		"writes the profile. The terminal is the command's, and signals sent to pysample are\n"
-		"passed on to it, SIGUSR1 among them. A shell that becomes a Python (exec) is waited\n"
-		"for; processes that COMMAND starts are not sampled.\n",
+		"Starts COMMAND and samples every thread of every interpreter of its process, from\n"
+		"the moment there is one until it ends, the duration is over, or a signal arrives;\n"
+		"then writes the profile. The command has the terminal, and signals sent to\n"
+		"pysample are passed on to it, including SIGUSR1. A shell that will execute Python\n"
+		"is waited for; processes that COMMAND starts are not sampled.\n",
 	.groups = sampling_options_groups,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,
 	.lists_formats = true,
 	.operands_end = true,
 	.operands = OPERAND_COMMAND,
 	.epilogue =
-		"Exit status: that of COMMAND, 128 + the number of a signal that killed it, or of\n"
-		"the second one that was sent to pysample; 125 pysample failed before COMMAND was\n"
-		"started, or COMMAND ended with 0 and not all that was asked for could be sampled\n"
+		"Exit status: that of COMMAND; 128 + the number of a signal that killed it, or of\n"
+		"the second one sent to pysample; 125 pysample failed before COMMAND was\n"
+		"started, or COMMAND exited with 0 but not everything requested could be sampled\n"
 		"and written; 126 COMMAND cannot be executed, 127 it was not found.\n"
 		"\n"
 		"Examples:\n"

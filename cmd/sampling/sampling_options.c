@@ -23,7 +23,7 @@ static bool take_rate(void *options, const char *value)
 {
 	if (parse_rate(value, &((struct sampling_options *)options)->rate_hz))
 		return true;
-	print_error("'%s' is not a rate: write 100, 1khz, 10k or max (0.01 Hz to 10 kHz)", value);
+	print_error("'%s' is not a rate: use 100, 1khz, 10k or max (0.01 Hz to 10 kHz)", value);
 	return false;
 }
 
@@ -31,7 +31,7 @@ static bool take_duration(void *options, const char *value)
 {
 	if (parse_duration(value, &((struct sampling_options *)options)->duration_ns))
 		return true;
-	print_error("'%s' is not a duration: write 10, 2.5, 500ms, 90s, 5m or 1h", value);
+	print_error("'%s' is not a duration: use 10, 2.5, 500ms, 90s, 5m or 1h", value);
 	return false;
 }
 
@@ -39,7 +39,7 @@ static bool take_engine(void *options, const char *value)
 {
 	if (engine_take_name(&((struct sampling_options *)options)->engine, value))
 		return true;
-	print_error("'%s' is not an engine: write bpf, tick, preempt or racing", value);
+	print_error("unknown engine '%s': use bpf, tick, preempt or racing", value);
 	return false;
 }
 
@@ -73,11 +73,11 @@ static bool take_verbose(void *options, const char *value)
 }
 
 static const struct option_spec sampling_rows[] = {
-	{"rate", "HZ", "samples a second: 100, 1khz, 10k, max (default: 100)", .letter = 'r',
+	{"rate", "HZ", "samples per second: 100, 1khz, 10k, max (default: 100)", .letter = 'r',
 	 .apply = take_rate},
 	{"duration", "TIME",
-	 "10, 2.5, 500ms, 90s, 5m, 1h (default: until the process\n"
-	 "ends)",
+	 "how long to sample: 10, 2.5, 500ms, 5m, 1h (default: until\n"
+	 "the process ends)",
 	 .letter = 'd', .apply = take_duration},
 	{"engine", "NAME",
 	 "how stacks are read (default: bpf where it is allowed, else\n"
@@ -94,47 +94,47 @@ static const struct option_spec sampling_rows[] = {
 	 "newer, with a GIL; not with -n)",
 	 .apply = take_engine, .words = "bpf preempt tick racing"},
 	{"exact", NULL,
-	 "refuse what is approximate: exit with status 4 rather than\n"
-	 "race, or with -n if there is no BPF",
+	 "refuse approximate results: exit with status 4 instead of\n"
+	 "racing, or with -n if BPF is unavailable",
 	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.is_exact)},
 	{"cpu", NULL,
 	 "measure CPU times in every mode (default: in recordings up to\n"
-	 "2 kHz and the formats made of them)",
+	 "2 kHz and the formats made from them)",
 	 .apply = take_with_cpu},
-	{"no-cpu", NULL, "do not measure them", .apply = take_without_cpu},
+	{"no-cpu", NULL, "do not measure CPU times", .apply = take_without_cpu},
 };
 
 static const struct option_spec writing_rows[] = {
 	{"read-only", NULL,
-	 "never write to the process: on 3.15 deep stacks are sampled\n"
-	 "faster with one word of it that CPython has for profilers",
+	 "never write to the process; by default one word of 3.15 for\n"
+	 "profilers is written, which makes deep stacks faster to sample",
 	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, read_only)},
 };
 
 static const struct option_spec stack_rows[] = {
 	{"native", NULL,
-	 "merge C frames with those of Python: of the same instant with\n"
+	 "merge C frames with Python frames: of the same instant with\n"
 	 "engine bpf, else placed by evidence. [unknown] marks frames\n"
 	 "that could not be proven, ?? code without a symbol (libc:\n"
 	 "install libc6-dbg)",
 	 .letter = 'n', .action = OPTION_SETS,
 	 .at = offsetof(struct sampling_options, engine.native)},
 	{"trampolines", NULL,
-	 "with -n: show those of -X perf, through which CPython calls\n"
-	 "each Python function, as frames of their own",
+	 "with -n, show the -X perf trampolines, through which CPython\n"
+	 "calls each Python function, as separate frames",
 	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.keeps_trampolines)},
 	{"kernel", NULL,
-	 "with -n: the kernel's functions, where a thread is inside it\n"
-	 "(a running thread: CAP_PERFMON and CAP_SYSLOG, or what\n"
-	 "perf_event_paranoid and kptr_restrict allow; a waiting one:\n"
+	 "with -n, add kernel functions for threads inside the kernel\n"
+	 "(running threads need CAP_PERFMON and CAP_SYSLOG, or what\n"
+	 "perf_event_paranoid and kptr_restrict allow; waiting ones need\n"
 	 "CAP_SYS_ADMIN)",
 	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.tells_kernel)},
 };
 
 static const struct option_spec collector_rows[] = {
-	{"gc", NULL, "a frame <GC> where garbage is collected (default)", .action = OPTION_SETS,
+	{"gc", NULL, "add a frame <GC> during garbage collection (default)", .action = OPTION_SETS,
 	 .at = offsetof(struct sampling_options, looks.gc)},
-	{"no-gc", NULL, "no such frame", .action = OPTION_CLEARS,
+	{"no-gc", NULL, "do not add <GC> frames", .action = OPTION_CLEARS,
 	 .at = offsetof(struct sampling_options, looks.gc)},
 };
 
@@ -232,8 +232,7 @@ bool sampling_options_choose(struct sampling_options *options)
 		return false;
 	}
 	if (!options->engine.native && option_of_natives(options)) {
-		print_error("%s is for stacks with C frames: give -n, too",
-			    option_of_natives(options));
+		print_error("%s requires -n", option_of_natives(options));
 		return false;
 	}
 	options->engine.period_ns = (uint64_t)(NS_PER_S / options->rate_hz);

@@ -20,17 +20,16 @@ static const char *end_reason(const struct session *session)
 {
 	static const char *const reasons[] = {
 		[TARGET_ENDED] = "the process has ended; ",
-		[TARGET_NO_PYTHON] =
-			"the process has replaced its program by one without CPython; ",
-		[TARGET_NO_INTERPRETER] = "the process has ended its interpreter, or begun none; ",
-		[TARGET_REFUSED] = "the process has replaced its program; ",
-		[TARGET_SAME] = "the threads of the interpreter cannot be listed any more; ",
+		[TARGET_NO_PYTHON] = "the process executed a program without CPython; ",
+		[TARGET_NO_INTERPRETER] = "the process ended its interpreter, or started none; ",
+		[TARGET_REFUSED] = "the process executed another program; ",
+		[TARGET_SAME] = "the interpreter's threads can no longer be listed; ",
 	};
 
 	if (session->end == END_DURATION)
 		return "";
 	if (sampler_end_is_out_of_reach(session->end))
-		return "the process has gone where pysample cannot take its CPU; ";
+		return "pysample can no longer preempt the process; ";
 	return session->end == END_STOPPED ? "stopped; " : reasons[session->after];
 }
 
@@ -64,7 +63,7 @@ static void print_mode(const struct session *session)
 			   stats->clockless == 1 ? "it" : "they");
 	if (stats->rough_clocks)
 		print_note("perf_event_open is not allowed (kernel.perf_event_paranoid above 2, or "
-			   "a sandbox): CPU times are told at the kernel's timer ticks only "
+			   "a sandbox): CPU times have scheduler-tick resolution only "
 			   "(threads: %" PRIu64 ")",
 			   stats->rough_clocks);
 }
@@ -85,18 +84,18 @@ static void print_cache(const struct session *session)
 {
 	static const char *const reasons[] = {
 		[CACHE_NO_WORD] =
-			"this CPython has no last_profiled_frame, or it is not known where",
-		[CACHE_READ_ONLY] = "nothing is to be written to the process",
-		[CACHE_REFUSED] = "it cannot be written to",
-		[CACHE_SHARED] = "another profiler uses last_profiled_frame, too",
-		[CACHE_OTHER_ENGINE] = "nothing is written with this engine",
+			"this CPython has no last_profiled_frame, or its offset is unknown",
+		[CACHE_READ_ONLY] = "writing to the process is disabled",
+		[CACHE_REFUSED] = "the process cannot be written to",
+		[CACHE_SHARED] = "another profiler uses last_profiled_frame",
+		[CACHE_OTHER_ENGINE] = "this engine does not write to the process",
 	};
 	const struct sampler_stats *stats = &session->stats;
 
 	if (session->cache_reason != CACHE_USABLE)
 		print_note("frame cache off: %s", reasons[session->cache_reason]);
 	if (stats->writes || session->cache_reason == CACHE_USABLE) {
-		print_note("frame cache: %" PRIu64 " stack%s walked in part; %" PRIu64
+		print_note("frame cache: %" PRIu64 " stack%s walked only in part; %" PRIu64
 			   " word%s written",
 			   stats->cached, text_plural(stats->cached), stats->writes,
 			   text_plural(stats->writes));
@@ -107,10 +106,9 @@ static void print_cache(const struct session *session)
 static void print_refused(uint64_t nr)
 {
 	if (nr)
-		print_note("%" PRIu64
-			   " thread%s could not be followed while they ran, and have no C "
-			   "frames then: open files (ulimit -Hn) or locked memory (ulimit -l, "
-			   "kernel.perf_event_mlock_kb) did not suffice",
+		print_note("%" PRIu64 " thread%s could not be sampled while running, and have no C "
+			   "frames there: too few open files (ulimit -Hn) or too little locked "
+			   "memory (ulimit -l, kernel.perf_event_mlock_kb)",
 			   nr, text_plural(nr));
 }
 
@@ -129,7 +127,7 @@ static void print_natives(const struct session *session)
 		   native.nr_broken);
 	print_refused(native.nr_refused);
 	if (session->options.verbose)
-		print_note("of %" PRIu64 " copies of stacks %" PRIu64
+		print_note("of %" PRIu64 " stack copies %" PRIu64
 			   " were of threads without Python, %" PRIu64 " were lost",
 			   native.nr_dumps, native.nr_foreign, native.nr_lost_dumps);
 }
@@ -161,13 +159,13 @@ static void print_counters(const struct session *session)
 			print_note("lost, %s: %" PRIu64, loss_name((enum sample_loss)loss),
 				   stats->lost[loss]);
 	if (stats->failed_ticks)
-		print_note("%" PRIu64 " tick%s failed: the list of threads was in motion, or gone",
+		print_note("%" PRIu64 " tick%s failed: the list of threads was changing, or gone",
 			   stats->failed_ticks, text_plural(stats->failed_ticks));
-	print_note("%" PRIu64 " read%s, %" PRIu64 " of clocks, %" PRIu64 " other system call%s",
+	print_note("%" PRIu64 " read%s, %" PRIu64 " clock reads, %" PRIu64 " other system call%s",
 		   stats->reads, text_plural(stats->reads), stats->clock_reads,
 		   stats->other_syscalls, text_plural(stats->other_syscalls));
 	if (stats->lateness.nr)
-		print_note("ticks came late by %.1f µs (median), %.1f µs (99 %%), %.1f µs (most)",
+		print_note("delay of ticks: %.1f µs (median), %.1f µs (99 %%), %.1f µs (maximum)",
 			   (double)stats->p50_lateness_ns / 1e3,
 			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
 	print_cache(session);
@@ -201,9 +199,9 @@ static void explain_elsewhere(const struct session *session, struct message *ret
 			      session->engine.kind != ENGINE_RACING;
 
 	message_set(retmessage,
-		    "process %d runs Python's thread states in other threads than those that they "
-		    "belong to, so that no stack of one that runs can be proven%s",
-		    session->pid, can_race ? "; --engine racing tells them approximately" : "");
+		    "process %d runs Python thread states on threads other than their own, so "
+		    "the stack of a running one cannot be proven%s",
+		    session->pid, can_race ? "; --engine racing samples them approximately" : "");
 }
 
 #define CPUS_REMEDY \
@@ -217,7 +215,7 @@ static void explain_reach(const struct session *session, const char *joint,
 
 	if (session->end == END_REAL_TIME)
 		message_set(retmessage,
-			    "process %d has a real-time priority that pysample has not%s start "
+			    "process %d has a real-time priority that pysample lacks%s start "
 			    "pysample with a higher one than 'chrt -ap %d' prints (chrt -f)",
 			    pid, joint, pid);
 	else
@@ -233,7 +231,7 @@ static void print_away(const struct session *session)
 
 	if (session->nr_away * SELDOM > session->stats.ticks)
 		print_note("process %d ran on CPUs that pysample may not use in %" PRIu64
-			   " looks, so that these are lost: " CPUS_REMEDY,
+			   " looks, which are lost: " CPUS_REMEDY,
 			   session->pid, session->nr_away, session->pid);
 }
 
@@ -253,15 +251,16 @@ void session_notes_end(const struct session *session)
 	print_away(session);
 	if (loss_hides_bursts(&session->stats))
 		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
-			   "a thread slept: " LOSS_BURSTS_TEXT "; 'pysample doctor %d' says more",
+			   "a thread slept: " LOSS_BURSTS_TEXT
+			   "; run 'pysample doctor %d' for details",
 			   session->stats.lost[LOSS_LATE], session->pid);
 	print_mode(session);
 	print_natives(session);
 	if (session->not_followed.text[0])
-		print_note("not followed: %s", session->not_followed.text);
+		print_note("the new program is not sampled: %s", session->not_followed.text);
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
-			   ": there was no room for more stacks",
+			   ": the limit on stacks was reached",
 			   nr_other, nr_other == 1 ? " is" : "s are");
 	if (session->options.verbose)
 		print_counters(session);
@@ -283,7 +282,7 @@ static bool print_next(const struct output *output)
 		is_needed = command.length > 0;
 	}
 	if (is_needed)
-		print_note("%s in %s; next: %s", text_string(&size), output->path,
+		print_note("%s written to %s; next: %s", text_string(&size), output->path,
 			   text_string(&command));
 	text_done(&command);
 	text_done(&size);
@@ -307,7 +306,7 @@ static void print_engine(const struct session *session)
 	const struct engine *engine = &session->engine;
 
 	print_note("engine %s%s%s", engine_name(engine->kind),
-		   engine->no_interrupts.text[0] ? ", as bpf cannot be had: " : "",
+		   engine->no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
 		   engine->no_interrupts.text);
 }
 
@@ -320,7 +319,7 @@ void session_notes_begin(const struct session *session)
 	print_note("sampling process %d, CPython %s%s", session->pid, session->target.version,
 		   options->duration_ns || session->is_child
 			   ? ""
-			   : "; Ctrl-C ends it and writes the profile");
+			   : "; Ctrl-C stops and writes the profile");
 	target_print_doubts(&session->target);
 	if (options->verbose) {
 		target_print_found(&session->target);
@@ -335,14 +334,14 @@ void session_notes_natives(const struct session *session)
 	if (session->options.quiet)
 		return;
 	if (engine->kind == ENGINE_TICK)
-		print_note("%.4g samples a second of each thread that runs, at the kernel's tick: "
-			   "what "
-			   "is in step with that is misrepresented",
+		print_note("%.4g samples a second of each running thread, at the kernel's tick: "
+			   "work "
+			   "in step with it is misrepresented",
 			   (double)NS_PER_S / (double)engine->period_ns);
 	if (engine->no_natives.text[0])
-		print_note("no C frames of threads that run: %s", engine->no_natives.text);
+		print_note("no C frames for running threads: %s", engine->no_natives.text);
 	if (engine->no_kernel.text[0])
-		print_note("no frames of the kernel: %s", engine->no_kernel.text);
+		print_note("no kernel frames: %s", engine->no_kernel.text);
 }
 
 void session_notes_change(const struct session *session)
@@ -352,13 +351,13 @@ void session_notes_change(const struct session *session)
 	if (session->options.quiet)
 		return;
 	if (session->end == END_TOO_DEEP) {
-		print_note(
-			"a stack has more frames than engine bpf can tell: engine preempt goes on");
+		print_note("a stack has more frames than engine bpf can read: continuing with "
+			   "engine preempt");
 		return;
 	}
 	explain_reach(
 		session,
-		", so its stacks are read while it runs, which is approximate; for exact ones",
+		", so its stacks are read while it runs, which is approximate; for exact stacks",
 		&reach);
 	print_note("%s", reach.text);
 }
@@ -400,13 +399,14 @@ void session_explain_no_sample(const struct session *session, struct message *re
 	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
-			    "'pysample doctor %d' says more",
+			    "run 'pysample doctor %d' for details",
 			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
 	else if (session->end == END_REPLACED && session->after == TARGET_SAME)
-		message_set(reterr,
-			    "the threads of process %d could not be listed: 'pysample doctor %d' "
-			    "says more",
-			    pid, pid);
+		message_set(
+			reterr,
+			"the threads of process %d could not be listed: run 'pysample doctor %d' "
+			"for details",
+			pid, pid);
 	else if (session->end == END_REPLACED)
 		message_set(reterr, "the interpreter of process %d ended before the first sample",
 			    pid);
@@ -414,8 +414,8 @@ void session_explain_no_sample(const struct session *session, struct message *re
 		message_set(reterr, "stopped before the first sample");
 	else
 		message_set(reterr,
-			    "the time was over before the first sample of process %d: give -d "
-			    "more time",
+			    "the duration ended before the first sample of process %d: use a "
+			    "longer -d",
 			    pid);
 }
 
@@ -429,7 +429,7 @@ void session_explain_none_shown(const struct session *session, struct message *r
 	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;
 
 	message_set(reterr,
-		    "of %" PRIu64 " sample%s of process %d none %s, so there is no profile: "
+		    "none of the %" PRIu64 " sample%s of process %d %s, so there is no profile: "
 		    "--mode wall shows where the threads were, a longer -d may see more",
 		    nr_samples, text_plural(nr_samples), session->pid,
 		    verbs[session->options.profile.mode]);

@@ -66,8 +66,8 @@ static enum exit_status write_outputs(const struct session *session, const struc
 		return write_profile(session, run, outputs);
 	if (fd >= 0)
 		return write_replayed(session, fd, outputs);
-	print_error("the other files were not written: what was sampled cannot be read back%s",
-		    session->sink.recording ? "; make them of the recording with pysample report"
+	print_error("the other files were not written: the samples cannot be read back%s",
+		    session->sink.recording ? "; make them from the recording with pysample report"
 					    : "");
 	return EXIT_ERROR;
 }
@@ -124,12 +124,12 @@ static void tell_written(struct session *session, unsigned int nr_files, enum ex
 	struct message line = {0};
 
 	if (status == EXIT_ERROR)
-		message_set(&line, "SIGUSR1: not every file could be written; sampling goes on");
+		message_set(&line, "SIGUSR1: not every file could be written; sampling continues");
 	else if (nr_files)
-		message_set(&line, "SIGUSR1: wrote %u file%s in %.1f ms; sampling goes on",
+		message_set(&line, "SIGUSR1: wrote %u file%s in %.1f ms; sampling continues",
 			    nr_files, text_plural(nr_files), (double)took_ns / 1e6);
 	else
-		message_set(&line, "SIGUSR1: there is no file to write by now; sampling goes on");
+		message_set(&line, "SIGUSR1: there is no file to write yet; sampling continues");
 	progress_tell(&session->progress, line.text);
 }
 

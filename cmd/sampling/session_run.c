@@ -193,7 +193,7 @@ static const char *missing_for_mode(const struct py_offsets *offsets, enum profi
 	    offsets->interpreter.gil_locked == OFFSET_ABSENT)
 		return "who holds the GIL";
 	if (mode == PROFILE_EXCEPTION && offsets->thread.raised == OFFSET_ABSENT)
-		return "what exceptions are handled";
+		return "which exceptions are handled";
 	return NULL;
 }
 
@@ -221,15 +221,15 @@ static enum exit_status check_mode(const struct session *session, struct message
 	const char *missing = missing_for_mode(&target->runtime.build.offsets, mode);
 
 	if (missing) {
-		message_set(reterr,
-			    "of CPython %s %s cannot be told: use --mode wall or --mode cpu",
+		message_set(reterr, "CPython %s does not show %s: use --mode wall or --mode cpu",
 			    target->version, missing);
 		return EXIT_ERROR;
 	}
 	if (mode != PROFILE_CPU || has_cpu_times(&target->process))
 		return EXIT_OK;
-	message_set(reterr, "this kernel tells the CPU time of threads neither by perf_event_open "
-			    "nor by /proc/PID/task/TID/schedstat: use --mode wall");
+	message_set(reterr,
+		    "this kernel reports the CPU time of threads neither by perf_event_open "
+		    "nor by /proc/PID/task/TID/schedstat: use --mode wall");
 	return EXIT_ERROR;
 }
 
@@ -243,7 +243,7 @@ static enum exit_status check_engine(const struct session *session, struct messa
 	const struct target *target = &session->target;
 
 	if (asked->is_exact && asked->native && session->engine.kind != ENGINE_BPF) {
-		message_set(reterr, "--exact with C frames takes engine bpf: %s",
+		message_set(reterr, "--exact with C frames requires engine bpf: %s",
 			    session->engine.no_interrupts.text[0]
 				    ? session->engine.no_interrupts.text
 				    : "leave out --engine");
@@ -257,8 +257,8 @@ static enum exit_status check_engine(const struct session *session, struct messa
 	else
 		message_set(
 			reterr,
-			"--engine racing needs CPython 3.11 or newer with a GIL, and process %d is "
-			"CPython %s%s: leave it out",
+			"--engine racing requires CPython 3.11 or newer with a GIL, and process %d "
+			"is CPython %s%s: leave it out",
 			target->process.pid, target->version,
 			target->runtime.build.free_threaded ? " without a GIL" : "");
 	return EXIT_PERMISSION;
@@ -462,7 +462,7 @@ static int begin_next(struct session *session)
 		return err;
 	if (had_interrupts && !session->engine.interrupts && session->has_fewer_rights)
 		message_set(&session->engine.no_interrupts,
-			    "this CPython is laid out otherwise than the one before, and the right "
+			    "this CPython has another layout than the previous one, and the right "
 			    "to load a BPF program for it was given up when sampling began");
 	if (is_new)
 		session_notes_followed(session);
@@ -481,7 +481,7 @@ static bool may_go_on(struct session *session)
 		return true;
 	if (!session->options.engine.is_exact) {
 		if (!session->options.quiet)
-			print_note("sampling goes on with engine %s: %s",
+			print_note("sampling continues with engine %s: %s",
 				   engine_name(session->engine.kind), why.text);
 		return true;
 	}

@@ -32,9 +32,9 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 	if (!outputs_next(outputs) || is_readable(&sink->recording->file))
 		return EXIT_OK;
 	message_set(reterr,
-		    "the other files are made of the recording, and %s cannot be read "
-		    "back: give it a file of its own",
-		    sink->recording->path ? sink->recording->path : "the standard output");
+		    "the other files are made from the recording, and %s cannot be read "
+		    "back: write the recording to a regular file",
+		    sink->recording->path ? sink->recording->path : "standard output");
 	return EXIT_USAGE;
 }
 
@@ -45,12 +45,12 @@ static void explain(const struct session_sink *sink, int err, struct message *re
 {
 	if (err == -E2BIG)
 		message_set(reterr,
-			    "the recording has as many threads as one can have, %u: record the "
-			    "rest anew",
+			    "the recording has reached its limit of %u threads: record the "
+			    "rest separately",
 			    RECORDING_MAX_THREADS);
 	else if (sink->recording)
 		message_set(reterr, "cannot write %s: %s",
-			    sink->recording->path ? sink->recording->path : "the standard output",
+			    sink->recording->path ? sink->recording->path : "standard output",
 			    strerror(-err));
 	else
 		message_set(reterr, "cannot write a temporary file in %s: %s; set TMPDIR",

@@ -104,7 +104,7 @@ class Deep(unittest.TestCase):
                     """A run with few looks writes nothing."""
                     told.append(self.attach(target, "-d", "0.2", "-r", "max", "-v",
                                             wrapper=wrapper))
-                    return "frame cache off: it cannot be written to\n" in told[-1].stderr
+                    return "frame cache off: the process cannot be written to\n" in told[-1].stderr
 
                 support.wait_until(is_told, "the refusal is reported")
                 self.assertEqual(self.anchor(target), 0)

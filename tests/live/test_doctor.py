@@ -21,13 +21,13 @@ def check_c_frames(test, pid, run):
     doctor = run("doctor", pid)
     attach = run("attach", "-n", "--kernel", "-d", "100ms", "-o", "/dev/null", pid)
     test.assertEqual(doctor.status, 0, doctor)
-    why = re.search("no C frames of threads that run: (.*)", attach.stderr)
+    why = re.search("no C frames for running threads: (.*)", attach.stderr)
     user_only = ", user CPU only" if "user CPU only" in attach.stderr else ""
-    test.assertEqual(found(doctor, "C frames"), "of threads that wait only: " + why.group(1)
+    test.assertEqual(found(doctor, "C frames"), "for waiting threads only: " + why.group(1)
                      if why else "can be sampled%s: attach -n" % user_only)
-    why = re.search("no frames of the kernel: (.*)", attach.stderr)
-    test.assertEqual(found(doctor, "kernel"), "no frames of it: " + why.group(1)
-                     if why else "its frames can be told: attach -n --kernel")
+    why = re.search("no kernel frames: (.*)", attach.stderr)
+    test.assertEqual(found(doctor, "kernel"), "no frames: " + why.group(1)
+                     if why else "available: attach -n --kernel")
 
 
 class Instant(unittest.TestCase):
@@ -54,7 +54,7 @@ class Instant(unittest.TestCase):
                            os.getpriority(os.PRIO_PROCESS, 0) - 1)
             better = found(pysample("doctor", target.pid), "preemption")
         self.assertNotIn("nice", equal)
-        self.assertIn("thread %d goes before pysample by its nice value" % target.pid, better)
+        self.assertIn("thread %d has precedence over pysample by its nice value" % target.pid, better)
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can have a real-time policy")
     def test_a_real_time_policy(self):
@@ -154,7 +154,7 @@ class Unhealthy(unittest.TestCase):
             self.skipTest("no kernel thread is visible: a PID namespace")
         result = pysample("doctor", pid)
         self.assertEqual(result.status, 3, result)
-        self.assertRegex(result.stdout, r"\nmemory +none of its own: a kernel thread\n")
+        self.assertRegex(result.stdout, r"\nmemory +none: a kernel thread\n")
         self.assertRegex(result.stdout, r"\nverdict +[^\n]*kernel thread[^\n]*\n\Z")
 
     def test_no_such_process(self):

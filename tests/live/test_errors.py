@@ -112,15 +112,15 @@ os._exit(0)
 class Options(ErrorTestCase):
     def test_each_mistake_is_named(self):
         cases = {
-            "there is no option -x;": ["-x"],
-            "there is no option -y;": ["--lines", "-ty"],
-            "there is no option --nonsense,": ["--nonsense"],
-            "there is no option --f,": ["--f"],
-            "the option -o needs a value;": ["-o"],
-            "the option --output needs a value;": ["-t", "--output"],
-            "the option --lines=3 takes no value;": ["--lines=3"],
-            "the option --quiet=x takes no value;": ["--quiet=x"],
-            r"there is no option -\\x1b;": ["-\x1b"],
+            "unknown option -x;": ["-x"],
+            "unknown option -y;": ["--lines", "-ty"],
+            "unknown or ambiguous option --nonsense;": ["--nonsense"],
+            "unknown or ambiguous option --f;": ["--f"],
+            "option -o requires a value;": ["-o"],
+            "option --output requires a value;": ["-t", "--output"],
+            "option --lines=3 takes no value;": ["--lines=3"],
+            "option --quiet=x takes no value;": ["--quiet=x"],
+            r"unknown option -\\x1b;": ["-\x1b"],
         }
         for pattern, options in cases.items():
             with self.subTest(options=options):

@@ -379,7 +379,7 @@ class InterruptsChosen(InterruptsTestCase):
             self.assertIn("pysample: engine bpf\n", result.stderr)
             result, stats = self.run_with_stats(*args, wrapper=support.WITHOUT_BPF)
             self.assertEqual(stats["engine"], "preempt")
-            self.assertRegex(result.stderr, "pysample: engine preempt, as bpf cannot be had: .*CAP_BPF")
+            self.assertRegex(result.stderr, "pysample: engine preempt, because bpf is unavailable: .*CAP_BPF")
             result, stats = self.run_with_stats(*args, "--engine", "preempt")
             self.assertEqual(stats["engine"], "preempt")
             self.assertIn("pysample: engine preempt\n", result.stderr)
@@ -396,7 +396,7 @@ class InterruptsChosen(InterruptsTestCase):
                     result, stats = self.run_with_stats("attach", *options, target.pid, "-r", 1000,
                                                         "-d", "0.5", wrapper=rights)
                     self.assertEqual(stats["engine"], "preempt")
-                    self.assertRegex(result.stderr, "engine preempt, as bpf cannot be had: .*CAP_BPF")
+                    self.assertRegex(result.stderr, "engine preempt, because bpf is unavailable: .*CAP_BPF")
             if stats["native"]:
                 self.assertTrue(stats["native"]["by_evidence"])
 
@@ -462,7 +462,7 @@ class InterruptsRefused(unittest.TestCase):
             result = support.pysample("attach", target.pid, "--exact", "-n", "-d", "0.3", "-f",
                                       "collapsed", wrapper=support.WITHOUT_BPF)
         self.assertEqual((result.status, result.stdout), (4, ""), result.stderr)
-        self.assertRegex(result.stderr, r"\Apysample: --exact with C frames takes engine bpf: .*\n\Z")
+        self.assertRegex(result.stderr, r"\Apysample: --exact with C frames requires engine bpf: .*\n\Z")
 
     def check_refused(self, result, why):
         self.assertEqual((result.status, result.stdout), (4, ""), result.stderr)

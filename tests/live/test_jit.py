@@ -473,7 +473,7 @@ class UnnamedExecutors(JitTestCase):
                                    environment={"PYTHON_JIT": "0"}) as target:
             result = pysample("jit", target.pid)
         self.assertEqual((result.status, result.stdout), (5, ""), result)
-        self.assertIn("-X perf_jit writes a jitdump, with CPython's own JIT switched off",
+        self.assertIn("-X perf_jit writes a jitdump if CPython's own JIT is off",
                       result.stderr)
 
 
@@ -689,7 +689,7 @@ class Refused(JitTestCase):
                                         check=False)
                 os.close(theirs)
                 self.assertEqual(result.returncode, 1, result)
-                self.assertRegex(result.stderr, "the standard output(: Broken pipe)?\n$")
+                self.assertRegex(result.stderr, "standard output(: Broken pipe)?\n$")
 
     def test_names_cannot_steer_a_terminal(self):
         with tempfile.NamedTemporaryFile(suffix=".dump") as file:

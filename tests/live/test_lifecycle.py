@@ -129,7 +129,7 @@ class Exec(LifecycleTestCase):
 
         result = self.until_seen(attempt, "work")
         self.assertRegex(result.stderr, "replaced its program by one without CPython; ")
-        self.assertRegex(result.stderr, "not followed: there is no CPython in sleep 60\n")
+        self.assertRegex(result.stderr, "the new program is not sampled: no CPython in sleep 60\n")
 
 
 class ExecOnce(LifecycleTestCase):

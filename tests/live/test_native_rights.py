@@ -39,7 +39,7 @@ class Forbidden(unittest.TestCase):
             if result.status == 5:
                 return False
             self.assertEqual(result.status, 0, result.stderr)
-            self.assertIn("no C frames of threads that run: ", result.stderr)
+            self.assertIn("no C frames for running threads: ", result.stderr)
             told.add(result.stderr)
             stacks.extend(map(names_of, support.parse_collapsed(result.stdout)))
             return any(map(enough, stacks))
@@ -108,7 +108,7 @@ class Nobody(unittest.TestCase):
         stderr = self.sample("waits", lambda stacks: all(
             any(way in names for names in stacks) for way in native_truth.WAYS),
             "prlimit", "--memlock=0")
-        self.assertRegex(stderr, r"\b[1-9]\d* threads? could not be followed .*ulimit -l")
+        self.assertRegex(stderr, r"\b[1-9]\d* threads? could not be sampled while running.*ulimit -l")
 
 
 if __name__ == "__main__":

@@ -186,7 +186,7 @@ class NoRacing(RacingTestCase):
 class RacingBesideRealTime(RacingTestCase):
     """A thread with a higher real-time priority than ours keeps its CPU."""
 
-    SENTENCE = "process %d has a real-time priority that pysample has not"
+    SENTENCE = "process %d has a real-time priority that pysample lacks"
 
     def test_takes_over_or_is_refused(self):
         with support.python_target(self.interpreter, "waiting") as target:

@@ -200,7 +200,7 @@ class OneRecording(ReportTestCase):
         result = self.report(path, "--diff", rest, "--fail-above", "5%", "-o", self.path_of("d"),
                              status=10)
         self.assertRegex(result.stderr, r"(?m)^pysample: grew: spin \(\S*busy\.py:\d+\): its own "
-                         r"share from 0\.0 % to \d\d\.\d %, with what it calls from 0\.0 % to ")
+                         r"share from 0\.0 % to \d\d\.\d %, with callees from 0\.0 % to ")
         self.assertNotIn("states.py", result.stderr)
         self.assertTrue(os.path.exists(self.path_of("d")))
         self.report(path, "--diff", rest, "--fail-above", "100", "-q", "-f", "summary")

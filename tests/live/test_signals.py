@@ -158,7 +158,7 @@ class Meanwhile(SignalsTestCase):
         before = 0
         for _ in range(3):
             self.until_sampled(process, before)
-            self.assertRegex(self.ask(process), r"wrote 2 files in [0-9.]+ ms; sampling goes on\n")
+            self.assertRegex(self.ask(process), r"wrote 2 files in [0-9.]+ ms; sampling continues\n")
             self.assert_whole()
             self.assert_nothing_else("profile", "stats")
             stats = self.stats()

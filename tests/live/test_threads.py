@@ -151,7 +151,7 @@ class Threads(unittest.TestCase):
         nr_threads = len(dump(self.target.pid)["threads"])
         nr_named = nr_threads - len(self.report["unnamed"])
         self.assertRegex(result.stdout, r"(?m)^names +%d of %d threads named by threading, "
-                         r"%d with the kernel's id$" % (nr_named, nr_threads, nr_threads))
+                         r"%d with a kernel thread id$" % (nr_named, nr_threads, nr_threads))
 
     @unittest.skipIf(os.geteuid() != 0, "needs root: a PID namespace")
     def test_in_a_container(self):

@@ -29,8 +29,8 @@ static void fill(struct session_sink *sink)
 	cr_expect(eq(int, base->ops->tick(base, 3 * (uint64_t)NS_PER_S), -E2BIG), "it is over");
 	cr_expect(eq(int, sink->error, -E2BIG));
 	cr_expect(eq(str, sink->reason.text,
-		     (char *)"the recording has as many threads as one can have, 4194304: record "
-			     "the rest anew"));
+		     (char *)"the recording has reached its limit of 4194304 threads: record the "
+			     "rest separately"));
 }
 
 static void check_whole(const char *path)
