@@ -18,7 +18,31 @@
 #include "output/run/run.h"
 #include "sampler/sampler.h"
 
-enum { HOST_MAX_BYTES = 65 }; /* HOST_NAME_MAX of Linux, and a NUL */
+/* HOST_NAME_MAX of Linux, the mount namespace of a process, and a NUL. */
+enum { HOST_MAX_BYTES = 64 + sizeof(", mount namespace of process 4294967295") };
+
+/* Counters of several programs. */
+struct session_sums {
+	struct sampler_stats stats;
+	struct run_native native;
+	uint64_t nr_away;    /* sampler_nr_away() */
+	bool runs_elsewhere; /* sampler_runs_elsewhere(), for any of them */
+};
+
+/* The counters of all programs, for the recording. */
+struct watched_sums {
+	struct sampler_stats stats;
+	uint64_t at_ns; /* when they were last summed up */
+};
+
+/* Which programs the process ran, and why the sampling ended. */
+struct session_course {
+	unsigned int nr_followed;    /* programs after the first one */
+	enum target_next after;	     /* what came after the last program, if that is gone */
+	struct message not_followed; /* why the next program was refused */
+	enum sampler_end end;	     /* why the sampling ended */
+	enum frame_cache_reason cache_reason; /* for the last program */
+};
 
 /* SESSION_NONE until it is opened; options are set before. It must not be moved. */
 struct session {
@@ -38,22 +62,14 @@ struct session {
 	struct output_file stats_output;
 	int recording_fd; /* owned; the remaining outputs are made from it; -1: none */
 
-	struct sampler_stats stats;   /* sum of the programs before this one; at the end, of all */
-	struct sampler_stats watched; /* sum of all programs, for the recording */
-	uint64_t watched_ns;	      /* when watched was last summed up */
-	struct run_native native;     /* sum of the same programs as stats */
-	uint64_t realtime_ns;	      /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-	unsigned int nr_followed;     /* programs after the first one */
-	enum target_next after;	      /* what came after the last program, if that is gone */
-	struct message not_followed;  /* why the next program was refused */
-	enum sampler_end end;	      /* why the sampling ended */
-	bool begun;		      /* there are counters to report */
-	bool has_fewer_rights;	      /* than when the first engine was chosen */
-	bool is_sampling;	      /* the sampler has counters that are not in stats */
-	struct live_memory live_before;	      /* the memory's counters when is_sampling was set */
-	enum frame_cache_reason cache_reason; /* for the last program */
-	uint64_t nr_away;		      /* sampler_nr_away(), summed over all programs */
-	bool runs_elsewhere;		      /* sampler_runs_elsewhere(), for any program */
+	struct session_sums before;	/* of the programs before this one; at the end, of all */
+	bool is_sampling;		/* the sampler has counters that are not in before */
+	struct live_memory live_before; /* the memory's counters when is_sampling was set */
+	struct watched_sums watched;
+	struct session_course course;
+	uint64_t realtime_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	bool begun;	       /* there are counters to report */
+	bool has_fewer_rights; /* than when the first engine was chosen */
 };
 
 #define SESSION_NONE       \

@@ -26,11 +26,11 @@ static const char *end_reason(const struct session *session)
 		[TARGET_SAME] = "the interpreter's threads can no longer be listed; ",
 	};
 
-	if (session->end == END_DURATION)
+	if (session->course.end == END_DURATION)
 		return "";
-	if (sampler_end_is_out_of_reach(session->end))
+	if (sampler_end_is_out_of_reach(session->course.end))
 		return "pysample can no longer preempt the process; ";
-	return session->end == END_STOPPED ? "stopped; " : reasons[session->after];
+	return session->course.end == END_STOPPED ? "stopped; " : reasons[session->course.after];
 }
 
 static bool has_collapsed(const struct outputs *outputs)
@@ -44,7 +44,7 @@ static bool has_collapsed(const struct outputs *outputs)
 /* Print what the mode shows, and how well CPU times were measured. */
 static void print_mode(const struct session *session)
 {
-	const struct sampler_stats *stats = &session->stats;
+	const struct sampler_stats *stats = &session->before.stats;
 	const enum profile_mode mode = session->options.profile.mode;
 	const uint64_t nr_shown = session_sink_sums(&session->sink)->account.nr_shown;
 
@@ -90,11 +90,11 @@ static void print_cache(const struct session *session)
 		[CACHE_SHARED] = "another profiler uses last_profiled_frame",
 		[CACHE_OTHER_ENGINE] = "this engine does not write to the process",
 	};
-	const struct sampler_stats *stats = &session->stats;
+	const struct sampler_stats *stats = &session->before.stats;
 
-	if (session->cache_reason != CACHE_USABLE)
-		print_note("frame cache off: %s", reasons[session->cache_reason]);
-	if (stats->writes || session->cache_reason == CACHE_USABLE) {
+	if (session->course.cache_reason != CACHE_USABLE)
+		print_note("frame cache off: %s", reasons[session->course.cache_reason]);
+	if (stats->writes || session->course.cache_reason == CACHE_USABLE) {
 		print_note("frame cache: %" PRIu64 " stack%s walked only in part; %" PRIu64
 			   " word%s written",
 			   stats->cached, text_plural(stats->cached), stats->writes,
@@ -152,7 +152,7 @@ static void print_interrupts(const struct session *session)
 /* Print all counters, for --verbose. */
 static void print_counters(const struct session *session)
 {
-	const struct sampler_stats *stats = &session->stats;
+	const struct sampler_stats *stats = &session->before.stats;
 
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
 		if (stats->lost[loss])
@@ -175,15 +175,16 @@ static void print_counters(const struct session *session)
 /* Print the line that says what was sampled and what was lost. */
 static void print_account(const struct session *session)
 {
-	const struct sampler_stats *stats = &session->stats;
+	const struct sampler_stats *stats = &session->before.stats;
 	struct message followed = {0};
 	struct text rate = {0};
 
 	progress_append_rate(stats->ticks, stats->end_ns - stats->start_ns,
 			     session->options.rate_hz, &rate);
-	if (session->nr_followed)
+	if (session->course.nr_followed)
 		message_set(&followed, "followed into %s%s; ", session->target.command_line,
-			    session->nr_followed > 1 ? ", the last of several programs" : "");
+			    session->course.nr_followed > 1 ? ", the last of several programs"
+							    : "");
 	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
 		   " tick%s in %.1f s, %s, %.2f %% lost, %" PRIu64 " tick%s late",
 		   followed.text, end_reason(session), stats->samples, text_plural(stats->samples),
@@ -213,7 +214,7 @@ static void explain_reach(const struct session *session, const char *joint,
 {
 	const pid_t pid = session->pid;
 
-	if (session->end == END_REAL_TIME)
+	if (session->course.end == END_REAL_TIME)
 		message_set(retmessage,
 			    "process %d has a real-time priority that pysample lacks%s start "
 			    "pysample with a higher one than 'chrt -ap %d' prints (chrt -f)",
@@ -229,10 +230,10 @@ static void print_away(const struct session *session)
 {
 	enum { SELDOM = 50 };
 
-	if (session->nr_away * SELDOM > session->stats.ticks)
+	if (session->before.nr_away * SELDOM > session->before.stats.ticks)
 		print_note("process %d ran on CPUs that pysample may not use in %" PRIu64
 			   " looks, which are lost: " CPUS_REMEDY,
-			   session->pid, session->nr_away, session->pid);
+			   session->pid, session->before.nr_away, session->pid);
 }
 
 void session_notes_end(const struct session *session)
@@ -243,21 +244,21 @@ void session_notes_end(const struct session *session)
 	if (session->options.quiet)
 		return;
 	print_account(session);
-	print_approximate(&session->stats);
-	if (session->runs_elsewhere) {
+	print_approximate(&session->before.stats);
+	if (session->before.runs_elsewhere) {
 		explain_elsewhere(session, &elsewhere);
 		print_note("%s", elsewhere.text);
 	}
 	print_away(session);
-	if (loss_hides_bursts(&session->stats))
+	if (loss_hides_bursts(&session->before.stats))
 		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
 			   "a thread slept: " LOSS_BURSTS_TEXT
 			   "; run 'pysample doctor %d' for details",
-			   session->stats.lost[LOSS_LATE], session->pid);
+			   session->before.stats.lost[LOSS_LATE], session->pid);
 	print_mode(session);
 	print_natives(session);
-	if (session->not_followed.text[0])
-		print_note("the new program is not sampled: %s", session->not_followed.text);
+	if (session->course.not_followed.text[0])
+		print_note("the new program is not sampled: %s", session->course.not_followed.text);
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": the limit on stacks was reached",
@@ -350,7 +351,7 @@ void session_notes_change(const struct session *session)
 
 	if (session->options.quiet)
 		return;
-	if (session->end == END_TOO_DEEP) {
+	if (session->course.end == END_TOO_DEEP) {
 		print_note("a stack has more frames than engine bpf can read: continuing with "
 			   "engine preempt");
 		return;
@@ -388,29 +389,29 @@ static void explain_no_reach(const struct session *session, struct message *rete
 void session_explain_no_sample(const struct session *session, struct message *reterr)
 {
 	const pid_t pid = session->pid;
-	const uint64_t nr_lost = loss_total(&session->stats);
+	const uint64_t nr_lost = loss_total(&session->before.stats);
 
-	if (sampler_end_is_out_of_reach(session->end))
+	if (sampler_end_is_out_of_reach(session->course.end))
 		explain_no_reach(session, reterr);
-	else if (session->end == END_TARGET)
+	else if (session->course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
-	else if (session->runs_elsewhere)
+	else if (session->before.runs_elsewhere)
 		explain_elsewhere(session, reterr);
 	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
 			    "run 'pysample doctor %d' for details",
 			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
-	else if (session->end == END_REPLACED && session->after == TARGET_SAME)
+	else if (session->course.end == END_REPLACED && session->course.after == TARGET_SAME)
 		message_set(
 			reterr,
 			"the threads of process %d could not be listed: run 'pysample doctor %d' "
 			"for details",
 			pid, pid);
-	else if (session->end == END_REPLACED)
+	else if (session->course.end == END_REPLACED)
 		message_set(reterr, "the interpreter of process %d ended before the first sample",
 			    pid);
-	else if (session->end == END_STOPPED)
+	else if (session->course.end == END_STOPPED)
 		message_set(reterr, "stopped before the first sample");
 	else
 		message_set(reterr,

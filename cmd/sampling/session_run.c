@@ -63,7 +63,7 @@ static void count(const struct session *session, struct sampler_stats *ret_stats
 {
 	const struct live_memory *live = &session->target.live, *before = &session->live_before;
 
-	*ret_stats = session->stats;
+	*ret_stats = session->before.stats;
 	if (!session->is_sampling)
 		return;
 	sampler_stats_add(ret_stats, sampler_stats(session->sampler));
@@ -77,7 +77,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	const struct sampler_natives_stats *stats;
 	const struct perf_events_stats *events;
 
-	*ret_native = session->native;
+	*ret_native = session->before.native;
 	if (!session->engine.natives)
 		return;
 	stats = sampler_natives_stats(session->engine.natives);
@@ -284,7 +284,7 @@ static void show_progress(struct session *session, uint64_t now_ns)
 /* Whether there was a sampler before this one. */
 static bool has_stats(const struct session *session)
 {
-	return session->stats.start_ns != 0;
+	return session->before.stats.start_ns != 0;
 }
 
 /* Interval at which the counters are summed up; a recording is flushed less often. */
@@ -294,9 +294,9 @@ static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
 
-	if (has_stats(session) && now_ns - session->watched_ns >= WATCH_EVERY_NS) {
-		count(session, &session->watched);
-		session->watched_ns = now_ns;
+	if (has_stats(session) && now_ns - session->watched.at_ns >= WATCH_EVERY_NS) {
+		count(session, &session->watched.stats);
+		session->watched.at_ns = now_ns;
 	}
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
@@ -369,7 +369,9 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 static bool time_left(const struct session *session, uint64_t *ret_left_ns)
 {
 	uint64_t duration_ns = session->options.duration_ns;
-	uint64_t gone_ns = session->stats.start_ns ? clock_now_ns() - session->stats.start_ns : 0;
+	uint64_t gone_ns = session->before.stats.start_ns
+				   ? clock_now_ns() - session->before.stats.start_ns
+				   : 0;
 
 	*ret_left_ns = duration_ns ? duration_ns - gone_ns : 0;
 	return !duration_ns || gone_ns < duration_ns;
@@ -382,21 +384,21 @@ static void watch(struct session *session)
 
 	session->is_sampling = true;
 	session->live_before = session->target.live;
-	count(session, &session->watched);
-	session_sink_watch(&session->sink, has_stats(session) ? &session->watched : own);
+	count(session, &session->watched.stats);
+	session_sink_watch(&session->sink, has_stats(session) ? &session->watched.stats : own);
 }
 
 /* Add the counters of a program that is no longer sampled to those of the run. */
 static void count_program(struct session *session)
 {
-	count(session, &session->stats);
-	session_count_native(session, &session->native);
+	count(session, &session->before.stats);
+	session_count_native(session, &session->before.native);
 	session->is_sampling = false;
-	session_sink_watch(&session->sink, &session->stats);
-	session->cache_reason = sampler_cache_reason(session->sampler);
-	session->runs_elsewhere =
-		session->runs_elsewhere || sampler_runs_elsewhere(session->sampler);
-	session->nr_away += sampler_nr_away(session->sampler);
+	session_sink_watch(&session->sink, &session->before.stats);
+	session->course.cache_reason = sampler_cache_reason(session->sampler);
+	session->before.runs_elsewhere =
+		session->before.runs_elsewhere || sampler_runs_elsewhere(session->sampler);
+	session->before.nr_away += sampler_nr_away(session->sampler);
 }
 
 /* Whether another engine may continue with the same program, given the options. */
@@ -420,7 +422,7 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	int err;
 
 	watch(session);
-	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->end);
+	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->course.end);
 	count_program(session);
 	return err;
 }
@@ -432,7 +434,7 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 static bool change_engine(struct session *session, int *ret_err)
 {
 	*ret_err = 0;
-	if (!engine_change(&session->engine, &session->target, session->end,
+	if (!engine_change(&session->engine, &session->target, session->course.end,
 			   &session->engine_options))
 		return false;
 	progress_clear(&session->progress);
@@ -450,10 +452,10 @@ static bool change_engine(struct session *session, int *ret_err)
 static int begin_next(struct session *session)
 {
 	const bool had_interrupts = session->engine.before != NULL;
-	bool is_new = session->after == TARGET_FOLLOWED;
+	bool is_new = session->course.after == TARGET_FOLLOWED;
 	int err;
 
-	session->nr_followed += is_new;
+	session->course.nr_followed += is_new;
 	session_sink_change_sampler(&session->sink);
 	session->engine_options = session->options.engine;
 	progress_clear(&session->progress);
@@ -485,14 +487,14 @@ static bool may_go_on(struct session *session)
 				   engine_name(session->engine.kind), why.text);
 		return true;
 	}
-	session->not_followed = why;
-	session->after = TARGET_REFUSED;
-	session->end = END_REPLACED;
+	session->course.not_followed = why;
+	session->course.after = TARGET_REFUSED;
+	session->course.end = END_REPLACED;
 	return false;
 }
 
 /*
- * Whether there is an interpreter to continue with; if not, session->end says why. The same
+ * Whether there is an interpreter to continue with; if not, session->course.end says why. The same
  * interpreter is continued with only if it had a tick since it was last found: otherwise one that
  * can never be read would be found again and again.
  */
@@ -509,7 +511,7 @@ static bool follow(struct session *session)
 	/* The new program has just begun, however long the wait for the first one. */
 	if (wait.wait_ns < TARGET_STARTING_NS)
 		wait.wait_ns = TARGET_STARTING_NS;
-	session->end = END_DURATION;
+	session->course.end = END_DURATION;
 	if (!time_left(session, &left_ns))
 		return false;
 	if (left_ns && left_ns < wait.wait_ns)
@@ -517,20 +519,23 @@ static bool follow(struct session *session)
 	engine_release(&session->engine);
 	sampler_destroy(session->sampler);
 	session->sampler = NULL;
-	session->after = target_follow(&session->target, &wait, &session->not_followed);
-	if (session->after == TARGET_FOLLOWED || (session->after == TARGET_SAME && had_ticks))
+	session->course.after =
+		target_follow(&session->target, &wait, &session->course.not_followed);
+	if (session->course.after == TARGET_FOLLOWED ||
+	    (session->course.after == TARGET_SAME && had_ticks))
 		return true;
-	if (session->after == TARGET_NOT_AWAITED)
-		session->end = END_STOPPED;
+	if (session->course.after == TARGET_NOT_AWAITED)
+		session->course.end = END_STOPPED;
 	else
-		session->end = session->after == TARGET_ENDED ? END_TARGET : END_REPLACED;
+		session->course.end =
+			session->course.after == TARGET_ENDED ? END_TARGET : END_REPLACED;
 	return false;
 }
 
 /* Sample until the run ends, one program of the process after another. */
 static int sample_programs(struct session *session)
 {
-	session->end = END_DURATION;
+	session->course.end = END_DURATION;
 	for (uint64_t left_ns; time_left(session, &left_ns);) {
 		int err = run_sampler(session, left_ns);
 
@@ -541,7 +546,7 @@ static int sample_programs(struct session *session)
 		if (err == -EPERM && !session->sink.error &&
 		    process_memory_gone(&session->target.process)) {
 			err = 0;
-			session->end = END_REPLACED;
+			session->course.end = END_REPLACED;
 		}
 		if (!err && change_engine(session, &err)) {
 			/* If the process has ended meanwhile, it is followed like any other. */
@@ -552,8 +557,9 @@ static int sample_programs(struct session *session)
 			}
 			err = 0;
 		}
-		if (err || session->end == END_DURATION || session->end == END_STOPPED ||
-		    sampler_end_is_out_of_reach(session->end))
+		if (err || session->course.end == END_DURATION ||
+		    session->course.end == END_STOPPED ||
+		    sampler_end_is_out_of_reach(session->course.end))
 			return err;
 		if (!follow(session))
 			return 0;
@@ -585,11 +591,12 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	err = sample_programs(session);
 	progress_end(&session->progress);
 	/* Samples that were taken are written, whatever happened afterwards. */
-	if (err && !session->stats.samples)
+	if (err && !session->before.stats.samples)
 		return explain(session, err, reterr);
-	if (!session->stats.samples) {
+	if (!session->before.stats.samples) {
 		session_explain_no_sample(session, reterr);
-		return sampler_end_is_out_of_reach(session->end) ? EXIT_PERMISSION : EXIT_NO_SAMPLE;
+		return sampler_end_is_out_of_reach(session->course.end) ? EXIT_PERMISSION
+									: EXIT_NO_SAMPLE;
 	}
 	if (err) {
 		struct message reason = {0};
