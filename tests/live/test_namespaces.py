@@ -119,6 +119,21 @@ class FromTheHost(NamespaceTestCase):
         self.check(interpreter_of("system", "pyenv"), inner + inner + inner)
 
 
+    def test_the_longest_host_name(self):
+        """A recording names the mount namespace after it, so that its files are not ours."""
+        named = ["unshare", "--uts", "sh", "-c", 'hostname "$0" && exec "$@"', "h" * 64]
+        with support.fresh_folder() as (folder, _), support.python_target(
+                interpreter_of("system", "pyenv"), "busy",
+                wrapper=[*UNSHARE, "--mount", "--"]) as target:
+            pid = support.descendant(target.pid)
+            path = os.path.join(folder, "out.pysample")
+            result = pysample("attach", pid, "-d", "0.3", "-o", path, wrapper=named)
+            self.assertEqual(result.status, 0, result.stderr)
+            info = json.loads(pysample("report", "--info", "--json", path).stdout)
+            self.assertEqual(info["host"],
+                             "h" * 64 + ", mount namespace of process %d" % pid)
+
+
 @unittest.skipIf(os.geteuid() != 0, "needs root: namespaces")
 class FromASidecar(NamespaceTestCase):
     """A container that shares only the target's PID namespace: it sees the target under the
