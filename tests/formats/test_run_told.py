@@ -145,7 +145,7 @@ class Caveats(unittest.TestCase):
                     self.assertIn("approximate in part: %.1f%% of stacks were read while their "
                                   "threads ran" % (100 * read / len(samples)), text)
                     self.assertIn("user CPU only", text)
-                    self.assertIn("%.1f%% of samples ran in JIT code: their lines may be some "
+                    self.assertIn("%.1f%% of samples ran in JIT code: their lines may be a few "
                                   "statements late" % (100 * part), text)
 
     def test_no_notes(self):

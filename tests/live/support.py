@@ -692,7 +692,7 @@ def names(stack):
     return [parse_label(text)[0] for text in stack if text not in (NO_PYTHON_FRAMES, GC)]
 
 
-UNLUCKY = "could be proven|the time was over before the first sample"
+UNLUCKY = "could be proven|the duration ended before the first sample"
 
 
 def was_unlucky(run):

@@ -651,7 +651,7 @@ class Ending(AttachTestCase):
             result = self.attach_to("/dev/full", "--stats-json", "-", stdout=full)
         self.assert_ended_well(result, 1)
         self.assertRegex(result.stderr, r"(?s)cannot write /dev/full: .*"
-                         r"cannot write to standard output: ")
+                         r"cannot write standard output: ")
 
     def test_a_file_that_is_too_large_leaves_the_old_one(self):
         path = self.file("profile", "old\n")

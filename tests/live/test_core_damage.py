@@ -225,11 +225,11 @@ class NoCore(unittest.TestCase):
             fifo = os.path.join(folder, "fifo")
             os.mkfifo(fifo)
             for path, pattern in (("/etc/passwd", "no core|not a core"), (empty, "empty|no core"),
-                                  (folder, "directory|no core|regular"),
+                                  (folder, "folder|regular"),
                                   (os.path.realpath("/usr/bin/python3"), "no core|not a core"),
                                   (support.PYSAMPLE, "no core|not a core"),
                                   ("/dev/null", "no core|empty|not a core"),
-                                  (os.path.join(folder, "absent"), "No such file|not there")):
+                                  (os.path.join(folder, "absent"), "No such file")):
                 with self.subTest(path):
                     self.assert_refused(path, pattern)
 

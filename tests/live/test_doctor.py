@@ -24,7 +24,7 @@ def check_c_frames(test, pid, run):
     why = re.search("no C frames for running threads: (.*)", attach.stderr)
     user_only = ", user CPU only" if "user CPU only" in attach.stderr else ""
     test.assertEqual(found(doctor, "C frames"), "for waiting threads only: " + why.group(1)
-                     if why else "can be sampled%s: attach -n" % user_only)
+                     if why else "available%s: attach -n" % user_only)
     why = re.search("no kernel frames: (.*)", attach.stderr)
     test.assertEqual(found(doctor, "kernel"), "no frames: " + why.group(1)
                      if why else "available: attach -n --kernel")

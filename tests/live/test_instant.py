@@ -237,7 +237,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
         result = attach(program.pid, "-r", 1000, "-d", "0.5", "-f", "collapsed",
                                   *options)
         self.assertIn(result.status, (0, 5), result.stderr)
-        return result, "in other threads than those that they belong to" in result.stderr
+        return result, "on threads other than their own" in result.stderr
 
     def check(self, program, library):
         if int(library.version[2:]) < 10:
@@ -280,7 +280,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
                 result = attach(program.pid, "-r", 1000, "-d", "0.3",
                                           "-f", "collapsed")
                 self.assertIn(result.status, (0, 5), result.stderr)
-                self.assertNotIn("in other threads", result.stderr)
+                self.assertNotIn("on threads other than", result.stderr)
                 return parse_collapsed(result.stdout)
 
             support.sampled_until(sample, lambda stacks: any(
@@ -306,7 +306,7 @@ class InstantOfForkedThread(unittest.TestCase):
             result = support.pysample("attach", child, "-r", 1000, "-d", "0.3", "-f",
                                       "collapsed", wrapper=wrapper)
             self.assertIn(result.status, (0, 5), result.stderr)
-            self.assertNotIn("in other threads", result.stderr)
+            self.assertNotIn("on threads other than", result.stderr)
             return parse_collapsed(result.stdout)
 
         support.sampled_until(sample, lambda stacks: any(

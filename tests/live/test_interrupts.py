@@ -309,7 +309,7 @@ class InterruptsAtTheTick(InterruptsTestCase):
                 if result.status == 4:
                     self.skipTest(result.stderr)
                 self.assertIn(result.status, (0, 5), result.stderr)
-                self.assertIn("at the kernel's tick: what is in step with that", result.stderr)
+                self.assertIn("at the kernel's tick: work in step with it", result.stderr)
                 stacks = support.without_gc(parse_collapsed(result.stdout))
                 for stack in stacks:
                     self.assertTrue(is_possible(tuple(names(stack)), "calls"), stack)
@@ -356,7 +356,7 @@ class InterruptsElsewhere(InterruptsTestCase):
         with support.python_target(self.interpreter, "execs_itself") as target:
             result = attach(target, "-r", 1000, "-d", 2)
             self.assertEqual(result.status, 0, result.stderr)
-            self.assertNotIn("goes on with engine", result.stderr)
+            self.assertNotIn("continues with engine", result.stderr)
 
 
 class InterruptsChosen(InterruptsTestCase):
@@ -412,14 +412,14 @@ class InterruptsChosen(InterruptsTestCase):
         with support.python_target(support.newest_interpreter(), "deep", 2500) as target:
             def sample():
                 result, stats = self.run_with_stats("attach", target.pid, "-r", 1000, "-d", 1)
-                self.assertEqual("engine preempt goes on" in result.stderr,
+                self.assertEqual("continuing with engine preempt" in result.stderr,
                                  stats["engine"] == "preempt")
                 return parse_collapsed(result.stdout)
 
             support.sampled_until(sample, lambda stacks: any(
                 len(names(stack)) > 5000 for stack in stacks), "a whole stack is seen")
             result = attach(target, "-r", 1000, "-d", "0.3")
-            self.assertNotIn("goes on", result.stderr)
+            self.assertNotIn("continu", result.stderr)
 
 
 class InterruptsKilled(InterruptsTestCase):

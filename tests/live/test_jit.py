@@ -657,7 +657,7 @@ class Refused(JitTestCase):
             file.flush()
             result = pysample("jit", "--verify", file.name)
             self.assertEqual(result.status, 1, result)
-            self.assertIn("the last record is not whole", result.stdout)
+            self.assertIn("the last record is incomplete", result.stdout)
             self.assertIn("--verify PID", result.stdout)
 
     def test_an_address_without_code(self):

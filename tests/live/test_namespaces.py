@@ -158,7 +158,7 @@ class FromASidecar(NamespaceTestCase):
             doctor = subprocess.run([*sidecar, "doctor", str(inside)], capture_output=True,
                                     text=True)
             self.assertEqual(doctor.returncode, 0, doctor.stdout)
-            self.assertRegex(doctor.stdout, r"\nnamespaces +its own: mnt")
+            self.assertRegex(doctor.stdout, r"\nnamespaces +separate: mnt")
 
     @staticmethod
     def attach(sidecar, pid):
@@ -211,7 +211,7 @@ class FromASidecar(NamespaceTestCase):
                                          str(target.pid)], capture_output=True, text=True)
                 self.assertEqual(result.returncode, 4, result.stderr)
                 self.assertRegex(result.stderr, "another user namespace, where our CAP_SYS_PTRACE "
-                                 "does not count: run pysample as root on the host")
+                                 "has no effect: run pysample as root on the host")
 
 
 @unittest.skipIf(os.geteuid() != 0, "needs root: another /proc")
@@ -331,8 +331,8 @@ class Unprivileged(NamespaceTestCase):
             if "\nUid:\t65534\t1\t" not in support.read("/proc/%d/status" % target.pid):
                 self.skipTest("not tested here: a set-user-ID program (/tmp is mounted nosuid)")
         self.assertEqual(result.status, 0, result)
-        self.assertRegex(result.stderr, "replaced its program; [1-9]")
-        self.assertRegex(result.stderr, "not followed: process [0-9]+ belongs to another user")
+        self.assertRegex(result.stderr, "executed another program; [1-9]")
+        self.assertRegex(result.stderr, "the new program is not sampled: process [0-9]+ belongs to another user")
 
     def test_file_capabilities(self):
         python = self.copy_of_python()

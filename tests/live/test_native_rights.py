@@ -48,7 +48,7 @@ class Forbidden(unittest.TestCase):
         return stacks, told
 
     def test_running(self):
-        for number, why in (("EPERM", "is not allowed"), ("ENOSYS", "this kernel has no")):
+        for number, why in (("EPERM", "is not allowed"), ("ENOSYS", "cannot copy stacks")):
             with self.subTest(number):
                 stacks, told = self.sample("shortcalls", number, lambda names: "main" in names)
                 for stderr in told:

@@ -33,7 +33,7 @@ def attach(target, *options):
     """The result of a run that had time for a sample."""
     while True:
         result = confined("attach", target.pid, "-r", 1000, "-d", "0.3", *options)
-        if "time was over before" not in result.stderr or not target.runs():
+        if "duration ended before" not in result.stderr or not target.runs():
             return result
 
 
@@ -177,7 +177,7 @@ class NoRacing(RacingTestCase):
         with support.python_target(self.interpreter, "busy") as target:
             self.check_refused(
                 support.pysample("attach", target.pid, "-d", "0.1", "--engine", "racing"), 4,
-                "--engine racing needs CPython 3.11 or newer with a GIL",
+                "--engine racing requires CPython 3.11 or newer with a GIL",
                 "CPython " + self.interpreter.version)
 
 
@@ -228,7 +228,7 @@ class GoneElsewhere(unittest.TestCase):
             support.wait_for_ticks(run.pid, 200)
             result = support.end_by_signal(run)
         self.assertRegex(result.stderr, r"process %d ran on CPUs that pysample may not use in \d+ "
-                         r"looks, so .* 'taskset -cp %d' prints\n" % (target.pid, target.pid))
+                         r"looks, which are lost: .* 'taskset -cp %d' prints\n" % (target.pid, target.pid))
 
 
 class RacingForced(RacingTestCase):
@@ -253,7 +253,7 @@ class RacingForced(RacingTestCase):
     def test_usage(self):
         for options, part in ((["--exact", "--engine", "racing"], "leave out --exact"),
                               (["--engine", "racing", "-n"], "leave out --engine racing, or -n"),
-                              (["--engine", "turbo"], "write bpf, tick, preempt or racing")):
+                              (["--engine", "turbo"], "use bpf, tick, preempt or racing")):
             with self.subTest(options):
                 self.check_refused(support.pysample("attach", *options, os.getpid()), 2, part)
 

@@ -32,7 +32,7 @@ class Gone(unittest.TestCase):
         process.send_signal(signal.SIGINT)
         result = support.finish(process)
         self.assertEqual(result.status, 1, result.stderr)
-        self.assertIn("removed or replaced while it was written", result.stderr)
+        self.assertIn("removed or replaced while it was being written", result.stderr)
 
     def test_removed(self):
         self.check(lambda: os.unlink(self.path))

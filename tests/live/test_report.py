@@ -183,7 +183,7 @@ class OneRecording(ReportTestCase):
             result = self.report(self.recording, "--diff", self.recording, "-o",
                                  self.path_of("d.html"), "-f", form, status=2)
             self.assertEqual(result.stderr, "pysample: %s cannot show a comparison: with --diff "
-                             "write collapsed, flamegraph, svg or summary\n" % form)
+                             "use collapsed, flamegraph, svg or summary\n" % form)
 
     def test_what_grew_is_named(self):
         """Nothing grew between two recordings of spin(); in another program, its functions did."""
@@ -199,7 +199,7 @@ class OneRecording(ReportTestCase):
             self.assertEqual(result.status, 0, result)
         result = self.report(path, "--diff", rest, "--fail-above", "5%", "-o", self.path_of("d"),
                              status=10)
-        self.assertRegex(result.stderr, r"(?m)^pysample: grew: spin \(\S*busy\.py:\d+\): its own "
+        self.assertRegex(result.stderr, r"(?m)^pysample: grew: spin \(\S*busy\.py:\d+\): own "
                          r"share from 0\.0 % to \d\d\.\d %, with callees from 0\.0 % to ")
         self.assertNotIn("states.py", result.stderr)
         self.assertTrue(os.path.exists(self.path_of("d")))
@@ -286,7 +286,7 @@ class OneRecording(ReportTestCase):
                         [self.recording, "--diff", base, "-f", "summary", "-o", base]):
             with self.subTest(options=options):
                 result = self.report(*options, status=2)
-                self.assertIn("is a recording that is to be read", result.stderr)
+                self.assertIn("is one of the recordings to read", result.stderr)
         with open(base, "rb") as file:
             result = subprocess.run([support.PYSAMPLE, "report", "-", "-f", "summary", "-o", base],
                                     stdin=file, stderr=subprocess.PIPE, text=True)
@@ -332,7 +332,7 @@ class Recordings(ReportTestCase):
             support.wait_until(lambda: os.path.exists(path), "the recording has its name")
             support.wait_until(lambda: pysample("report", path).status == 0, "there are samples")
             result = self.report(path)
-            self.assertRegex(result.stderr, "was not finished")
+            self.assertRegex(result.stderr, "is not finished")
             self.assertGreater(total(result.stdout), 0)
         finally:
             process.send_signal(signal.SIGINT)
@@ -355,7 +355,7 @@ class Recordings(ReportTestCase):
         parent, child = pty.openpty()
         with contextlib.closing(os.fdopen(parent, "rb")), os.fdopen(child, "wb") as terminal:
             result = self.attach("-d", "0.1", "-f", "recording", stdout=terminal, status=2)
-        self.assertRegex(result.stderr, "cannot be shown on a terminal")
+        self.assertRegex(result.stderr, "cannot be written to a terminal")
 
     def test_no_place_for_it(self):
         path, summary = self.path_of("full.pysample"), self.path_of("full.summary")

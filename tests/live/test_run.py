@@ -146,9 +146,9 @@ class Status(RunTestCase):
         no_interpreter = self.script("#!/nonexistent/interpreter\n", "no_interpreter")
         os.chmod(no_interpreter, 0o755)
         for status, command, pattern in (
-                (127, "no-such-program", "no program 'no-such-program'"),
-                (127, "/nonexistent/program", "does not exist"), (127, "", "no program ''"),
-                (127, no_interpreter, "interpreter that its first line"),
+                (127, "no-such-program", "program 'no-such-program' was not found in PATH"),
+                (127, "/nonexistent/program", "does not exist"), (127, "", "program '' was not found in PATH"),
+                (127, no_interpreter, "interpreter in its first line"),
                 (126, not_executable, "Permission denied"), (126, self.folder, "Permission"),
                 (126, "/etc/passwd/x", "Not a directory")):
             with self.subTest(command=command):
@@ -563,7 +563,7 @@ class OnATerminal(TerminalTestCase):
         terminal.read_until(b"sampling process")
         support.wait_for_ticks(terminal.pid)
         terminal.type(b"\x03")
-        terminal.read_until(b"is waited for")
+        terminal.read_until(b"which is still running")
         self.assertEqual(support.read(counts), "%d\n" % signal.SIGINT)
         self.assertTrue(self.stacks())
         # From now on ^C is the command's, which may be an interpreter's prompt.

@@ -230,7 +230,7 @@ class Meanwhile(SignalsTestCase):
 
     def comes_at_the_end(self, reader, options):
         process = self.start(self.target.pid, *options)
-        self.assertIn("there is no file to write by now", self.ask(process))
+        self.assertIn("there is no file to write yet", self.ask(process))
         time.sleep(0.2)
         result = support.end_by_signal(process)
         text = result.stdout or os.read(reader, 65536).decode()

@@ -239,7 +239,7 @@ class NothingToShow(unittest.TestCase):
         counted = json.loads(support.read(stats))
         self.assertEqual(counted["shown_samples"], 0)
         self.assertGreater(counted["samples"], 0)
-        self.assertRegex(result.stderr, r"(?m)^pysample: of %d samples? of process %d none %s, so "
+        self.assertRegex(result.stderr, r"(?m)^pysample: none of the %d samples? of process %d %s, so "
                          r"there is no profile: --mode wall shows " % (
                              counted["samples"], target.pid, self.CASES[mode]))
         return result
