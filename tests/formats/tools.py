@@ -16,14 +16,15 @@ FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 PATIENCE_S = 170
 
 
-def run(*command, **options):
-    """Return what the command prints. It must succeed."""
+def run(*command, errors="strict", **options):
+    """Return what the command prints. It must succeed. errors: as for decode(), where a program
+    is known to print what is not UTF-8."""
     result = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL,
                             capture_output=True, timeout=PATIENCE_S, **options)
     if result.returncode:
         raise AssertionError("%s: %d %s" % (command[0], result.returncode,
                                             result.stderr.decode(errors="replace")[-2000:]))
-    return result.stdout.decode("utf-8")
+    return result.stdout.decode("utf-8", errors)
 
 
 def absent(what, package):
