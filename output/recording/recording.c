@@ -69,9 +69,9 @@ static int scan(struct recording *recording, struct recording_decoder *decoder)
 		if (!err) {
 			recording->good_bytes = recording->reader.offset;
 			recording->about.nr_frames++;
-			recording->about.nr_samples = decoder->nr_samples;
-			recording->about.has_end = decoder->has_end;
-			recording->about.epoch_us = decoder->epoch_us;
+			recording->about.nr_samples = decoder->position.nr_samples;
+			recording->about.has_end = decoder->position.has_end;
+			recording->about.epoch_us = decoder->position.epoch_us;
 		}
 	}
 	return err;

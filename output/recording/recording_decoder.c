@@ -13,23 +13,23 @@
 
 enum { US_NS = 1000 };
 
-static void forget_paths(struct recording_decoder *decoder)
+static void forget_paths(struct decoder_tree *tree)
 {
-	for (uint32_t i = 0; i < decoder->nr_paths; i++)
-		free(decoder->paths[i]);
-	decoder->nr_paths = 0;
-	decoder->strings_bytes = 0;
+	for (uint32_t i = 0; i < tree->nr_paths; i++)
+		free(tree->paths[i]);
+	tree->nr_paths = 0;
+	tree->strings_bytes = 0;
 }
 
 void recording_decoder_done(struct recording_decoder *decoder)
 {
-	forget_paths(decoder);
-	free(decoder->paths);
-	free(decoder->first_lines);
-	for (uint32_t i = 0; i < decoder->nr_pairs; i++)
-		free(decoder->pairs[i].name);
-	free(decoder->pairs);
-	slot_table_done(&decoder->slots);
+	forget_paths(&decoder->tree);
+	free(decoder->tree.paths);
+	free(decoder->tree.first_lines);
+	for (uint32_t i = 0; i < decoder->pairs.nr; i++)
+		free(decoder->pairs.rows[i].name);
+	free(decoder->pairs.rows);
+	slot_table_done(&decoder->threads.slots);
 }
 
 /* Read a string of at most max_bytes into text, which has room for its NUL as well. */
@@ -61,32 +61,30 @@ static bool take_int32(struct byte_cursor *payload, int32_t base, int32_t *ret_n
 	       !payload->is_bad;
 }
 
-static struct told_pair *find_pair(const struct recording_decoder *decoder, const char *name)
+static struct told_pair *find_pair(const struct decoder_pairs *pairs, const char *name)
 {
-	for (uint32_t i = 0; i < decoder->nr_pairs; i++)
-		if (strcmp(decoder->pairs[i].name, name) == 0)
-			return &decoder->pairs[i];
+	for (uint32_t i = 0; i < pairs->nr; i++)
+		if (strcmp(pairs->rows[i].name, name) == 0)
+			return &pairs->rows[i];
 	return NULL;
 }
 
-static int add_pair(struct recording_decoder *decoder, const char *name,
-		    struct told_pair **ret_pair)
+static int add_pair(struct decoder_pairs *pairs, const char *name, struct told_pair **ret_pair)
 {
-	struct told_pair *pairs;
+	struct told_pair *rows;
 	char *copy;
 
-	if (decoder->nr_pairs == RECORDING_MAX_NAMES)
+	if (pairs->nr == RECORDING_MAX_NAMES)
 		return -EBADMSG;
-	pairs = array_reserve(decoder->pairs, decoder->nr_pairs + 1, &decoder->max_pairs,
-			      sizeof(*pairs));
-	if (!pairs)
+	rows = array_reserve(pairs->rows, pairs->nr + 1, &pairs->max, sizeof(*rows));
+	if (!rows)
 		return -ENOMEM;
-	decoder->pairs = pairs;
+	pairs->rows = rows;
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
-	pairs[decoder->nr_pairs] = (struct told_pair){.name = copy};
-	*ret_pair = &pairs[decoder->nr_pairs++];
+	rows[pairs->nr] = (struct told_pair){.name = copy};
+	*ret_pair = &rows[pairs->nr++];
 	return 0;
 }
 
@@ -116,9 +114,9 @@ static int take_info(struct recording_decoder *decoder, struct byte_cursor *payl
 		if (!take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
 		    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 			return -EBADMSG;
-		pair = find_pair(decoder, decoder->name);
+		pair = find_pair(&decoder->pairs, decoder->name);
 		if (!pair)
-			err = add_pair(decoder, decoder->name, &pair);
+			err = add_pair(&decoder->pairs, decoder->name, &pair);
 		if (err)
 			return err;
 		pair->is_number = parse_number(decoder->value, &pair->number);
@@ -135,9 +133,9 @@ static int take_counters(struct recording_decoder *decoder, struct byte_cursor *
 		struct told_pair *pair;
 		uint32_t index;
 
-		if (!take_below(payload, decoder->nr_pairs, &index))
+		if (!take_below(payload, decoder->pairs.nr, &index))
 			return -EBADMSG;
-		pair = &decoder->pairs[index];
+		pair = &decoder->pairs.rows[index];
 		pair->number += (uint64_t)byte_cursor_int(payload);
 		if (payload->is_bad || !pair->is_number)
 			return -EBADMSG;
@@ -151,13 +149,14 @@ static int take_process(struct recording_decoder *decoder, struct byte_cursor *p
 {
 	pid_t pid;
 
-	if (decoder->nr_processes == RECORDING_MAX_PROCESSES || !take_int32(payload, 0, &pid) ||
+	if (decoder->threads.nr_processes == RECORDING_MAX_PROCESSES ||
+	    !take_int32(payload, 0, &pid) ||
 	    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 		return -EBADMSG;
-	decoder->command_bytes += strlen(decoder->value);
-	if (decoder->command_bytes > RECORDING_MAX_COMMAND_BYTES)
+	decoder->threads.command_bytes += strlen(decoder->value);
+	if (decoder->threads.command_bytes > RECORDING_MAX_COMMAND_BYTES)
 		return -EBADMSG;
-	decoder->nr_processes++;
+	decoder->threads.nr_processes++;
 	return decoder->ops ? decoder->ops->process(decoder->context, pid, decoder->value) : 0;
 }
 
@@ -167,60 +166,57 @@ static int take_thread(struct recording_decoder *decoder, struct byte_cursor *pa
 	struct slot_state *state;
 	uint32_t slot, process;
 	bool is_good = take_below(payload, RECORDING_MAX_SLOTS, &slot) &&
-		       take_below(payload, (uint64_t)decoder->nr_processes + 1, &process) &&
+		       take_below(payload, (uint64_t)decoder->threads.nr_processes + 1, &process) &&
 		       take_int32(payload, 0, &thread.tid);
 
 	thread.interpreter_id = byte_cursor_int(payload);
 	thread.is_main = byte_cursor_uint(payload) & RECORD_MAIN_THREAD;
 	if (!is_good || !take_string(payload, thread.name, THREAD_NAME_MAX_BYTES - 1) ||
-	    decoder->nr_threads == RECORDING_MAX_THREADS)
+	    decoder->threads.nr == RECORDING_MAX_THREADS)
 		return -EBADMSG;
 	thread.process = process ? process - 1 : PROFILE_NONE;
-	state = slot_table_get(&decoder->slots, slot);
+	state = slot_table_get(&decoder->threads.slots, slot);
 	if (!state)
 		return -ENOMEM;
-	*state = (struct slot_state){.is_used = true, .thread = decoder->nr_threads++};
+	*state = (struct slot_state){.is_used = true, .thread = decoder->threads.nr++};
 	return decoder->ops ? decoder->ops->thread(decoder->context, thread.process, &thread) : 0;
 }
 
 static int take_rename(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
-	const struct slot_state *state;
+	const struct slot_table *table = &decoder->threads.slots;
 	uint32_t slot;
 
-	if (!take_below(payload, decoder->slots.max_slots, &slot) ||
-	    !decoder->slots.slots[slot].is_used ||
+	if (!take_below(payload, table->max_slots, &slot) || !table->slots[slot].is_used ||
 	    !take_string(payload, decoder->name, THREAD_NAME_MAX_BYTES - 1))
 		return -EBADMSG;
-	state = &decoder->slots.slots[slot];
-	return decoder->ops ? decoder->ops->renamed(decoder->context, state->thread, decoder->name)
+	return decoder->ops ? decoder->ops->renamed(decoder->context, table->slots[slot].thread,
+						    decoder->name)
 			    : 0;
 }
 
 /* Count a string of a function or path. Returns false beyond the limit. */
-static bool count_string(struct recording_decoder *decoder, const char *string)
+static bool count_string(struct decoder_tree *tree, const char *string)
 {
-	decoder->strings_bytes += strlen(string) + 1;
-	return decoder->strings_bytes <= RECORDING_MAX_STRINGS_BYTES;
+	tree->strings_bytes += strlen(string) + 1;
+	return tree->strings_bytes <= RECORDING_MAX_STRINGS_BYTES;
 }
 
-/* Keep the path in value as a new one. */
-static int add_path(struct recording_decoder *decoder)
+static int add_path(struct decoder_tree *tree, const char *path)
 {
 	char **paths;
 	char *copy;
 
-	if (!count_string(decoder, decoder->value))
+	if (!count_string(tree, path))
 		return -EBADMSG;
-	paths = array_reserve(decoder->paths, decoder->nr_paths + 1, &decoder->max_paths,
-			      sizeof(*paths));
+	paths = array_reserve(tree->paths, tree->nr_paths + 1, &tree->max_paths, sizeof(*paths));
 	if (!paths)
 		return -ENOMEM;
-	decoder->paths = paths;
-	copy = strdup(decoder->value);
+	tree->paths = paths;
+	copy = strdup(path);
 	if (!copy)
 		return -ENOMEM;
-	paths[decoder->nr_paths++] = copy;
+	paths[tree->nr_paths++] = copy;
 	return 0;
 }
 
@@ -231,41 +227,31 @@ static int take_path(struct recording_decoder *decoder, struct byte_cursor *payl
 	uint32_t number;
 	int err = 0;
 
-	if (!take_below(payload, (uint64_t)decoder->nr_paths + 1, &number))
+	if (!take_below(payload, (uint64_t)decoder->tree.nr_paths + 1, &number))
 		return -EBADMSG;
 	if (!number) {
 		if (!take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 			return -EBADMSG;
-		err = add_path(decoder);
-		number = decoder->nr_paths;
+		err = add_path(&decoder->tree, decoder->value);
+		number = decoder->tree.nr_paths;
 	}
 	if (!err)
-		*ret_path = decoder->paths[number - 1];
+		*ret_path = decoder->tree.paths[number - 1];
 	return err;
-}
-
-static int add_function(struct recording_decoder *decoder, const struct function *function)
-{
-	int32_t *first_lines = array_reserve(decoder->first_lines, decoder->nr_functions + 1,
-					     &decoder->max_functions, sizeof(*first_lines));
-
-	if (!first_lines)
-		return -ENOMEM;
-	decoder->first_lines = first_lines;
-	first_lines[decoder->nr_functions++] = function->first_line;
-	return decoder->ops ? decoder->ops->function(decoder->context, function) : 0;
 }
 
 static int take_function(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
-	struct function function = {.id = decoder->nr_functions, .qualname = decoder->name};
+	struct decoder_tree *tree = &decoder->tree;
+	struct function function = {.id = tree->nr_functions, .qualname = decoder->name};
+	int32_t *first_lines;
 	uint32_t kind;
 	int err;
 
-	if (decoder->nr_functions == RECORDING_MAX_FUNCTIONS ||
+	if (tree->nr_functions == RECORDING_MAX_FUNCTIONS ||
 	    !take_below(payload, NR_FUNCTION_KINDS, &kind) ||
 	    !take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
-	    !count_string(decoder, decoder->name))
+	    !count_string(tree, decoder->name))
 		return -EBADMSG;
 	function.kind = (enum function_kind)kind;
 	err = take_path(decoder, payload, &function.path);
@@ -273,26 +259,30 @@ static int take_function(struct recording_decoder *decoder, struct byte_cursor *
 		return err;
 	if (!take_int32(payload, 0, &function.first_line))
 		return -EBADMSG;
-	return add_function(decoder, &function);
+	first_lines = array_reserve(tree->first_lines, tree->nr_functions + 1, &tree->max_functions,
+				    sizeof(*first_lines));
+	if (!first_lines)
+		return -ENOMEM;
+	tree->first_lines = first_lines;
+	first_lines[tree->nr_functions++] = function.first_line;
+	return decoder->ops ? decoder->ops->function(decoder->context, &function) : 0;
 }
 
 /* Read the next node from a record's columns. */
 static int take_node(struct recording_decoder *decoder,
 		     struct byte_cursor columns[NR_NODES_COLUMNS])
 {
-	uint32_t function, distance;
+	struct decoder_tree *tree = &decoder->tree;
+	uint32_t function, distance, parent;
 	int32_t line;
 
-	if (!take_below(&columns[NODES_PARENTS], (uint64_t)decoder->nr_nodes + 1, &distance) ||
-	    !take_below(&columns[NODES_FUNCTIONS], decoder->nr_functions, &function) ||
-	    !take_int32(&columns[NODES_LINES], decoder->first_lines[function], &line))
+	if (!take_below(&columns[NODES_PARENTS], (uint64_t)tree->nr_nodes + 1, &distance) ||
+	    !take_below(&columns[NODES_FUNCTIONS], tree->nr_functions, &function) ||
+	    !take_int32(&columns[NODES_LINES], tree->first_lines[function], &line))
 		return -EBADMSG;
-	decoder->nr_nodes++;
-	if (!decoder->ops)
-		return 0;
-	return decoder->ops->node(decoder->context,
-				  distance ? decoder->nr_nodes - 1 - distance : PROFILE_NONE,
-				  function, line);
+	parent = distance ? tree->nr_nodes - distance : PROFILE_NONE;
+	tree->nr_nodes++;
+	return decoder->ops ? decoder->ops->node(decoder->context, parent, function, line) : 0;
 }
 
 static int take_nodes(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -302,7 +292,7 @@ static int take_nodes(struct recording_decoder *decoder, struct byte_cursor *pay
 	uint32_t nr;
 	int err = 0;
 
-	if (!take_below(payload, (uint64_t)RECORDING_MAX_NODES - decoder->nr_nodes + 1, &nr))
+	if (!take_below(payload, (uint64_t)RECORDING_MAX_NODES - decoder->tree.nr_nodes + 1, &nr))
 		return -EBADMSG;
 	for (int i = 0; i < NR_NODES_COLUMNS; i++)
 		bytes[i] = byte_cursor_uint(payload);
@@ -318,10 +308,10 @@ static int take_nodes(struct recording_decoder *decoder, struct byte_cursor *pay
 
 static int take_reset(struct recording_decoder *decoder)
 {
-	decoder->nr_functions = 0;
-	decoder->nr_nodes = 0;
-	forget_paths(decoder);
-	slot_table_forget_nodes(&decoder->slots);
+	decoder->tree.nr_functions = 0;
+	decoder->tree.nr_nodes = 0;
+	forget_paths(&decoder->tree);
+	slot_table_forget_nodes(&decoder->threads.slots);
 	return decoder->ops ? decoder->ops->reset(decoder->context) : 0;
 }
 
@@ -336,7 +326,7 @@ static int give_sample(const struct recording_decoder *decoder, const struct col
 		.flags = (stored->slot->flags & ~RECORD_WEIGHED) | decoder->flags,
 	};
 
-	if (__builtin_mul_overflow(decoder->epoch_us, US_NS, &sample.time_ns) ||
+	if (__builtin_mul_overflow(decoder->position.epoch_us, US_NS, &sample.time_ns) ||
 	    __builtin_add_overflow(sample.time_ns, stored->time_ns, &sample.time_ns))
 		return -EBADMSG;
 	return decoder->ops ? decoder->ops->sample(decoder->context, &sample) : 0;
@@ -348,12 +338,12 @@ static int take_samples(struct recording_decoder *decoder, struct byte_cursor *p
 	struct column_sample sample;
 	int err;
 
-	if (!sample_columns_begin(&columns, &decoder->slots, payload) ||
-	    columns.nr_samples > RECORDING_MAX_SAMPLES - decoder->nr_frame_samples)
+	if (!sample_columns_begin(&columns, &decoder->threads.slots, payload) ||
+	    columns.nr_samples > RECORDING_MAX_SAMPLES - decoder->position.nr_frame_samples)
 		return -EBADMSG;
-	decoder->nr_frame_samples += (uint32_t)columns.nr_samples;
-	for (;; decoder->nr_samples++) {
-		err = sample_columns_next(&columns, decoder->nr_nodes, &sample);
+	decoder->position.nr_frame_samples += (uint32_t)columns.nr_samples;
+	for (;; decoder->position.nr_samples++) {
+		err = sample_columns_next(&columns, decoder->tree.nr_nodes, &sample);
 		if (err)
 			return err == -ENOENT ? 0 : err;
 		err = give_sample(decoder, &sample);
@@ -364,8 +354,10 @@ static int take_samples(struct recording_decoder *decoder, struct byte_cursor *p
 
 static int take_end(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
-	decoder->has_end = true;
-	return byte_cursor_uint(payload) == decoder->nr_samples && !payload->is_bad ? 0 : -EBADMSG;
+	decoder->position.has_end = true;
+	return byte_cursor_uint(payload) == decoder->position.nr_samples && !payload->is_bad
+		       ? 0
+		       : -EBADMSG;
 }
 
 static int take_record(struct recording_decoder *decoder, uint64_t tag, struct byte_cursor *payload)
@@ -423,20 +415,21 @@ int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *con
 	uint64_t version;
 	int err = 0;
 
-	if (!decoder->has_header) {
-		if (!take_header(&cursor, &version, &decoder->epoch_us) ||
+	if (!decoder->position.has_header) {
+		if (!take_header(&cursor, &version, &decoder->position.epoch_us) ||
 		    version != RECORDING_VERSION)
 			return -EBADMSG;
-		decoder->has_header = true;
+		decoder->position.has_header = true;
 	}
-	decoder->nr_frame_samples = 0;
+	decoder->position.nr_frame_samples = 0;
 	while (!err && !byte_cursor_is_at_end(&cursor)) {
 		const uint64_t tag = byte_cursor_fixed(&cursor, 1);
 		const uint64_t length = byte_cursor_uint(&cursor);
 		struct byte_cursor payload = byte_cursor_split(&cursor, length);
 
-		err = payload.is_bad || decoder->has_end ? -EBADMSG
-							 : take_record(decoder, tag, &payload);
+		err = payload.is_bad || decoder->position.has_end
+			      ? -EBADMSG
+			      : take_record(decoder, tag, &payload);
 	}
 	return cursor.is_bad && !err ? -EBADMSG : err;
 }

@@ -18,6 +18,37 @@ struct told_pair {
 	uint64_t number;
 };
 
+/* Where in the stream the decoder is. */
+struct decoder_position {
+	bool has_header, has_end;
+	uint64_t epoch_us;
+	uint64_t nr_samples;
+	uint32_t nr_frame_samples; /* in the frame so far */
+};
+
+/* The pairs of INFO, by number. */
+struct decoder_pairs {
+	struct told_pair *rows; /* owned */
+	uint32_t nr, max;
+};
+
+/* What was sampled, and the slots that threads are in. */
+struct decoder_threads {
+	uint32_t nr_processes, nr;
+	size_t command_bytes; /* sum over the processes' command lines */
+	struct slot_table slots;
+};
+
+/* The functions, paths and nodes since the last reset. */
+struct decoder_tree {
+	int32_t *first_lines; /* owned; by function */
+	uint32_t nr_functions, max_functions;
+	uint32_t nr_nodes;
+	char **paths; /* owned, with their strings */
+	uint32_t nr_paths, max_paths;
+	size_t strings_bytes; /* of functions and paths */
+};
+
 /* Initialise ops, context, told and flags, the rest zero. */
 struct recording_decoder {
 	const struct recording_ops *ops; /* borrowed; NULL: items are only checked */
@@ -25,23 +56,10 @@ struct recording_decoder {
 	struct run_told *told; /* borrowed; receives the pairs of INFO; or NULL */
 	uint32_t flags;	       /* added to every sample's flags */
 
-	bool has_header, has_end;
-	uint64_t epoch_us;
-	uint64_t nr_samples;
-	uint32_t nr_frame_samples; /* in the frame so far */
-	uint32_t nr_processes, nr_threads;
-	size_t command_bytes; /* sum over the processes' command lines */
-	struct slot_table slots;
-
-	struct told_pair *pairs; /* owned */
-	uint32_t nr_pairs, max_pairs;
-
-	int32_t *first_lines; /* owned; by function */
-	uint32_t nr_functions, max_functions;
-	uint32_t nr_nodes;
-	char **paths; /* owned, with their strings */
-	uint32_t nr_paths, max_paths;
-	size_t strings_bytes; /* of functions and paths since the last reset */
+	struct decoder_position position;
+	struct decoder_pairs pairs;
+	struct decoder_threads threads;
+	struct decoder_tree tree;
 
 	char name[RECORDING_MAX_STRING_BYTES + 1]; /* strings of the last record */
 	char value[RECORDING_MAX_STRING_BYTES + 1];
