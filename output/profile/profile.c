@@ -6,22 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/profile/thread_paths.h"
 #include "procmem/array.h"
-
-/* The thread in one of the sampler's slots. */
-struct thread_path {
-	bool is_used;		  /* the slot has a thread; else only the path's room is kept */
-	uint32_t id;		  /* the thread's id */
-	uint32_t row;		  /* index into threads; PROFILE_NONE if it has none */
-	struct profile_path path; /* its previous sample; below its root with by_thread */
-};
 
 /* The most recent main thread. */
 struct main_thread {
 	bool is_known;
 	pid_t tid;
 	char name[THREAD_NAME_MAX_BYTES];
-	uint32_t row, root; /* as in its thread_path */
+	uint32_t row, root; /* as in its path */
 };
 
 struct profile {
@@ -45,9 +38,8 @@ struct profile {
 	uint64_t nr_threads_seen;
 
 	struct main_thread main_thread;
-	struct thread_path *paths; /* by slot */
-	uint32_t nr_paths;
-	bool sampler_changed; /* some rows had ids of an earlier sampler */
+	struct thread_paths paths; /* below the threads' roots with by_thread */
+	bool sampler_changed;	   /* some rows had ids of an earlier sampler */
 };
 
 int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
@@ -163,8 +155,7 @@ int profile_other_node(struct profile *profile, uint32_t *ret_node)
 	return err;
 }
 
-static int keep_sample(struct profile *profile, const struct profile_sample *sample,
-		       uint64_t weight_ns)
+static int keep_sample(struct profile *profile, const struct profile_sample *sample)
 {
 	struct profile_sample *samples;
 
@@ -173,8 +164,7 @@ static int keep_sample(struct profile *profile, const struct profile_sample *sam
 	if (!samples)
 		return -ENOMEM;
 	profile->samples = samples;
-	samples[profile->nr_samples] = *sample;
-	samples[profile->nr_samples++].weight_ns = weight_ns;
+	samples[profile->nr_samples++] = *sample;
 	return 0;
 }
 
@@ -211,50 +201,62 @@ static void mark_late(struct profile_tree *tree, uint32_t node)
 
 /* Count the weight of a sample that is shown. */
 static int count_weight(struct profile *profile, enum profile_side side,
-			const struct profile_sample *sample, uint64_t weight_ns)
+			const struct profile_sample *sample)
 {
+	const uint32_t node = sample->node;
 	int err = 0;
 
 	if (side == PROFILE_BASE)
-		return sample->node == PROFILE_NONE ? 0
-						    : count_base(profile, sample->node, weight_ns);
+		return node == PROFILE_NONE ? 0 : count_base(profile, node, sample->weight_ns);
 	if (profile->options.keep_samples)
-		err = keep_sample(profile, sample, weight_ns);
-	if (!err && sample->node != PROFILE_NONE) {
-		profile->tree.nodes[sample->node].self_samples++;
-		profile->tree.nodes[sample->node].self_ns += weight_ns;
+		err = keep_sample(profile, sample);
+	if (!err && node != PROFILE_NONE) {
+		profile->tree.nodes[node].self_samples++;
+		profile->tree.nodes[node].self_ns += sample->weight_ns;
 		if (sample->flags & SAMPLE_IN_JIT)
-			mark_late(&profile->tree, sample->node);
+			mark_late(&profile->tree, node);
 	}
 	return err;
+}
+
+void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sample, bool is_shown,
+		      bool has_frames)
+{
+	struct profile_account *account = &sums->account;
+
+	account->nr_samples++;
+	account->wall_ns += sample->wall_ns;
+	account->cpu_ns += sample->cpu_ns;
+	account->nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
+	if (!is_shown)
+		return;
+	account->nr_shown++;
+	account->nr_in_jit += (sample->flags & SAMPLE_IN_JIT) != 0;
+	account->nr_approximate += (sample->flags & SAMPLE_APPROXIMATE) != 0;
+	sums->time_ns += sample->weight_ns;
+	if (!has_frames) {
+		sums->nr_idle_samples++;
+		sums->idle_ns += sample->weight_ns;
+	}
 }
 
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample)
 {
-	const bool is_idle = profile_tree_is_root(&profile->tree, sample->node);
 	struct profile_sums *sums = &profile->sums[side];
-	uint64_t weight_ns;
+	struct profile_sample entry = *sample;
+	const bool is_shown = profile_mode_shows(profile->options.mode, entry.flags, entry.wall_ns,
+						 entry.cpu_ns, &entry.weight_ns);
 
-	if (profile_mode_shows(profile->options.mode, sample->flags, sample->wall_ns,
-			       sample->cpu_ns, &weight_ns)) {
-		int err = count_weight(profile, side, sample, weight_ns);
+	if (is_shown) {
+		int err = count_weight(profile, side, &entry);
 
 		if (err)
 			return err;
-		sums->account.nr_shown++;
-		sums->account.nr_in_jit += (sample->flags & SAMPLE_IN_JIT) != 0;
-		sums->account.nr_approximate += (sample->flags & SAMPLE_APPROXIMATE) != 0;
-		sums->time_ns += weight_ns;
-		sums->nr_idle_samples += is_idle;
-		sums->idle_ns += is_idle ? weight_ns : 0;
 		sums->nr_other_samples +=
-			sample->node == profile->other_node && sample->node != PROFILE_NONE;
+			entry.node == profile->other_node && entry.node != PROFILE_NONE;
 	}
-	sums->account.nr_samples++;
-	sums->account.wall_ns += sample->wall_ns;
-	sums->account.cpu_ns += sample->cpu_ns;
-	sums->account.nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
+	profile_sums_add(sums, &entry, is_shown, !profile_tree_is_root(&profile->tree, entry.node));
 	return 0;
 }
 
@@ -274,14 +276,14 @@ static void remember_main(struct profile *profile, const struct sample_thread *t
 		.is_known = true,
 		.tid = thread->tid,
 		.row = path->row,
-		.root = path->path.root,
+		.root = path->root,
 	};
 	memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
 }
 
 /* Give a thread its row and root, or the shared root if the rows are full. */
-static int path_add_thread(struct profile *profile, const struct sample_thread *thread,
-			   struct thread_path *path)
+static int path_place(struct profile *profile, const struct sample_thread *thread,
+		      struct thread_path *path)
 {
 	struct profile_thread row = {
 		.process = profile->nr_processes ? profile->nr_processes - 1 : PROFILE_NONE,
@@ -293,86 +295,57 @@ static int path_add_thread(struct profile *profile, const struct sample_thread *
 
 	memcpy(row.name, thread->name, sizeof(thread->name) - 1);
 	err = profile_add_thread(profile, &row, &path->row);
-	return err ? err : profile_thread_root(profile, path->row, &path->path.root);
+	return err ? err : profile_thread_root(profile, path->row, &path->root);
 }
 
-/* Set up a slot for a new thread. */
+/* Begin the path of a thread at its first sample. */
 static int path_begin(struct profile *profile, const struct sample_thread *thread,
-		      struct thread_path *path)
+		      struct thread_path **ret_path)
 {
-	int err;
+	struct thread_path *path;
+	int err = thread_paths_begin(&profile->paths, thread, &path);
 
-	path->is_used = false;
-	path->path.nr_nodes = 0;
-	path->id = thread->id;
+	if (err)
+		return err;
 	if (is_former_main(profile, thread)) {
 		path->row = profile->main_thread.row;
-		path->path.root = profile->main_thread.root;
+		path->root = profile->main_thread.root;
 	} else {
-		err = path_add_thread(profile, thread, path);
+		err = path_place(profile, thread, path);
 		if (err)
 			return err;
 		if (thread->is_main)
 			remember_main(profile, thread, path);
 	}
 	path->is_used = true;
+	*ret_path = path;
 	return 0;
-}
-
-/* Return the path of a thread in its slot; NULL if the slot is not its own. */
-static struct thread_path *path_find(const struct profile *profile,
-				     const struct sample_thread *thread)
-{
-	struct thread_path *path;
-
-	if (thread->slot >= profile->nr_paths)
-		return NULL;
-	path = &profile->paths[thread->slot];
-	return path->is_used && path->id == thread->id ? path : NULL;
-}
-
-/* Set up the path of a thread at its first sample. */
-static int path_get(struct profile *profile, const struct sample_thread *thread,
-		    struct thread_path **ret_path)
-{
-	uint32_t nr_paths = profile->nr_paths;
-	struct thread_path *paths;
-
-	if (thread->slot == PROFILE_NONE)
-		return -ENOMEM;
-	paths = array_reserve(profile->paths, thread->slot + 1, &profile->nr_paths, sizeof(*paths));
-	if (!paths)
-		return -ENOMEM;
-	memset(paths + nr_paths, 0, (profile->nr_paths - nr_paths) * sizeof(*paths));
-	profile->paths = paths;
-	*ret_path = &paths[thread->slot];
-	return path_begin(profile, thread, *ret_path);
 }
 
 /* Find the node of a sample that is shown. */
 static int sample_find(struct profile *profile, const struct sample *sample,
 		       struct profile_sample *entry)
 {
-	struct thread_path *path = path_find(profile, sample->thread);
-	int err = path ? 0 : path_get(profile, sample->thread, &path);
+	struct thread_path *path = thread_paths_find(&profile->paths, sample->thread);
+	int err = path ? 0 : path_begin(profile, sample->thread, &path);
 
 	if (err)
 		return err;
 	entry->thread = path->row;
-	err = profile_path_follow(&path->path, &profile->tree, sample);
+	err = thread_path_follow(path, &profile->tree, sample);
 	if (err == -E2BIG)
 		return profile_other_node(profile, &entry->node);
-	entry->node = profile_path_leaf(&path->path);
+	entry->node = thread_path_leaf(path);
 	return err;
 }
 
 /* Skip a sample: keep only the part of the path that it shares with the previous one. */
 static void sample_pass_over(struct profile *profile, const struct sample *sample)
 {
-	struct thread_path *path = path_find(profile, sample->thread);
+	struct thread_path *path = thread_paths_find(&profile->paths, sample->thread);
 
 	if (path)
-		profile_path_cut(&path->path, sample->nr_unchanged);
+		thread_path_cut(path, sample->nr_unchanged);
 }
 
 static int profile_sample(struct sample_sink *sink, const struct sample *sample)
@@ -400,7 +373,7 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
 {
 	struct profile *profile = (struct profile *)sink;
-	const struct thread_path *path = path_find(profile, thread);
+	const struct thread_path *path = thread_paths_find(&profile->paths, thread);
 
 	if (!path)
 		return;
@@ -434,8 +407,7 @@ void profile_destroy(struct profile *profile)
 {
 	if (!profile)
 		return;
-	for (uint32_t i = 0; i < profile->nr_paths; i++)
-		free(profile->paths[i].path.nodes);
+	thread_paths_done(&profile->paths);
 	for (uint32_t i = 0; i < profile->nr_processes; i++)
 		free(profile->processes[i].command_line);
 	profile_tree_done(&profile->tree);
@@ -444,7 +416,6 @@ void profile_destroy(struct profile *profile)
 	free(profile->processes);
 	free(profile->threads);
 	free(profile->roots);
-	free(profile->paths);
 	free(profile);
 }
 
@@ -456,8 +427,7 @@ struct sample_sink *profile_sink(struct profile *profile)
 void profile_change_sampler(struct profile *profile)
 {
 	function_rows_change_ids(&profile->tree.functions);
-	for (uint32_t i = 0; i < profile->nr_paths; i++)
-		profile->paths[i].is_used = false;
+	thread_paths_forget(&profile->paths);
 	profile->sampler_changed = true;
 }
 

@@ -144,6 +144,13 @@ struct profile_sums {
 	uint64_t nr_other_samples; /* samples shown that count as PROFILE_OTHER_STACKS */
 };
 
+/*
+ * Count a sample in the account and, if the mode shows it, its weight_ns. has_frames: it has a
+ * node that is not the root of a thread. The caller counts nr_other_samples.
+ */
+void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sample, bool is_shown,
+		      bool has_frames);
+
 /* Return the sums so far; borrowed. */
 const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side);
 

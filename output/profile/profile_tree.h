@@ -93,26 +93,3 @@ bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node);
  */
 int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame *frame,
 			  uint32_t *ret_node);
-
-/* The nodes of a thread's previous sample. Empty when all but root is zero. */
-struct profile_path {
-	uint32_t root;	 /* the node above the stack; PROFILE_NONE if there is none */
-	uint32_t *nodes; /* owned; outermost first, without the root */
-	uint32_t nr_nodes;
-	uint32_t max_nodes;
-	uint32_t nr_shallow; /* consecutive samples that needed far less room */
-};
-
-/*
- * Set path to the nodes of the sample's frames. Those that nr_unchanged covers are kept
- * unchecked. Returns 0; -ENOMEM; -E2BIG if the stack does not fit. After an error the path holds
- * only the nodes found, and the next sample relies on no more.
- */
-int profile_path_follow(struct profile_path *path, struct profile_tree *tree,
-			const struct sample *sample);
-
-/* Return the node of the last sample followed; the root if it has no frames. */
-uint32_t profile_path_leaf(const struct profile_path *path);
-
-/* Keep at most nr_unchanged nodes: the thread had a sample that was not followed. */
-void profile_path_cut(struct profile_path *path, uint32_t nr_unchanged);

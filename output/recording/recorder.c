@@ -8,6 +8,7 @@
 
 #include "output/profile/profile.h"
 #include "output/profile/profile_tree.h"
+#include "output/profile/thread_paths.h"
 #include "output/recording/record_stream.h"
 #include "output/recording/run_records.h"
 #include "output/recording/sample_batch.h"
@@ -31,17 +32,27 @@ enum { BATCH_SAMPLES = 1 << 16 };
 
 enum { US_NS = 1000 };
 
-/* The thread in one of the sampler's slots. */
+/* What is kept of the thread in a slot, besides its path. */
 struct recorder_thread {
-	bool is_used; /* the slot has a thread; else only the path's room is kept */
-	uint32_t id;  /* the thread's id */
-	struct profile_path path;
 	struct sample_state state;
 	uint64_t last_ns;      /* of its last sample's tick */
 	uint64_t last_sample;  /* value of nr_samples after it */
 	uint32_t wall_rest_ns; /* remainder of the weights received that is not stored yet */
 	/* The same; negative if more was stored than received. */
 	int64_t cpu_rest_ns;
+};
+
+/* The last sample's tick. */
+struct recorder_tick {
+	bool is_in_batch;
+	uint64_t time_ns, time_units;
+};
+
+/* What has been written so far. */
+struct recorder_counts {
+	uint64_t nr_samples; /* including those of the batch */
+	uint32_t nr_threads, nr_processes;
+	size_t command_bytes; /* sum over the processes' command lines */
 };
 
 struct recorder {
@@ -55,17 +66,14 @@ struct recorder {
 
 	struct profile_tree tree;
 	struct tree_records tree_records;
+	struct thread_paths paths;
 	struct recorder_thread *threads; /* owned; by slot */
-	uint32_t nr_threads;
-	uint32_t nr_begun; /* threads written so far */
-	uint32_t nr_processes;
-	size_t command_bytes; /* sum over their command lines */
+	uint32_t max_threads;
 
 	struct sample_batch batch;
-	bool has_tick;		      /* the batch has the current tick */
-	uint64_t tick_ns, tick_units; /* of the last sample */
+	struct recorder_tick tick;
+	struct recorder_counts counts;
 	uint64_t flushed_ns;
-	uint64_t nr_samples;
 };
 
 /*
@@ -124,7 +132,7 @@ static int close_batch(struct recorder *recorder)
 {
 	int err = tree_records_write(&recorder->tree_records, &recorder->tree, &recorder->stream);
 
-	recorder->has_tick = false;
+	recorder->tick.is_in_batch = false;
 	return err ? err : sample_batch_write(&recorder->batch, &recorder->stream);
 }
 
@@ -147,10 +155,10 @@ static int reset(struct recorder *recorder)
 	profile_tree_done(&recorder->tree);
 	tree_init(&recorder->tree);
 	tree_records_reset(&recorder->tree_records);
-	for (uint32_t i = 0; i < recorder->nr_threads; i++) {
-		profile_path_cut(&recorder->threads[i].path, 0);
+	for (uint32_t i = 0; i < recorder->paths.nr; i++)
+		thread_path_cut(&recorder->paths.paths[i], 0);
+	for (uint32_t i = 0; i < recorder->max_threads; i++)
 		recorder->threads[i].state.node = 0;
-	}
 	(void)record_stream_begin(&recorder->stream);
 	return record_stream_end(&recorder->stream, RECORD_RESET, NULL, 0);
 }
@@ -182,12 +190,12 @@ static int write_thread(struct recorder *recorder, const struct sample_thread *t
 {
 	struct byte_buffer *payload;
 
-	if (recorder->nr_begun == RECORDING_MAX_THREADS)
+	if (recorder->counts.nr_threads == RECORDING_MAX_THREADS)
 		return -E2BIG;
-	recorder->nr_begun++;
+	recorder->counts.nr_threads++;
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_uint(payload, thread->slot);
-	byte_buffer_uint(payload, recorder->nr_processes);
+	byte_buffer_uint(payload, recorder->counts.nr_processes);
 	byte_buffer_int(payload, thread->tid);
 	byte_buffer_int(payload, thread->interpreter_id);
 	byte_buffer_uint(payload, thread->is_main ? RECORD_MAIN_THREAD : 0);
@@ -195,72 +203,69 @@ static int write_thread(struct recorder *recorder, const struct sample_thread *t
 	return record_stream_end(&recorder->stream, RECORD_THREAD, NULL, 0);
 }
 
-/* Set up a slot for a new thread. Samples of the earlier thread in the batch are written first. */
-static int thread_begin(struct recorder *recorder, const struct sample_thread *thread,
-			struct recorder_thread *slot)
+/* Return what is kept of the thread in a slot; NULL if out of memory. */
+static struct recorder_thread *thread_get(struct recorder *recorder, uint32_t slot)
 {
-	int err = 0;
+	const uint32_t nr = recorder->max_threads;
+	struct recorder_thread *threads = array_reserve(recorder->threads, slot + 1,
+							&recorder->max_threads, sizeof(*threads));
 
-	slot->is_used = false;
-	if (slot->last_sample > recorder->nr_samples - recorder->batch.nr_samples)
+	if (!threads)
+		return NULL;
+	memset(threads + nr, 0, (recorder->max_threads - nr) * sizeof(*threads));
+	recorder->threads = threads;
+	return &threads[slot];
+}
+
+/*
+ * Add a thread at its first sample. Samples in the batch of the earlier thread in its slot are
+ * written first.
+ */
+static int thread_begin(struct recorder *recorder, const struct sample_thread *thread,
+			struct thread_path **ret_path)
+{
+	struct recorder_thread *kept;
+	struct thread_path *path;
+	int err;
+
+	if (thread->slot >= RECORDING_MAX_SLOTS)
+		return -ENOMEM;
+	err = thread_paths_begin(&recorder->paths, thread, &path);
+	if (err)
+		return err;
+	kept = thread_get(recorder, thread->slot);
+	if (!kept)
+		return -ENOMEM;
+	if (kept->last_sample > recorder->counts.nr_samples - recorder->batch.nr_samples)
 		err = close_batch(recorder);
 	if (!err)
 		err = write_thread(recorder, thread);
 	if (err)
 		return err;
-	profile_path_cut(&slot->path, 0);
-	*slot = (struct recorder_thread){.is_used = true, .id = thread->id, .path = slot->path};
+	*kept = (struct recorder_thread){0};
+	path->is_used = true;
+	*ret_path = path;
 	return 0;
 }
 
-/* Add a thread at its first sample; *ret_slot is its slot. */
-static int thread_add(struct recorder *recorder, const struct sample_thread *thread,
-		      struct recorder_thread **ret_slot)
-{
-	uint32_t nr = recorder->nr_threads;
-	struct recorder_thread *threads;
-
-	if (thread->slot >= RECORDING_MAX_SLOTS)
-		return -ENOMEM;
-	threads = array_reserve(recorder->threads, thread->slot + 1, &recorder->nr_threads,
-				sizeof(*threads));
-	if (!threads)
-		return -ENOMEM;
-	memset(threads + nr, 0, (recorder->nr_threads - nr) * sizeof(*threads));
-	for (; nr < recorder->nr_threads; nr++)
-		threads[nr].path.root = PROFILE_NONE;
-	recorder->threads = threads;
-	*ret_slot = &threads[thread->slot];
-	return thread_begin(recorder, thread, *ret_slot);
-}
-
-/* Return the slot of a thread; NULL if the thread is not in it. */
-static struct recorder_thread *thread_find(const struct recorder *recorder,
-					   const struct sample_thread *thread)
-{
-	struct recorder_thread *slot;
-
-	if (thread->slot >= recorder->nr_threads)
-		return NULL;
-	slot = &recorder->threads[thread->slot];
-	return slot->is_used && slot->id == thread->id ? slot : NULL;
-}
-
 /* Find the node of a sample; *ret_node is it + 1, or 0 for none. */
-static int find_node(struct recorder *recorder, struct recorder_thread *slot,
-		     const struct sample *sample, uint64_t *ret_node)
+static int find_node(struct recorder *recorder, const struct sample *sample, uint64_t *ret_node)
 {
-	int err = profile_path_follow(&slot->path, &recorder->tree, sample);
+	struct thread_path *path = thread_paths_find(&recorder->paths, sample->thread);
+	int err = path ? 0 : thread_begin(recorder, sample->thread, &path);
 	uint32_t leaf;
 
+	if (err)
+		return err;
+	err = thread_path_follow(path, &recorder->tree, sample);
 	if (err == -E2BIG) {
 		err = reset(recorder);
 		if (!err)
-			err = profile_path_follow(&slot->path, &recorder->tree, sample);
+			err = thread_path_follow(path, &recorder->tree, sample);
 	}
 	if (err)
 		return err;
-	leaf = profile_path_leaf(&slot->path);
+	leaf = thread_path_leaf(path);
 	*ret_node = leaf == PROFILE_NONE ? 0 : (uint64_t)leaf + 1;
 	return 0;
 }
@@ -296,74 +301,66 @@ static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns,
  * Set the flags and weights of a sample. Weights are stored only if they do not follow from the
  * ticks' times.
  */
-static void weigh(const struct recorder *recorder, struct recorder_thread *slot,
+static void weigh(const struct recorder *recorder, struct recorder_thread *thread,
 		  const struct sample *sample, struct batch_sample *stored)
 {
-	const struct sample_state *state = &slot->state;
+	const struct sample_state *state = &thread->state;
 	const uint64_t unit_ns = recorder->batch.times.unit_ns;
-	const uint64_t since_ns = state->has_time ? recorder->tick_ns - slot->last_ns : 0;
+	const uint64_t since_ns = state->has_time ? recorder->tick.time_ns - thread->last_ns : 0;
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 
 	stored->flags = sample->flags & RECORD_SAMPLE_FLAGS;
 	if (sample->wall_ns != since_ns || (sample->cpu_ns && (sample->flags & ran) != ran))
 		stored->flags |= RECORD_WEIGHED;
 	if (stored->flags & RECORD_WEIGHED)
-		stored->wall_us = take_us(sample->wall_ns, &slot->wall_rest_ns);
+		stored->wall_us = take_us(sample->wall_ns, &thread->wall_rest_ns);
 	else if (state->has_time)
-		stored->wall_us = (recorder->tick_units - state->units) * (unit_ns / US_NS);
+		stored->wall_us = (recorder->tick.time_units - state->units) * (unit_ns / US_NS);
 	if (sample->cpu_ns)
 		stored->cpu_us =
-			take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns, &slot->cpu_rest_ns);
+			take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns, &thread->cpu_rest_ns);
 }
 
 /* Count a sample as a profile of the recording would. */
 static void count(struct recorder *recorder, const struct batch_sample *stored)
 {
-	struct profile_sums *sums = &recorder->sums;
-	const uint32_t flags = stored->flags & ~RECORD_WEIGHED;
-	const uint64_t wall_ns = stored->wall_us * US_NS, cpu_ns = stored->cpu_us * US_NS;
-	uint64_t weight_ns;
+	struct profile_sample sample = {
+		.flags = stored->flags & ~RECORD_WEIGHED,
+		.wall_ns = stored->wall_us * US_NS,
+		.cpu_ns = stored->cpu_us * US_NS,
+	};
+	const bool is_shown = profile_mode_shows(recorder->known.run.info.mode, sample.flags,
+						 sample.wall_ns, sample.cpu_ns, &sample.weight_ns);
 
-	if (profile_mode_shows(recorder->known.run.info.mode, flags, wall_ns, cpu_ns, &weight_ns)) {
-		sums->account.nr_shown++;
-		sums->account.nr_in_jit += (flags & SAMPLE_IN_JIT) != 0;
-		sums->account.nr_approximate += (flags & SAMPLE_APPROXIMATE) != 0;
-		sums->time_ns += weight_ns;
-		sums->nr_idle_samples += !stored->node;
-		sums->idle_ns += stored->node ? 0 : weight_ns;
-	}
-	sums->account.nr_samples++;
-	sums->account.wall_ns += wall_ns;
-	sums->account.cpu_ns += cpu_ns;
-	sums->account.nr_cpu_measured += (flags & SAMPLE_CPU_MEASURED) != 0;
+	profile_sums_add(&recorder->sums, &sample, is_shown, stored->node != 0);
 }
 
 /* Add a sample to the batch. */
-static void store(struct recorder *recorder, struct recorder_thread *slot,
-		  const struct sample *sample, uint64_t node)
+static void store(struct recorder *recorder, const struct sample *sample, uint64_t node)
 {
+	struct recorder_thread *thread = &recorder->threads[sample->thread->slot];
 	struct batch_sample stored = {.slot = sample->thread->slot, .node = node};
 
-	weigh(recorder, slot, sample, &stored);
-	if (!recorder->has_tick)
-		sample_batch_tick(&recorder->batch, recorder->tick_units);
-	recorder->has_tick = true;
-	sample_batch_add(&recorder->batch, &slot->state, &stored);
-	slot->state.has_time = true;
-	slot->state.units = recorder->tick_units;
-	slot->last_ns = recorder->tick_ns;
-	slot->last_sample = ++recorder->nr_samples;
+	weigh(recorder, thread, sample, &stored);
+	if (!recorder->tick.is_in_batch)
+		sample_batch_tick(&recorder->batch, recorder->tick.time_units);
+	recorder->tick.is_in_batch = true;
+	sample_batch_add(&recorder->batch, &thread->state, &stored);
+	thread->state.has_time = true;
+	thread->state.units = recorder->tick.time_units;
+	thread->last_ns = recorder->tick.time_ns;
+	thread->last_sample = ++recorder->counts.nr_samples;
 	count(recorder, &stored);
 }
 
 /* Begin a tick if the sample is later than the last one. Time never goes back. */
 static int begin_tick(struct recorder *recorder, uint64_t time_ns)
 {
-	if (time_ns <= recorder->tick_ns && recorder->nr_samples)
+	if (time_ns <= recorder->tick.time_ns && recorder->counts.nr_samples)
 		return recorder->stream.error;
-	recorder->tick_ns = time_ns;
-	recorder->tick_units = time_ns / recorder->batch.times.unit_ns;
-	recorder->has_tick = false;
+	recorder->tick.time_ns = time_ns;
+	recorder->tick.time_units = time_ns / recorder->batch.times.unit_ns;
+	recorder->tick.is_in_batch = false;
 	if (recorder->batch.nr_samples >= BATCH_SAMPLES && close_batch(recorder) != 0)
 		return recorder->stream.error;
 	return flush_now_and_then(recorder, time_ns);
@@ -372,21 +369,15 @@ static int begin_tick(struct recorder *recorder, uint64_t time_ns)
 static int recorder_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct recorder *recorder = (struct recorder *)sink;
-	struct recorder_thread *slot;
 	uint64_t node;
 	int err = begin_tick(recorder, sample->time_ns);
 
 	if (!err && recorder->batch.nr_samples >= 2 * BATCH_SAMPLES)
 		err = close_batch(recorder);
-	if (err)
-		return err;
-	slot = thread_find(recorder, sample->thread);
-	if (!slot)
-		err = thread_add(recorder, sample->thread, &slot);
 	if (!err)
-		err = find_node(recorder, slot, sample, &node);
+		err = find_node(recorder, sample, &node);
 	if (!err)
-		store(recorder, slot, sample, node);
+		store(recorder, sample, node);
 	return err;
 }
 
@@ -395,7 +386,7 @@ static void recorder_renamed(struct sample_sink *sink, const struct sample_threa
 	struct recorder *recorder = (struct recorder *)sink;
 	struct byte_buffer *payload;
 
-	if (!thread_find(recorder, thread))
+	if (!thread_paths_find(&recorder->paths, thread))
 		return;
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_uint(payload, thread->slot);
@@ -453,8 +444,7 @@ void recorder_destroy(struct recorder *recorder)
 {
 	if (!recorder)
 		return;
-	for (uint32_t i = 0; i < recorder->nr_threads; i++)
-		free(recorder->threads[i].path.nodes);
+	thread_paths_done(&recorder->paths);
 	free(recorder->threads);
 	sample_batch_done(&recorder->batch);
 	tree_records_done(&recorder->tree_records);
@@ -475,12 +465,12 @@ int recorder_add_process(struct recorder *recorder, pid_t pid, const char *comma
 	struct byte_buffer *payload;
 	size_t bytes = command_line ? strnlen(command_line, RECORDING_MAX_STRING_BYTES) : 0;
 
-	if (recorder->nr_processes == RECORDING_MAX_PROCESSES)
+	if (recorder->counts.nr_processes == RECORDING_MAX_PROCESSES)
 		return -E2BIG;
-	recorder->nr_processes++;
-	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->command_bytes)
+	recorder->counts.nr_processes++;
+	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->counts.command_bytes)
 		bytes = 0;
-	recorder->command_bytes += bytes;
+	recorder->counts.command_bytes += bytes;
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_int(payload, pid);
 	byte_buffer_string(payload, bytes ? command_line : "", RECORDING_MAX_STRING_BYTES);
@@ -490,8 +480,7 @@ int recorder_add_process(struct recorder *recorder, pid_t pid, const char *comma
 void recorder_change_sampler(struct recorder *recorder)
 {
 	function_rows_change_ids(&recorder->tree.functions);
-	for (uint32_t i = 0; i < recorder->nr_threads; i++)
-		recorder->threads[i].is_used = false;
+	thread_paths_forget(&recorder->paths);
 	tick_times_break(&recorder->batch.times);
 }
 
@@ -518,7 +507,7 @@ int recorder_finish(struct recorder *recorder, const struct run *run)
 		err = write_run(recorder, run, true);
 	if (err)
 		return err;
-	byte_buffer_uint(record_stream_begin(&recorder->stream), recorder->nr_samples);
+	byte_buffer_uint(record_stream_begin(&recorder->stream), recorder->counts.nr_samples);
 	err = record_stream_end(&recorder->stream, RECORD_END, NULL, 0);
 	return err ? err : record_stream_finish(&recorder->stream);
 }
