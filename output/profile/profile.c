@@ -9,6 +9,27 @@
 #include "output/profile/thread_paths.h"
 #include "procmem/array.h"
 
+/* The self weights of PROFILE_BASE, by node; missing ones are zero. */
+struct base_weights {
+	struct profile_weight *rows; /* owned */
+	uint32_t nr, max;
+};
+
+/* The samples, with keep_samples. */
+struct kept_samples {
+	struct profile_sample *rows; /* owned */
+	uint32_t nr, max;
+};
+
+/* The threads and, with by_thread, their nodes in the tree. */
+struct thread_rows {
+	struct profile_thread *rows; /* owned */
+	uint32_t *roots;	     /* owned; parallel to rows; PROFILE_NONE: not made yet */
+	uint32_t nr, max, max_roots;
+	uint32_t shared_root; /* of threads without a row; PROFILE_NONE if there are none */
+	uint64_t nr_seen;     /* threads with and without a row */
+};
+
 /* The most recent main thread. */
 struct main_thread {
 	bool is_known;
@@ -24,87 +45,90 @@ struct profile {
 	struct profile_sums sums[NR_PROFILE_SIDES];
 	struct profile_tree tree;
 	uint32_t other_node; /* of PROFILE_OTHER_STACKS; PROFILE_NONE until a stack does not fit */
-	struct profile_weight *base; /* owned */
-	uint32_t nr_base, max_base;
-	struct profile_sample *samples; /* owned */
-	uint32_t nr_samples, max_samples;
+	struct base_weights base;
+	struct kept_samples samples;
 
-	struct profile_process *processes; /* owned */
-	uint32_t nr_processes, max_processes;
-	struct profile_thread *threads; /* owned */
-	uint32_t *roots;		/* owned; parallel to threads; PROFILE_NONE: not made yet */
-	uint32_t nr_threads, max_threads, max_roots;
-	uint32_t shared_root; /* of threads without a row; PROFILE_NONE if there are none */
-	uint64_t nr_threads_seen;
-
+	struct process_rows processes;
+	struct thread_rows threads;
 	struct main_thread main_thread;
 	struct thread_paths paths; /* below the threads' roots with by_thread */
 	bool sampler_changed;	   /* some rows had ids of an earlier sampler */
 };
 
-int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
+int process_rows_add(struct process_rows *processes, pid_t pid, const char *command_line)
 {
-	struct profile_process *processes;
+	struct profile_process *rows =
+		array_reserve(processes->rows, processes->nr + 1, &processes->max, sizeof(*rows));
+	char *copy;
 
-	processes = array_reserve(profile->processes, profile->nr_processes + 1,
-				  &profile->max_processes, sizeof(*processes));
-	if (!processes)
+	if (!rows)
 		return -ENOMEM;
-	profile->processes = processes;
-	processes += profile->nr_processes;
-	processes->pid = pid;
-	processes->command_line = strdup(command_line ? command_line : "");
-	if (!processes->command_line)
+	processes->rows = rows;
+	copy = strdup(command_line ? command_line : "");
+	if (!copy)
 		return -ENOMEM;
-	profile->nr_processes++;
+	rows[processes->nr++] = (struct profile_process){.pid = pid, .command_line = copy};
 	return 0;
 }
 
-/* Reserve room for one more thread. */
-static int threads_reserve(struct profile *profile)
+void process_rows_done(struct process_rows *processes)
 {
-	struct profile_thread *threads;
+	for (uint32_t i = 0; i < processes->nr; i++)
+		free(processes->rows[i].command_line);
+	free(processes->rows);
+	*processes = (struct process_rows){0};
+}
+
+int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
+{
+	return process_rows_add(&profile->processes, pid, command_line);
+}
+
+/* Reserve room for one more thread. */
+static int threads_reserve(struct thread_rows *threads)
+{
+	struct profile_thread *rows;
 	uint32_t *roots;
 
-	threads = array_reserve(profile->threads, profile->nr_threads + 1, &profile->max_threads,
-				sizeof(*threads));
-	if (!threads)
+	rows = array_reserve(threads->rows, threads->nr + 1, &threads->max, sizeof(*rows));
+	if (!rows)
 		return -ENOMEM;
-	profile->threads = threads;
-	roots = array_reserve(profile->roots, profile->nr_threads + 1, &profile->max_roots,
-			      sizeof(*roots));
+	threads->rows = rows;
+	roots = array_reserve(threads->roots, threads->nr + 1, &threads->max_roots, sizeof(*roots));
 	if (!roots)
 		return -ENOMEM;
-	profile->roots = roots;
+	threads->roots = roots;
 	return 0;
 }
 
 int profile_add_thread(struct profile *profile, const struct profile_thread *thread,
 		       uint32_t *ret_thread)
 {
+	const struct profile_options *options = &profile->options;
+	struct thread_rows *threads = &profile->threads;
 	int err;
 
-	profile->nr_threads_seen++;
+	threads->nr_seen++;
 	*ret_thread = PROFILE_NONE;
-	if (!profile->options.by_thread && !profile->options.keep_samples &&
-	    !profile->options.keep_threads)
+	if (!options->by_thread && !options->keep_samples && !options->keep_threads)
 		return 0;
-	if (profile->nr_threads >= PROFILE_MAX_THREADS ||
-	    (profile->options.by_thread && profile_tree_is_full(&profile->tree)))
+	if (threads->nr >= PROFILE_MAX_THREADS ||
+	    (options->by_thread && profile_tree_is_full(&profile->tree)))
 		return 0;
-	err = threads_reserve(profile);
+	err = threads_reserve(threads);
 	if (err)
 		return err;
-	profile->threads[profile->nr_threads] = *thread;
-	profile->roots[profile->nr_threads] = PROFILE_NONE;
-	*ret_thread = profile->nr_threads++;
+	threads->rows[threads->nr] = *thread;
+	threads->roots[threads->nr] = PROFILE_NONE;
+	*ret_thread = threads->nr++;
 	return 0;
 }
 
 int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node)
 {
 	const struct profile_frame frame = {.function = PROFILE_NONE, .thread = thread};
-	uint32_t *root = thread == PROFILE_NONE ? &profile->shared_root : &profile->roots[thread];
+	uint32_t *root = thread == PROFILE_NONE ? &profile->threads.shared_root
+						: &profile->threads.roots[thread];
 	int err = 0;
 
 	if (!profile->options.by_thread)
@@ -118,7 +142,7 @@ int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_
 
 void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
 {
-	(void)snprintf(profile->threads[thread].name, THREAD_NAME_MAX_BYTES, "%s", name);
+	(void)snprintf(profile->threads.rows[thread].name, THREAD_NAME_MAX_BYTES, "%s", name);
 }
 
 int profile_get_function(struct profile *profile, const struct function *function,
@@ -155,32 +179,31 @@ int profile_other_node(struct profile *profile, uint32_t *ret_node)
 	return err;
 }
 
-static int keep_sample(struct profile *profile, const struct profile_sample *sample)
+static int keep_sample(struct kept_samples *samples, const struct profile_sample *sample)
 {
-	struct profile_sample *samples;
+	struct profile_sample *rows =
+		array_reserve(samples->rows, samples->nr + 1, &samples->max, sizeof(*rows));
 
-	samples = array_reserve(profile->samples, profile->nr_samples + 1, &profile->max_samples,
-				sizeof(*samples));
-	if (!samples)
+	if (!rows)
 		return -ENOMEM;
-	profile->samples = samples;
-	samples[profile->nr_samples++] = *sample;
+	samples->rows = rows;
+	rows[samples->nr++] = *sample;
 	return 0;
 }
 
 /* Count a weight for the base. */
-static int count_base(struct profile *profile, uint32_t node, uint64_t weight_ns)
+static int count_base(struct base_weights *base, uint32_t node, uint64_t weight_ns)
 {
-	struct profile_weight *base;
+	struct profile_weight *rows =
+		array_reserve(base->rows, node + 1, &base->max, sizeof(*rows));
 
-	base = array_reserve(profile->base, node + 1, &profile->max_base, sizeof(*base));
-	if (!base)
+	if (!rows)
 		return -ENOMEM;
-	profile->base = base;
-	for (; profile->nr_base <= node; profile->nr_base++)
-		base[profile->nr_base] = (struct profile_weight){0};
-	base[node].samples++;
-	base[node].ns += weight_ns;
+	base->rows = rows;
+	for (; base->nr <= node; base->nr++)
+		rows[base->nr] = (struct profile_weight){0};
+	rows[node].samples++;
+	rows[node].ns += weight_ns;
 	return 0;
 }
 
@@ -207,9 +230,10 @@ static int count_weight(struct profile *profile, enum profile_side side,
 	int err = 0;
 
 	if (side == PROFILE_BASE)
-		return node == PROFILE_NONE ? 0 : count_base(profile, node, sample->weight_ns);
+		return node == PROFILE_NONE ? 0
+					    : count_base(&profile->base, node, sample->weight_ns);
 	if (profile->options.keep_samples)
-		err = keep_sample(profile, sample);
+		err = keep_sample(&profile->samples, sample);
 	if (!err && node != PROFILE_NONE) {
 		profile->tree.nodes[node].self_samples++;
 		profile->tree.nodes[node].self_ns += sample->weight_ns;
@@ -286,7 +310,7 @@ static int path_place(struct profile *profile, const struct sample_thread *threa
 		      struct thread_path *path)
 {
 	struct profile_thread row = {
-		.process = profile->nr_processes ? profile->nr_processes - 1 : PROFILE_NONE,
+		.process = profile->processes.nr ? profile->processes.nr - 1 : PROFILE_NONE,
 		.tid = thread->tid,
 		.interpreter_id = thread->interpreter_id,
 		.is_main = thread->is_main,
@@ -399,7 +423,7 @@ struct profile *profile_create(const struct profile_options *options)
 	profile->tree.keep_plumbing = options->keep_plumbing;
 	profile->tree.max_nodes = options->max_nodes ? options->max_nodes : PROFILE_MAX_NODES;
 	profile->other_node = PROFILE_NONE;
-	profile->shared_root = PROFILE_NONE;
+	profile->threads.shared_root = PROFILE_NONE;
 	return profile;
 }
 
@@ -408,14 +432,12 @@ void profile_destroy(struct profile *profile)
 	if (!profile)
 		return;
 	thread_paths_done(&profile->paths);
-	for (uint32_t i = 0; i < profile->nr_processes; i++)
-		free(profile->processes[i].command_line);
+	process_rows_done(&profile->processes);
 	profile_tree_done(&profile->tree);
-	free(profile->base);
-	free(profile->samples);
-	free(profile->processes);
-	free(profile->threads);
-	free(profile->roots);
+	free(profile->base.rows);
+	free(profile->samples.rows);
+	free(profile->threads.rows);
+	free(profile->threads.roots);
 	free(profile);
 }
 
@@ -448,7 +470,7 @@ const struct profile_options *profile_options(const struct profile *profile)
 
 uint64_t profile_nr_threads(const struct profile *profile)
 {
-	return profile->nr_threads_seen;
+	return profile->threads.nr_seen;
 }
 
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr)
@@ -471,26 +493,26 @@ const struct profile_node *profile_nodes(const struct profile *profile, uint32_t
 
 const struct profile_weight *profile_base(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_base;
-	return profile->base;
+	*ret_nr = profile->base.nr;
+	return profile->base.rows;
 }
 
 const struct profile_process *profile_processes(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_processes;
-	return profile->processes;
+	*ret_nr = profile->processes.nr;
+	return profile->processes.rows;
 }
 
 const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_threads;
-	return profile->threads;
+	*ret_nr = profile->threads.nr;
+	return profile->threads.rows;
 }
 
 const struct profile_sample *profile_samples(const struct profile *profile, uint32_t *ret_nr)
 {
-	*ret_nr = profile->nr_samples;
-	return profile->samples;
+	*ret_nr = profile->samples.nr;
+	return profile->samples.rows;
 }
 
 struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
@@ -500,5 +522,5 @@ struct profile_weight profile_weight(const struct profile *profile, enum profile
 
 	if (side == PROFILE_SELF)
 		return (struct profile_weight){self->self_samples, self->self_ns};
-	return node < profile->nr_base ? profile->base[node] : (struct profile_weight){0};
+	return node < profile->base.nr ? profile->base.rows[node] : (struct profile_weight){0};
 }

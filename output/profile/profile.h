@@ -13,12 +13,24 @@
 #include "output/profile/profile_tree.h"
 #include "sampler/sample.h"
 
-/* A process that was sampled. Strings are owned by the profile. */
+/* A process that was sampled. Strings are owned by its table. */
 struct profile_process {
 	pid_t pid; /* in the PID namespace it was sampled from; 0 if unknown */
 	/* Its arguments, separated by spaces; "" if unknown. */
 	char *command_line;
 };
+
+/* A growing table of processes. Empty when all zero. */
+struct process_rows {
+	struct profile_process *rows; /* owned, with their strings */
+	uint32_t nr, max;
+};
+
+/* Append a process. command_line is copied; NULL if unknown. Returns 0 or -ENOMEM. */
+int process_rows_add(struct process_rows *processes, pid_t pid, const char *command_line);
+
+/* Free the rows and empty the table. */
+void process_rows_done(struct process_rows *processes);
 
 struct profile_thread {
 	uint32_t process; /* index into processes; PROFILE_NONE if none was added */

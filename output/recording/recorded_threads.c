@@ -10,20 +10,8 @@
 static int read_process(void *context, pid_t pid, const char *command_line)
 {
 	struct recorded_threads *threads = context;
-	struct profile_process *processes;
 
-	processes = array_reserve(threads->processes, threads->nr_processes + 1,
-				  &threads->max_processes, sizeof(*processes));
-	if (!processes)
-		return -ENOMEM;
-	threads->processes = processes;
-	processes += threads->nr_processes;
-	processes->pid = pid;
-	processes->command_line = strdup(command_line ? command_line : "");
-	if (!processes->command_line)
-		return -ENOMEM;
-	threads->nr_processes++;
-	return 0;
+	return process_rows_add(&threads->processes, pid, command_line);
 }
 
 static int read_thread(void *context, uint32_t process, const struct profile_thread *thread)
@@ -102,9 +90,7 @@ int recorded_threads_read(struct recording *recording, struct recorded_threads *
 
 void recorded_threads_done(struct recorded_threads *threads)
 {
-	for (uint32_t i = 0; i < threads->nr_processes; i++)
-		free(threads->processes[i].command_line);
-	free(threads->processes);
+	process_rows_done(&threads->processes);
 	free(threads->threads);
 	*threads = (struct recorded_threads){0};
 }

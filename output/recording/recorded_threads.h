@@ -9,8 +9,7 @@
 
 /* Empty when all zero. Indices are those of the recording. */
 struct recorded_threads {
-	struct profile_process *processes; /* owned, with their strings */
-	uint32_t nr_processes, max_processes;
+	struct process_rows processes;
 	struct profile_thread *threads; /* owned; process is an index into processes */
 	uint32_t nr_threads, max_threads;
 	uint64_t nr_samples;

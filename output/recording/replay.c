@@ -92,7 +92,7 @@ static bool is_of_process(const struct replay_filter *filter,
 	const uint32_t process = recorded->threads[index].process;
 
 	return !filter->pid ||
-	       (process != PROFILE_NONE && filter->pid == recorded->processes[process].pid);
+	       (process != PROFILE_NONE && filter->pid == recorded->processes.rows[process].pid);
 }
 
 static int play_thread(void *context, uint32_t process, const struct profile_thread *thread)
@@ -125,7 +125,7 @@ static int play_renamed(void *context, uint32_t thread, const char *name)
 /* Find the profile's row of a process of the recording, or add it. */
 static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
-	const struct profile_process *process = &player->recorded.processes[index];
+	const struct profile_process *process = &player->recorded.processes.rows[index];
 	const struct profile_process *rows;
 	uint32_t *row = &player->processes[index];
 	uint32_t nr;
@@ -514,10 +514,10 @@ static int player_init(struct player *player, struct recording *recording)
 		filter->to_ns ? moment_ns(start_ns, recorded->last_ns, filter->to_ns) : UINT64_MAX;
 	/* One more, because calloc() may return NULL for 0. */
 	player->threads = calloc((size_t)recorded->nr_threads + 1, sizeof(*player->threads));
-	player->processes = calloc((size_t)recorded->nr_processes + 1, sizeof(*player->processes));
+	player->processes = calloc((size_t)recorded->processes.nr + 1, sizeof(*player->processes));
 	if (!player->threads || !player->processes)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < recorded->nr_processes; i++)
+	for (uint32_t i = 0; i < recorded->processes.nr; i++)
 		player->processes[i] = PROFILE_NONE;
 	return 0;
 }
