@@ -24,12 +24,45 @@ struct played_thread {
 	uint32_t root; /* node of the profile; PROFILE_NONE without by_thread */
 };
 
+/* The recording's threads and processes, and their rows in the profile. */
+struct played_threads {
+	struct recorded_threads recorded;
+	struct played_thread *rows; /* owned; parallel to the recorded ones */
+	uint32_t nr;		    /* read so far */
+	uint32_t *processes;	    /* owned; rows in the profile; PROFILE_NONE: none yet */
+	struct pair_map row_of_key; /* (thread_key(), hash of the name) → row of the profile */
+	uint32_t nr_keyed;	    /* rows entered in it so far */
+};
+
+/* The recording's functions since the last reset. */
+struct played_functions {
+	struct function_rows copies;
+	uint32_t *rows; /* owned; parallel; rows in the profile; PROFILE_NONE: none yet */
+	uint32_t max_rows;
+};
+
 /* A node of the recording. */
 struct played_node {
 	uint32_t parent, function;
 	int32_t line;
-	uint32_t row; /* node of the profile, without by_thread; PROFILE_NONE: none yet */
+	uint32_t profile_node; /* without by_thread; PROFILE_NONE: none yet */
 	uint32_t verdict;
+};
+
+/* The recording's nodes since the last reset. */
+struct played_nodes {
+	struct played_node *rows; /* owned */
+	uint32_t nr, max;
+	struct pair_map of_root; /* (root, node of the recording) → the profile's; with by_thread */
+	uint32_t max_kept;	 /* its limit */
+	uint32_t *path;		 /* owned; nodes to create, innermost first */
+	uint32_t nr_path, max_path;
+};
+
+/* What the patterns say of frames. */
+struct verdicts {
+	struct pair_map of_line; /* (function, line) → verdict */
+	struct text label;	 /* of the frame to be matched */
 };
 
 struct player {
@@ -39,34 +72,27 @@ struct player {
 	enum profile_side side;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
 
-	struct recorded_threads recorded;
-	struct played_thread *threads; /* owned; parallel to the recorded ones */
-	uint32_t nr_threads;	       /* read so far */
-	uint32_t *processes;	       /* owned; rows in the profile; PROFILE_NONE: none yet */
-	struct pair_map row_of_thread; /* (thread_key(), hash of the name) → row of the profile */
-	uint32_t nr_keyed;	       /* rows entered in it so far */
-
-	struct function_rows functions; /* copies of the recording's */
-	uint32_t *rows; /* owned; parallel; rows in the profile; PROFILE_NONE: none yet */
-	uint32_t max_rows;
-	struct played_node *nodes; /* owned */
-	uint32_t nr_nodes, max_nodes;
-	struct pair_map node_of_root; /* (root, node of the recording) → node, with by_thread */
-	uint32_t max_kept;	      /* its limit */
-	struct pair_map verdict_of_line; /* (function, line) → verdict */
-	struct text label;
-
-	uint32_t *path; /* owned; nodes to create, innermost first */
-	uint32_t nr_path, max_path;
+	struct played_threads threads;
+	struct played_functions functions;
+	struct played_nodes nodes;
+	struct verdicts verdicts;
 };
 
 /* Processes and threads. */
 
-/* Return whether the filter asks for a thread. */
-static bool is_asked_for(const struct replay_filter *filter, const struct profile_thread *thread)
+/*
+ * Return whether the filter asks for a thread and its process. A thread without a process matches
+ * no pid.
+ */
+static bool is_asked_for(const struct replay_filter *filter,
+			 const struct recorded_threads *recorded, uint32_t index)
 {
+	const struct profile_thread *thread = &recorded->threads[index];
 	char tid[16];
 
+	if (filter->pid && (thread->process == PROFILE_NONE ||
+			    filter->pid != recorded->processes.rows[thread->process].pid))
+		return false;
 	(void)snprintf(tid, sizeof(tid), "%d", thread->tid);
 	for (uint32_t i = 0; i < filter->nr_threads; i++)
 		if (strcmp(filter->threads[i], thread->name) == 0 ||
@@ -83,34 +109,19 @@ static int play_process(void *context, pid_t pid, const char *command_line)
 	return 0;
 }
 
-/*
- * Return whether the filter asks for a thread's process. A thread without a process matches none.
- */
-static bool is_of_process(const struct replay_filter *filter,
-			  const struct recorded_threads *recorded, uint32_t index)
-{
-	const uint32_t process = recorded->threads[index].process;
-
-	return !filter->pid ||
-	       (process != PROFILE_NONE && filter->pid == recorded->processes.rows[process].pid);
-}
-
 static int play_thread(void *context, uint32_t process, const struct profile_thread *thread)
 {
 	struct player *player = context;
-	const struct replay_filter *filter = player->filter;
-	const struct recorded_threads *recorded = &player->recorded;
-	const uint32_t index = player->nr_threads;
+	struct played_threads *threads = &player->threads;
 
 	(void)process; /* it is in recorded */
 	(void)thread;  /* recorded has its last name, which counts */
-	if (index >= recorded->nr_threads)
+	if (threads->nr >= threads->recorded.nr_threads)
 		return -ESTALE;
-	player->threads[index] = (struct played_thread){
-		.passes = is_of_process(filter, recorded, index) &&
-			  is_asked_for(filter, &recorded->threads[index]),
+	threads->rows[threads->nr] = (struct played_thread){
+		.passes = is_asked_for(player->filter, &threads->recorded, threads->nr),
 	};
-	player->nr_threads++;
+	threads->nr++;
 	return 0;
 }
 
@@ -125,9 +136,9 @@ static int play_renamed(void *context, uint32_t thread, const char *name)
 /* Find the profile's row of a process of the recording, or add it. */
 static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
-	const struct profile_process *process = &player->recorded.processes.rows[index];
+	const struct profile_process *process = &player->threads.recorded.processes.rows[index];
 	const struct profile_process *rows;
-	uint32_t *row = &player->processes[index];
+	uint32_t *row = &player->threads.processes[index];
 	uint32_t nr;
 	int err;
 
@@ -181,22 +192,23 @@ static bool same_thread(const struct player *player, const struct profile_thread
 static int thread_find(struct player *player, const struct profile_thread *thread,
 		       uint32_t *ret_row)
 {
+	struct played_threads *threads = &player->threads;
 	uint32_t nr;
 	const struct profile_thread *rows = profile_threads(player->profile, &nr);
 
-	for (; player->nr_keyed < nr; player->nr_keyed++) {
-		const struct profile_thread *row = &rows[player->nr_keyed];
+	for (; threads->nr_keyed < nr; threads->nr_keyed++) {
+		const struct profile_thread *row = &rows[threads->nr_keyed];
 		const uint32_t hash = name_hash(row->name);
 		int err = 0;
 
-		if (pair_map_find(&player->row_of_thread, thread_key(player, row), hash) ==
+		if (pair_map_find(&threads->row_of_key, thread_key(player, row), hash) ==
 		    PAIR_MAP_NONE)
-			err = pair_map_add(&player->row_of_thread, thread_key(player, row), hash,
-					   player->nr_keyed);
+			err = pair_map_add(&threads->row_of_key, thread_key(player, row), hash,
+					   threads->nr_keyed);
 		if (err)
 			return err;
 	}
-	*ret_row = pair_map_find(&player->row_of_thread, thread_key(player, thread),
+	*ret_row = pair_map_find(&threads->row_of_key, thread_key(player, thread),
 				 name_hash(thread->name));
 	if (*ret_row != PROFILE_NONE && !same_thread(player, &rows[*ret_row], thread))
 		*ret_row = PROFILE_NONE;
@@ -206,8 +218,8 @@ static int thread_find(struct player *player, const struct profile_thread *threa
 /* Give a thread of the recording its row and root. */
 static int thread_place(struct player *player, uint32_t index)
 {
-	struct played_thread *played = &player->threads[index];
-	struct profile_thread thread = player->recorded.threads[index];
+	struct played_thread *played = &player->threads.rows[index];
+	struct profile_thread thread = player->threads.recorded.threads[index];
 	int err = 0;
 
 	if (thread.process != PROFILE_NONE)
@@ -231,12 +243,12 @@ static int play_function(void *context, const struct function *function)
 	uint32_t index;
 	int err;
 
-	rows = array_reserve(player->rows, player->functions.nr + 1, &player->max_rows,
-			     sizeof(*rows));
+	rows = array_reserve(player->functions.rows, player->functions.copies.nr + 1,
+			     &player->functions.max_rows, sizeof(*rows));
 	if (!rows)
 		return -ENOMEM;
-	player->rows = rows;
-	err = function_rows_append(&player->functions, function, &index);
+	player->functions.rows = rows;
+	err = function_rows_append(&player->functions.copies, function, &index);
 	if (!err)
 		rows[index] = PROFILE_NONE;
 	return err;
@@ -246,21 +258,22 @@ static int play_function(void *context, const struct function *function)
 static int verdict_find(struct player *player, uint32_t function, int32_t line,
 			uint32_t *ret_verdict)
 {
-	const struct profile_function *row = &player->functions.rows[function];
+	const struct profile_function *row = &player->functions.copies.rows[function];
 	const struct replay_filter *filter = player->filter;
-	const char *label;
+	struct text *label = &player->verdicts.label;
+	const char *string;
 
-	text_clear(&player->label);
-	label_append_function(&player->label, row->qualname, row->path, line, LABEL_DISPLAY);
-	if (player->label.error)
-		return player->label.error;
-	label = text_string(&player->label);
+	text_clear(label);
+	label_append_function(label, row->qualname, row->path, line, LABEL_DISPLAY);
+	if (label->error)
+		return label->error;
+	string = text_string(label);
 	*ret_verdict = 0;
-	if (filter->include && regexec(filter->include, label, 0, NULL, 0) == 0)
+	if (filter->include && regexec(filter->include, string, 0, NULL, 0) == 0)
 		*ret_verdict |= FRAME_INCLUDED;
-	if (filter->exclude && regexec(filter->exclude, label, 0, NULL, 0) == 0)
+	if (filter->exclude && regexec(filter->exclude, string, 0, NULL, 0) == 0)
 		*ret_verdict |= FRAME_EXCLUDED;
-	return pair_map_add(&player->verdict_of_line, function, (uint32_t)line, *ret_verdict);
+	return pair_map_add(&player->verdicts.of_line, function, (uint32_t)line, *ret_verdict);
 }
 
 /* Return the verdict on a node's frame, combined with that on its callers. */
@@ -275,15 +288,15 @@ static int verdict_get(struct player *player, const struct played_node *node, ui
 		return 0;
 	}
 	if (!player->options->by_line)
-		line = player->functions.rows[node->function].first_line;
-	verdict = pair_map_find(&player->verdict_of_line, node->function, (uint32_t)line);
+		line = player->functions.copies.rows[node->function].first_line;
+	verdict = pair_map_find(&player->verdicts.of_line, node->function, (uint32_t)line);
 	if (verdict == PAIR_MAP_NONE)
 		err = verdict_find(player, node->function, line, &verdict);
 	if (err)
 		return err;
 	*ret_verdict = verdict;
 	if (node->parent != PROFILE_NONE)
-		*ret_verdict |= player->nodes[node->parent].verdict;
+		*ret_verdict |= player->nodes.rows[node->parent].verdict;
 	return 0;
 }
 
@@ -294,14 +307,14 @@ static int play_node(void *context, uint32_t parent, uint32_t function, int32_t 
 	struct played_node *nodes;
 	int err;
 
-	nodes = array_reserve(player->nodes, player->nr_nodes + 1, &player->max_nodes,
+	nodes = array_reserve(player->nodes.rows, player->nodes.nr + 1, &player->nodes.max,
 			      sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
-	player->nodes = nodes;
+	player->nodes.rows = nodes;
 	err = verdict_get(player, &node, &node.verdict);
 	if (!err)
-		nodes[player->nr_nodes++] = node;
+		nodes[player->nodes.nr++] = node;
 	return err;
 }
 
@@ -309,27 +322,28 @@ static int play_reset(void *context)
 {
 	struct player *player = context;
 
-	function_rows_done(&player->functions);
-	pair_map_done(&player->verdict_of_line);
-	pair_map_done(&player->node_of_root);
-	player->nr_nodes = 0;
+	function_rows_done(&player->functions.copies);
+	pair_map_done(&player->verdicts.of_line);
+	pair_map_done(&player->nodes.of_root);
+	player->nodes.nr = 0;
 	return 0;
 }
 
 /* Return the profile's node for a node of the recording below root; PROFILE_NONE: none yet. */
-static uint32_t node_find(const struct player *player, uint32_t root, uint32_t node)
+static uint32_t node_find(const struct played_nodes *nodes, uint32_t root, uint32_t node)
 {
-	return root == PROFILE_NONE ? player->nodes[node].row
-				    : pair_map_find(&player->node_of_root, root, node);
+	return root == PROFILE_NONE ? nodes->rows[node].profile_node
+				    : pair_map_find(&nodes->of_root, root, node);
 }
 
-static int node_keep(struct player *player, uint32_t root, uint32_t node, uint32_t row)
+static int node_keep(struct played_nodes *nodes, uint32_t root, uint32_t node,
+		     uint32_t profile_node)
 {
 	if (root == PROFILE_NONE) {
-		player->nodes[node].row = row;
+		nodes->rows[node].profile_node = profile_node;
 		return 0;
 	}
-	return pair_map_add(&player->node_of_root, root, node, row);
+	return pair_map_add(&nodes->of_root, root, node, profile_node);
 }
 
 /*
@@ -338,7 +352,7 @@ static int node_keep(struct player *player, uint32_t root, uint32_t node, uint32
  */
 static int function_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
-	const struct profile_function *copy = &player->functions.rows[index];
+	const struct profile_function *copy = &player->functions.copies.rows[index];
 	const struct function function = {
 		.first_line = copy->first_line,
 		.qualname = copy->qualname,
@@ -347,40 +361,41 @@ static int function_get(struct player *player, uint32_t index, uint32_t *ret_row
 	};
 	int err = 0;
 
-	if (player->rows[index] == PROFILE_NONE)
-		err = profile_get_function(player->profile, &function, &player->rows[index]);
-	*ret_row = player->rows[index];
+	if (player->functions.rows[index] == PROFILE_NONE)
+		err = profile_get_function(player->profile, &function,
+					   &player->functions.rows[index]);
+	*ret_row = player->functions.rows[index];
 	return err;
 }
 
 /* Create a node below parent. If it does not fit, the node is that of PROFILE_OTHER_STACKS. */
 static int node_make(struct player *player, uint32_t parent, const struct played_node *node,
-		     uint32_t *ret_row)
+		     uint32_t *ret_node)
 {
 	uint32_t function;
 	int err = function_get(player, node->function, &function);
 
 	if (!err)
-		err = profile_get_node(player->profile, parent, function, node->line, ret_row);
-	return err == -E2BIG ? profile_other_node(player->profile, ret_row) : err;
+		err = profile_get_node(player->profile, parent, function, node->line, ret_node);
+	return err == -E2BIG ? profile_other_node(player->profile, ret_node) : err;
 }
 
 /*
  * Collect in path a node and its callers, up to the first that has a node in the profile, which
  * is *ret_above.
  */
-static int path_climb(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_above)
+static int path_climb(struct played_nodes *nodes, uint32_t root, uint32_t node, uint32_t *ret_above)
 {
-	player->nr_path = 0;
-	while (node != PROFILE_NONE && node_find(player, root, node) == PROFILE_NONE) {
-		uint32_t *path = array_reserve(player->path, player->nr_path + 1, &player->max_path,
+	nodes->nr_path = 0;
+	while (node != PROFILE_NONE && node_find(nodes, root, node) == PROFILE_NONE) {
+		uint32_t *path = array_reserve(nodes->path, nodes->nr_path + 1, &nodes->max_path,
 					       sizeof(*path));
 
 		if (!path)
 			return -ENOMEM;
-		player->path = path;
-		path[player->nr_path++] = node;
-		node = player->nodes[node].parent;
+		nodes->path = path;
+		path[nodes->nr_path++] = node;
+		node = nodes->rows[node].parent;
 	}
 	*ret_above = node;
 	return 0;
@@ -391,27 +406,27 @@ static int path_climb(struct player *player, uint32_t root, uint32_t node, uint3
  * not fit, neither does what it calls. Beyond max_kept nodes of threads, more than twice those of
  * the profile, new ones count as PROFILE_OTHER_STACKS.
  */
-static int node_get(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_row)
+static int node_get(struct player *player, uint32_t root, uint32_t node, uint32_t *ret_node)
 {
-	uint32_t above, row;
+	struct played_nodes *nodes = &player->nodes;
+	uint32_t above, made;
 	int err;
 
-	if (player->node_of_root.nr >= player->max_kept &&
-	    node_find(player, root, node) == PROFILE_NONE)
-		return profile_other_node(player->profile, ret_row);
-	err = path_climb(player, root, node, &above);
+	if (nodes->of_root.nr >= nodes->max_kept && node_find(nodes, root, node) == PROFILE_NONE)
+		return profile_other_node(player->profile, ret_node);
+	err = path_climb(nodes, root, node, &above);
 	if (err)
 		return err;
-	row = above == PROFILE_NONE ? root : node_find(player, root, above);
-	while (player->nr_path) {
-		node = player->path[--player->nr_path];
-		err = node_make(player, row, &player->nodes[node], &row);
+	made = above == PROFILE_NONE ? root : node_find(nodes, root, above);
+	while (nodes->nr_path) {
+		node = nodes->path[--nodes->nr_path];
+		err = node_make(player, made, &nodes->rows[node], &made);
 		if (!err)
-			err = node_keep(player, root, node, row);
+			err = node_keep(nodes, root, node, made);
 		if (err)
 			return err;
 	}
-	*ret_row = row;
+	*ret_node = made;
 	return 0;
 }
 
@@ -434,7 +449,7 @@ static bool state_passes(const struct replay_filter *filter, const struct record
 
 static bool stack_passes(const struct player *player, uint32_t node)
 {
-	const uint32_t verdict = node == PROFILE_NONE ? 0 : player->nodes[node].verdict;
+	const uint32_t verdict = node == PROFILE_NONE ? 0 : player->nodes.rows[node].verdict;
 
 	return !(verdict & FRAME_EXCLUDED) &&
 	       (!player->filter->include || (verdict & FRAME_INCLUDED));
@@ -443,15 +458,15 @@ static bool stack_passes(const struct player *player, uint32_t node)
 static bool sample_passes(const struct player *player, const struct recorded_sample *sample)
 {
 	return sample->time_ns >= player->from_ns && sample->time_ns < player->to_ns &&
-	       player->threads[sample->thread].passes && state_passes(player->filter, sample) &&
-	       stack_passes(player, sample->node);
+	       player->threads.rows[sample->thread].passes &&
+	       state_passes(player->filter, sample) && stack_passes(player, sample->node);
 }
 
 /* Find the place in the profile of a sample that is shown. */
 static int sample_place(struct player *player, const struct recorded_sample *sample,
 			struct profile_sample *entry)
 {
-	const struct played_thread *thread = &player->threads[sample->thread];
+	const struct played_thread *thread = &player->threads.rows[sample->thread];
 	int err = thread->has_row ? 0 : thread_place(player, sample->thread);
 
 	if (err)
@@ -484,8 +499,8 @@ static int play_sample(void *context, const struct recorded_sample *sample)
 
 /* The replay as a whole. */
 
-/* Return a time in a recording: since its start, or if negative since its last sample. */
-static uint64_t moment_ns(uint64_t start_ns, uint64_t last_ns, int64_t offset_ns)
+/* Resolve a time of the filter: since its start, or if negative since its last sample. */
+static uint64_t resolve_time_ns(uint64_t start_ns, uint64_t last_ns, int64_t offset_ns)
 {
 	const uint64_t anchor_ns = offset_ns < 0 ? last_ns : start_ns;
 	const uint64_t back_ns = 0 - (uint64_t)offset_ns;
@@ -500,41 +515,43 @@ static uint64_t moment_ns(uint64_t start_ns, uint64_t last_ns, int64_t offset_ns
 static int player_init(struct player *player, struct recording *recording)
 {
 	const struct replay_filter *filter = player->filter;
-	const struct recorded_threads *recorded = &player->recorded;
+	struct played_threads *threads = &player->threads;
+	const struct recorded_threads *recorded = &threads->recorded;
 	uint64_t start_ns = recording_run(recording)->info.start_unix_ns;
-	int err = recorded_threads_read(recording, &player->recorded);
+	int err = recorded_threads_read(recording, &threads->recorded);
 
 	if (err)
 		return err;
 	if (!start_ns || start_ns > recorded->first_ns)
 		start_ns = recorded->first_ns;
 	if (filter->from_ns)
-		player->from_ns = moment_ns(start_ns, recorded->last_ns, filter->from_ns);
-	player->to_ns =
-		filter->to_ns ? moment_ns(start_ns, recorded->last_ns, filter->to_ns) : UINT64_MAX;
+		player->from_ns = resolve_time_ns(start_ns, recorded->last_ns, filter->from_ns);
+	player->to_ns = filter->to_ns ? resolve_time_ns(start_ns, recorded->last_ns, filter->to_ns)
+				      : UINT64_MAX;
 	/* One more, because calloc() may return NULL for 0. */
-	player->threads = calloc((size_t)recorded->nr_threads + 1, sizeof(*player->threads));
-	player->processes = calloc((size_t)recorded->processes.nr + 1, sizeof(*player->processes));
-	if (!player->threads || !player->processes)
+	threads->rows = calloc((size_t)recorded->nr_threads + 1, sizeof(*threads->rows));
+	threads->processes =
+		calloc((size_t)recorded->processes.nr + 1, sizeof(*threads->processes));
+	if (!threads->rows || !threads->processes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < recorded->processes.nr; i++)
-		player->processes[i] = PROFILE_NONE;
+		threads->processes[i] = PROFILE_NONE;
 	return 0;
 }
 
 static void player_done(struct player *player)
 {
-	recorded_threads_done(&player->recorded);
-	function_rows_done(&player->functions);
-	pair_map_done(&player->row_of_thread);
-	pair_map_done(&player->node_of_root);
-	pair_map_done(&player->verdict_of_line);
-	text_done(&player->label);
-	free(player->threads);
-	free(player->processes);
-	free(player->rows);
-	free(player->nodes);
-	free(player->path);
+	recorded_threads_done(&player->threads.recorded);
+	function_rows_done(&player->functions.copies);
+	pair_map_done(&player->threads.row_of_key);
+	pair_map_done(&player->nodes.of_root);
+	pair_map_done(&player->verdicts.of_line);
+	text_done(&player->verdicts.label);
+	free(player->threads.rows);
+	free(player->threads.processes);
+	free(player->functions.rows);
+	free(player->nodes.rows);
+	free(player->nodes.path);
 }
 
 int replay(struct recording *recording, const struct replay_filter *filter, struct profile *profile,
@@ -557,8 +574,9 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 	};
 	int err = player_init(&player, recording);
 
-	player.max_kept = MORE_KEPT + 2 * (player.options->max_nodes ? player.options->max_nodes
-								     : PROFILE_MAX_NODES);
+	player.nodes.max_kept =
+		MORE_KEPT +
+		2 * (player.options->max_nodes ? player.options->max_nodes : PROFILE_MAX_NODES);
 	if (!err)
 		err = recording_read(recording, &ops, &player);
 	player_done(&player);
