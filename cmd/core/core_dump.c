@@ -131,9 +131,9 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 		core->notes.nr_threads - dump->threads.nr_python - dump->native.nr_added;
 	dump->post_mortem.problems = &dump->problems;
 	dump->info = (struct run_info){
-		.command_line = text_string(&target->command_line),
-		.pid = core->notes.psinfo.pid,
-		.python = target->version,
+		.target.command_line = text_string(&target->command_line),
+		.target.pid = core->notes.psinfo.pid,
+		.python.version = target->version,
 	};
 	dump->post_mortem.modules = dump->modules.modules;
 	dump->post_mortem.nr_modules = dump->modules.nr_modules;

@@ -75,12 +75,12 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 	struct post_mortem post_mortem;
 	struct text death = {0};
 	struct run run = {
-		.info = {.pysample = PYSAMPLE_VERSION,
-			 .core = target->path,
-			 .command_line = text_string(&target->command_line),
-			 .pid = notes->psinfo.pid,
-			 .python = target->version,
-			 .runtime_found_by = target->runtime.found_by,
+		.info = {.pysample.version = PYSAMPLE_VERSION,
+			 .target = {.command_line = text_string(&target->command_line),
+				    .pid = notes->psinfo.pid,
+				    .core = target->path},
+			 .python = {.version = target->version,
+				    .runtime_found_by = target->runtime.found_by},
 			 .start_unix_ns = target->written_ns,
 			 .mode = PROFILE_COUNT,
 			 .shown_mode = PROFILE_COUNT,
@@ -91,7 +91,7 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 
 	core_target_describe(target, &post_mortem);
 	post_mortem_append_death(&death, &post_mortem);
-	run.info.death = text_string(&death);
+	run.info.target.death = text_string(&death);
 	run_tell(&run, take_pair, &collector->runs[collector->nr_runs++]);
 	text_done(&death);
 }

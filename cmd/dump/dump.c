@@ -79,9 +79,9 @@ static enum exit_status write_dump(const struct dump_options *options, const str
 				   const struct dump *dump, struct message *reterr)
 {
 	const struct run_info info = {
-		.command_line = target->command_line,
-		.pid = options->pid,
-		.python = target->version,
+		.target.command_line = target->command_line,
+		.target.pid = options->pid,
+		.python.version = target->version,
 	};
 	struct output_file output;
 	int err = output_file_open(NULL, &output, reterr);

@@ -101,6 +101,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 {
 	const struct sampling_options *options = &session->options;
 	const struct target *target = &session->target;
+	const struct py_build *build = &target->runtime.build;
 	const struct profile_sums *sums = session_sink_sums(&session->sink);
 	struct sampler_stats stats;
 	struct rusage usage;
@@ -112,27 +113,28 @@ void session_describe(const struct session *session, struct run *ret_run)
 	*ret_run = (struct run){
 		.info =
 			{
-				.pysample = PYSAMPLE_VERSION,
-				.arguments = session->arguments,
-				.host = session->host[0] ? session->host : NULL,
+				.pysample = {.version = PYSAMPLE_VERSION,
+					     .arguments = session->arguments,
+					     .host = session->host[0] ? session->host : NULL},
 				.start_unix_ns = session->realtime_ns +
 						 (stats.start_ns ? stats.start_ns : clock_now_ns()),
-				.command_line =
-					target->command_line[0] ? target->command_line : NULL,
-				.pid = target->process.pid,
-				.python = target->version[0] ? target->version : NULL,
-				.python_free_threaded = target->runtime.build.free_threaded,
-				.python_newer_than_tested = target->runtime.build.newer_than_tested,
-				.runtime_found_by = target->runtime.found_by,
+				.target = {.command_line = target->command_line[0]
+								   ? target->command_line
+								   : NULL,
+					   .pid = target->process.pid},
+				.python = {.version = target->version[0] ? target->version : NULL,
+					   .free_threaded = build->free_threaded,
+					   .newer_than_tested = build->newer_than_tested,
+					   .runtime_found_by = target->runtime.found_by},
 				.mode = options->profile.mode,
 				.shown_mode = options->profile.mode,
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
 				.engine = engine_name(session->engine.kind),
 				.asked_hz = options->rate_hz,
-				.cpu_user_ns = timeval_ns(&usage.ru_utime),
-				.cpu_sys_ns = timeval_ns(&usage.ru_stime),
-				.max_rss_kib = max_rss_kib(),
+				.resources = {.cpu_user_ns = timeval_ns(&usage.ru_utime),
+					      .cpu_sys_ns = timeval_ns(&usage.ru_stime),
+					      .max_rss_kib = max_rss_kib()},
 			},
 		.stats = stats,
 	};

@@ -125,7 +125,8 @@ static int begin_recording(struct session_sink *sink, const struct run *run, str
 	}
 	err = recorder_create(fd, run, &sink->recorder);
 	if (!err)
-		err = recorder_add_process(sink->recorder, run->info.pid, run->info.command_line);
+		err = recorder_add_process(sink->recorder, run->info.target.pid,
+					   run->info.target.command_line);
 	if (err) {
 		explain(sink, err, reterr);
 		return err;
@@ -150,9 +151,9 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 	if (outputs_need_samples(outputs))
 		return begin_recording(sink, run, reterr);
 	sink->profile = profile_create(options);
-	err = sink->profile
-		      ? profile_add_process(sink->profile, run->info.pid, run->info.command_line)
-		      : -ENOMEM;
+	err = sink->profile ? profile_add_process(sink->profile, run->info.target.pid,
+						  run->info.target.command_line)
+			    : -ENOMEM;
 	if (err)
 		message_set(reterr, "out of memory");
 	else

@@ -48,7 +48,7 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 				   struct message *reterr);
 
 /*
- * Begin to collect samples of process run->info.pid. A profile, if the outputs need one, gets
+ * Begin to collect samples of the process of run. A profile, if the outputs need one, gets
  * these options. Returns 0, or a negative errno with a message.
  */
 int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,

@@ -411,9 +411,9 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 	if (dump->post_mortem) {
 		post_mortem_append_head(text, dump->post_mortem, info);
 	} else {
-		text_printf(text, "Process %d: ", info->pid);
-		append_name(text, info->command_line);
-		text_printf(text, "\nCPython %s\n", info->python);
+		text_printf(text, "Process %d: ", info->target.pid);
+		append_name(text, info->target.command_line);
+		text_printf(text, "\nCPython %s\n", info->python.version);
 	}
 	if (finalizes)
 		text_printf(text, "The interpreter is finalizing in thread %d\n",
@@ -557,11 +557,11 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 	json_init(&json, out, 2);
 	json_object_begin(&json);
 	json_key(&json, "pid");
-	json_i64(&json, info->pid);
+	json_i64(&json, info->target.pid);
 	json_key(&json, "python");
-	json_string(&json, info->python);
+	json_string(&json, info->python.version);
 	json_key(&json, "command");
-	json_string(&json, info->command_line);
+	json_string(&json, info->target.command_line);
 	if (dump->post_mortem)
 		post_mortem_write_json(&json, dump->post_mortem);
 	json_key(&json, "finalizing");

@@ -56,16 +56,16 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 {
 	text_puts(text, "Core file ");
 	append_escaped(text, post_mortem->core_path);
-	if (info->pid)
-		text_printf(text, " of process %d", info->pid);
+	if (info->target.pid)
+		text_printf(text, " of process %d", info->target.pid);
 	text_puts(text, ": ");
-	append_escaped(text, info->command_line);
+	append_escaped(text, info->target.command_line);
 	text_puts(text, "\n");
 	post_mortem_append_death(text, post_mortem);
 	text_puts(text, "\n");
 	if (post_mortem->finding)
 		text_printf(text, "%s\n", post_mortem->finding);
-	text_printf(text, "CPython %s", info->python);
+	text_printf(text, "CPython %s", info->python.version);
 	if (post_mortem->executable) {
 		text_puts(text, ", ");
 		append_escaped(text, post_mortem->executable);

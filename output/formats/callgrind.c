@@ -147,17 +147,18 @@ static void put_run_pair(void *context, const char *name, const char *value)
 static void put_runs(struct text *text, const struct artefact *artefact)
 {
 	const struct run_info *first = &artefact->runs[0].info;
-	const char *version = first->pysample ? first->pysample : "";
+	const struct run_target *target = &first->target;
+	const char *version = first->pysample.version ? first->pysample.version : "";
 
 	text_puts(text, "# callgrind format\nversion: 1\ncreator: pysample");
 	text_puts(text, *version ? " " : "");
 	label_append_escaped(text, version, strlen(version), LABEL_DISPLAY);
 	text_puts(text, "\n");
-	if (first->pid)
-		text_printf(text, "pid: %jd\n", (intmax_t)first->pid);
-	if (first->command_line) {
+	if (target->pid)
+		text_printf(text, "pid: %jd\n", (intmax_t)target->pid);
+	if (target->command_line) {
 		text_puts(text, "cmd: ");
-		label_append_escaped(text, first->command_line, strlen(first->command_line),
+		label_append_escaped(text, target->command_line, strlen(target->command_line),
 				     LABEL_DISPLAY);
 		text_puts(text, "\n");
 	}

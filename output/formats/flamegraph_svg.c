@@ -307,12 +307,12 @@ static void put_quality(struct svg *svg, struct text *line)
 	text_printf(line, "%s", profile_mode_time(profile_mode(artefact->profile)));
 	if (artefact->nr_runs > 1)
 		text_printf(line, " · %" PRIu32 " %s", artefact->nr_runs,
-			    run->info.core ? "cores" : "runs");
-	if (run->info.python) {
+			    run->info.target.core ? "cores" : "runs");
+	if (run->info.python.version) {
 		text_puts(line, " · Python ");
-		xml_puts(line, run->info.python);
+		xml_puts(line, run->info.python.version);
 	}
-	if (run->info.core) {
+	if (run->info.target.core) {
 		text_puts(line, " · ");
 		svg_put_number(line, all.samples);
 		text_printf(line, " thread%s", text_plural(all.samples));
@@ -351,7 +351,7 @@ static void put_metadata(struct svg *svg)
 
 static int head_write(struct svg *svg)
 {
-	const char *command_line = svg->artefact->runs[0].info.command_line;
+	const char *command_line = svg->artefact->runs[0].info.target.command_line;
 	uint32_t height = image_height(svg);
 	struct text line = {0};
 

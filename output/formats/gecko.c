@@ -197,7 +197,7 @@ static bool has_native(const struct gecko_writer *writer)
 
 static void meta_write(struct gecko_writer *writer, const struct artefact *artefact)
 {
-	const char *command = artefact->nr_runs ? artefact->runs[0].info.command_line : NULL;
+	const char *command = artefact->nr_runs ? artefact->runs[0].info.target.command_line : NULL;
 	struct json *json = &writer->json;
 
 	json_key(json, "meta");

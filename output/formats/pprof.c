@@ -151,7 +151,7 @@ static int mapping_write(struct writer *writer, uint64_t id, const char *path)
 
 static int program_write(struct writer *writer, const struct artefact *artefact)
 {
-	const char *command = artefact->nr_runs ? artefact->runs[0].info.command_line : NULL;
+	const char *command = artefact->nr_runs ? artefact->runs[0].info.target.command_line : NULL;
 
 	if (command)
 		text_append(&writer->program, command, strcspn(command, " "));

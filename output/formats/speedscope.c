@@ -296,7 +296,7 @@ static void frames_write(struct writer *writer)
 /* Write the command line and the caveats as the title, for lack of another place. */
 static void title_write(struct writer *writer, const struct artefact *artefact)
 {
-	const char *command = artefact->nr_runs ? artefact->runs[0].info.command_line : NULL;
+	const char *command = artefact->nr_runs ? artefact->runs[0].info.target.command_line : NULL;
 	struct text *text = &writer->text;
 	size_t length;
 

@@ -24,7 +24,7 @@ static int put(FILE *out, const char *string)
 /* Write everything before the table. */
 static int head_write(const struct artefact *artefact, FILE *out)
 {
-	const char *command_line = artefact->runs[0].info.command_line;
+	const char *command_line = artefact->runs[0].info.target.command_line;
 	struct text text = {0};
 	int err;
 

@@ -284,8 +284,8 @@ static bool is_from_elsewhere(const struct artefact *artefact)
 	if (gethostname(host, sizeof(host)) < 0)
 		return false;
 	for (uint32_t i = 0; i < artefact->nr_runs; i++)
-		if (artefact->runs[i].info.host &&
-		    strncmp(artefact->runs[i].info.host, host, sizeof(host)) != 0)
+		if (artefact->runs[i].info.pysample.host &&
+		    strncmp(artefact->runs[i].info.pysample.host, host, sizeof(host)) != 0)
 			return true;
 	return false;
 }

@@ -110,7 +110,7 @@ static void judge_engine(struct recording *recording)
 {
 	struct run *run = &recording->told.run;
 
-	if (run->info.engine || run->info.core)
+	if (run->info.engine || run->info.target.core)
 		return;
 	recording->flags = SAMPLE_APPROXIMATE;
 	run->info.engine = "racing";

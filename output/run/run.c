@@ -25,19 +25,19 @@ struct field {
 };
 
 static const struct field fields[] = {
-	{"pysample", FIELD_STRING, offsetof(struct run, info.pysample)},
-	{"arguments", FIELD_STRING, offsetof(struct run, info.arguments)},
-	{"host", FIELD_STRING, offsetof(struct run, info.host)},
+	{"pysample", FIELD_STRING, offsetof(struct run, info.pysample.version)},
+	{"arguments", FIELD_STRING, offsetof(struct run, info.pysample.arguments)},
+	{"host", FIELD_STRING, offsetof(struct run, info.pysample.host)},
 	{"start_unix_ns", FIELD_U64, offsetof(struct run, info.start_unix_ns)},
-	{"command_line", FIELD_STRING, offsetof(struct run, info.command_line)},
-	{"pid", FIELD_PID, offsetof(struct run, info.pid)},
-	{"core", FIELD_STRING, offsetof(struct run, info.core)},
-	{"death", FIELD_STRING, offsetof(struct run, info.death)},
-	{"python", FIELD_STRING, offsetof(struct run, info.python)},
-	{"python_free_threaded", FIELD_BOOL, offsetof(struct run, info.python_free_threaded)},
+	{"command_line", FIELD_STRING, offsetof(struct run, info.target.command_line)},
+	{"pid", FIELD_PID, offsetof(struct run, info.target.pid)},
+	{"core", FIELD_STRING, offsetof(struct run, info.target.core)},
+	{"death", FIELD_STRING, offsetof(struct run, info.target.death)},
+	{"python", FIELD_STRING, offsetof(struct run, info.python.version)},
+	{"python_free_threaded", FIELD_BOOL, offsetof(struct run, info.python.free_threaded)},
 	{"python_newer_than_tested", FIELD_BOOL,
-	 offsetof(struct run, info.python_newer_than_tested)},
-	{"runtime_found_by", FIELD_STRING, offsetof(struct run, info.runtime_found_by)},
+	 offsetof(struct run, info.python.newer_than_tested)},
+	{"runtime_found_by", FIELD_STRING, offsetof(struct run, info.python.runtime_found_by)},
 	{"mode", FIELD_MODE, offsetof(struct run, info.mode)},
 	{"shown_mode", FIELD_MODE, offsetof(struct run, info.shown_mode)},
 	{"engine", FIELD_STRING, offsetof(struct run, info.engine)},
@@ -68,9 +68,9 @@ static const struct field fields[] = {
 	{"start_ns", FIELD_U64, offsetof(struct run, stats.start_ns)},
 	{"first_sample_ns", FIELD_U64, offsetof(struct run, stats.first_sample_ns)},
 	{"end_ns", FIELD_U64, offsetof(struct run, stats.end_ns)},
-	{"cpu_user_ns", FIELD_U64, offsetof(struct run, info.cpu_user_ns)},
-	{"cpu_sys_ns", FIELD_U64, offsetof(struct run, info.cpu_sys_ns)},
-	{"max_rss_kib", FIELD_U64, offsetof(struct run, info.max_rss_kib)},
+	{"cpu_user_ns", FIELD_U64, offsetof(struct run, info.resources.cpu_user_ns)},
+	{"cpu_sys_ns", FIELD_U64, offsetof(struct run, info.resources.cpu_sys_ns)},
+	{"max_rss_kib", FIELD_U64, offsetof(struct run, info.resources.max_rss_kib)},
 };
 
 /* Items that only runs with C frames have. */

@@ -27,21 +27,43 @@ struct run_native {
 	uint64_t nr_refused;	  /* threads that could not be followed */
 };
 
+/* The pysample that took the samples. */
+struct run_pysample {
+	const char *version;
+	const char *arguments; /* separated by spaces */
+	const char *host;      /* name of the machine */
+};
+
+/* The program that was sampled. */
+struct run_target {
+	const char *command_line; /* arguments separated by spaces */
+	pid_t pid;		  /* in our PID namespace; 0 if unknown */
+	const char *core;	  /* core file it was read from; NULL if it was a running process */
+	const char
+		*death; /* what ended the process, for a core: "SIGSEGV …"; NULL for a snapshot */
+};
+
+/* Its interpreter. */
+struct run_python {
+	const char *version; /* "3.12.1" */
+	bool free_threaded;  /* built without the GIL */
+	bool newer_than_tested;
+	const char *runtime_found_by; /* how the runtime state was found: a word or phrase */
+};
+
+/* Resources that pysample itself used, from getrusage(2). */
+struct run_resources {
+	uint64_t cpu_user_ns;
+	uint64_t cpu_sys_ns;
+	uint64_t max_rss_kib;
+};
+
 /* Strings are borrowed, unescaped, as the target has them; NULL if unknown. */
 struct run_info {
-	const char *pysample;	  /* version of the sampler */
-	const char *arguments;	  /* of pysample itself, separated by spaces */
-	const char *host;	  /* name of the machine */
-	uint64_t start_unix_ns;	  /* CLOCK_REALTIME at stats.start_ns; 0 if unknown */
-	const char *command_line; /* of the target, arguments separated by spaces */
-	pid_t pid;		  /* of the target, in our PID namespace; 0 if unknown */
-	const char *core;	  /* core file it was read from; NULL if it was a running process */
-	/* What ended the process, for a core: "SIGSEGV …"; NULL for a snapshot. */
-	const char *death;
-	const char *python;	   /* version of the interpreter: "3.12.1" */
-	bool python_free_threaded; /* built without the GIL */
-	bool python_newer_than_tested;
-	const char *runtime_found_by; /* how the runtime state was found: a word or phrase */
+	struct run_pysample pysample;
+	struct run_target target;
+	struct run_python python;
+	uint64_t start_unix_ns;	      /* CLOCK_REALTIME at stats.start_ns; 0 if unknown */
 	enum profile_mode mode;	      /* mode of the run */
 	enum profile_mode shown_mode; /* mode of the profile that this describes */
 	struct profile_account account;
@@ -50,9 +72,5 @@ struct run_info {
 	const char *engine;
 	double asked_hz; /* ticks per second requested; 0: as fast as possible */
 	struct run_native native;
-
-	/* Resources that pysample itself used, from getrusage(2). */
-	uint64_t cpu_user_ns;
-	uint64_t cpu_sys_ns;
-	uint64_t max_rss_kib;
+	struct run_resources resources;
 };

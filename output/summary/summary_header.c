@@ -43,30 +43,32 @@ static void append_count(struct text *line, uint64_t nr, const char *noun)
 	text_printf(line, "%" PRIu64 " %s%s", nr, noun, text_plural(nr));
 }
 
-static void append_command_line(struct text *line, const struct run_info *info)
+static void append_command_line(struct text *line, const struct run_target *target)
 {
-	label_append_escaped(line, info->command_line, strlen(info->command_line), LABEL_DISPLAY);
+	label_append_escaped(line, target->command_line, strlen(target->command_line),
+			     LABEL_DISPLAY);
 }
 
 /* Append the known parts of "pid 42 · Python 3.12.1 · ". */
 static void append_target(struct text *line, const struct run_info *info)
 {
-	if (info->pid)
-		text_printf(line, "pid %jd · ", (intmax_t)info->pid);
-	if (info->python) {
+	if (info->target.pid)
+		text_printf(line, "pid %jd · ", (intmax_t)info->target.pid);
+	if (info->python.version) {
 		text_puts(line, "Python ");
-		label_append_escaped(line, info->python, strlen(info->python), LABEL_DISPLAY);
+		label_append_escaped(line, info->python.version, strlen(info->python.version),
+				     LABEL_DISPLAY);
 		text_puts(line, " · ");
 	}
 }
 
 /* Append the file and the cause of death: "core.7 · SIGSEGV". */
-static void append_core(struct text *line, const struct run_info *info)
+static void append_core(struct text *line, const struct run_target *target)
 {
-	label_append_escaped(line, info->core, strlen(info->core), LABEL_DISPLAY);
-	if (info->death) {
+	label_append_escaped(line, target->core, strlen(target->core), LABEL_DISPLAY);
+	if (target->death) {
 		text_puts(line, " · ");
-		label_append_escaped(line, info->death, strlen(info->death), LABEL_DISPLAY);
+		label_append_escaped(line, target->death, strlen(target->death), LABEL_DISPLAY);
 	}
 }
 
@@ -89,8 +91,8 @@ static void print_target(struct summary_page *page, const struct run *run, bool 
 	if (profile_mode(profile) != PROFILE_CPU && run->info.account.nr_cpu_measured)
 		text_printf(line, " · %.3f s of CPU time",
 			    (double)run->info.account.cpu_ns / NS_PER_S);
-	if (run->info.pysample)
-		text_printf(line, " · pysample %s", run->info.pysample);
+	if (run->info.pysample.version)
+		text_printf(line, " · pysample %s", run->info.pysample.version);
 	summary_page_line(page, "");
 }
 
@@ -136,20 +138,20 @@ static void print_core(struct summary_page *page, const struct run *run)
 	append_target(line, &run->info);
 	append_count(line, run->stats.samples, "thread");
 	text_puts(line, " · ");
-	append_core(line, &run->info);
-	if (run->info.pysample)
-		text_printf(line, " · pysample %s", run->info.pysample);
+	append_core(line, &run->info.target);
+	if (run->info.pysample.version)
+		text_printf(line, " · pysample %s", run->info.pysample.version);
 	summary_page_line(page, "");
 }
 
 static void print_run(struct summary_page *page, const struct run *run, bool is_only)
 {
 	text_clear(&page->cell);
-	if (run->info.command_line) {
-		append_command_line(&page->cell, &run->info);
+	if (run->info.target.command_line) {
+		append_command_line(&page->cell, &run->info.target);
 		summary_page_line(page, SUMMARY_BOLD);
 	}
-	if (run->info.core) {
+	if (run->info.target.core) {
 		print_core(page, run);
 	} else {
 		print_target(page, run, is_only);
@@ -165,18 +167,18 @@ static void print_run_line(struct summary_page *page, const struct run *run)
 
 	text_clear(line);
 	append_target(line, &run->info);
-	if (run->info.core) {
+	if (run->info.target.core) {
 		append_count(line, run->stats.samples, "thread");
 		text_puts(line, " · ");
-		append_core(line, &run->info);
+		append_core(line, &run->info.target);
 	} else {
 		text_printf(line, "%.1f s · ", stats_wall_s(&run->stats));
 		append_count(line, run->stats.samples, "sample");
 		append_share(line, loss_percent(&run->stats), "lost");
 	}
-	if (run->info.command_line) {
+	if (run->info.target.command_line) {
 		text_puts(line, " · ");
-		append_command_line(line, &run->info);
+		append_command_line(line, &run->info.target);
 	}
 	summary_page_line(page, "");
 }

@@ -229,12 +229,12 @@ static int record(struct program *program, int fd, uint64_t nr_samples, bool wit
 	struct run run = {
 		.info =
 			{
-				.pysample = PYSAMPLE_VERSION,
-				.arguments = "make_recording",
+				.pysample.version = PYSAMPLE_VERSION,
+				.pysample.arguments = "make_recording",
 				.start_unix_ns = START_UNIX_S * (uint64_t)NS_PER_S,
-				.command_line = "python3 never_ran.py",
-				.pid = 4242,
-				.python = "3.12.0",
+				.target.command_line = "python3 never_ran.py",
+				.target.pid = 4242,
+				.python.version = "3.12.0",
 				.asked_hz = 1000,
 			},
 		.stats = {.start_ns = START_NS, .end_ns = START_NS},
@@ -244,7 +244,7 @@ static int record(struct program *program, int fd, uint64_t nr_samples, bool wit
 
 	if (err)
 		return err;
-	err = recorder_add_process(recorder, run.info.pid, run.info.command_line);
+	err = recorder_add_process(recorder, run.info.target.pid, run.info.target.command_line);
 	if (!err)
 		err = push_ticks(program, recorder_sink(recorder), nr_samples, with_cpu,
 				 &run.stats);

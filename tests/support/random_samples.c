@@ -78,8 +78,8 @@ void random_samples_done(struct random_samples *samples)
 struct run random_samples_run(const struct random_samples *samples)
 {
 	return (struct run){
-		.info = {.pysample = "1.2.3",
-			 .command_line = "python3 app.py",
+		.info = {.pysample.version = "1.2.3",
+			 .target.command_line = "python3 app.py",
 			 .engine = "preempt",
 			 .asked_hz = samples->options.rate_hz,
 			 .start_unix_ns = UINT64_C(1700000000123456789)},

@@ -40,7 +40,7 @@ static int take_dump(struct remote_memory *memory, const struct py_build *build,
 		     remote_addr runtime_addr, FILE *out)
 {
 	char version[VERSION_MAX_BYTES];
-	const struct run_info info = {.command_line = "tape", .python = version};
+	const struct run_info info = {.target.command_line = "tape", .python.version = version};
 	struct sampler *sampler = NULL;
 	struct dump *dump = dump_create();
 	int err = dump ? sampler_create(NULL, memory, build, runtime_addr, &sampler) : -ENOMEM;

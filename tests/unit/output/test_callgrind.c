@@ -11,10 +11,10 @@
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 
-static const struct run run = {.info = {.pysample = "1.2",
-					.command_line = "python3 a\nb.py",
-					.pid = 42,
-					.python = "3.12.1"}};
+static const struct run run = {.info = {.pysample.version = "1.2",
+					.target.command_line = "python3 a\nb.py",
+					.target.pid = 42,
+					.python.version = "3.12.1"}};
 
 static struct profile *new_profile(enum profile_mode mode)
 {

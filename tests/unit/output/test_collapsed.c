@@ -59,8 +59,8 @@ static char *write_text(const struct profile *profile)
  */
 Test(collapsed, runs_are_told_in_front)
 {
-	const struct run runs[] = {{.info = {.command_line = "python3 a\nb;c 7"}},
-				   {.info = {.command_line = "python3 8"}}};
+	const struct run runs[] = {{.info = {.target.command_line = "python3 a\nb;c 7"}},
+				   {.info = {.target.command_line = "python3 8"}}};
 	struct profile *profile = new_profile(false);
 	const struct artefact artefact = {
 		.profile = profile,

@@ -24,7 +24,8 @@ static void write_one(uint32_t flags, int error,
 		.flags = flags,
 		.error = error,
 	};
-	const struct run_info info = {.command_line = "python a.py", .pid = 7, .python = "3.14.1"};
+	const struct run_info info = {
+		.target.command_line = "python a.py", .target.pid = 7, .python.version = "3.14.1"};
 	struct dump *dump = dump_create();
 	FILE *out = fmemopen(ret_text, MAX_TEXT_BYTES, "w");
 
@@ -115,7 +116,8 @@ static void write_text(const struct dump *dump,
 		       int (*write)(const struct dump *, const struct run_info *, FILE *),
 		       char *ret_text, size_t max_bytes)
 {
-	const struct run_info info = {.command_line = "python a.py", .pid = 7, .python = "3.14.1"};
+	const struct run_info info = {
+		.target.command_line = "python a.py", .target.pid = 7, .python.version = "3.14.1"};
 	FILE *out = fmemopen(ret_text, max_bytes, "w");
 
 	cr_assert(ne(ptr, out, NULL));
@@ -224,7 +226,8 @@ static void write_frames(const char *names, const struct sample_exception *excep
 		{.qualname = "b", .path = "x.py"},
 		{.qualname = "c", .path = "x.py"},
 	};
-	const struct run_info info = {.command_line = "python", .pid = 7, .python = "3.14.1"};
+	const struct run_info info = {
+		.target.command_line = "python", .target.pid = 7, .python.version = "3.14.1"};
 	const struct sample_thread thread = {.tid = 7};
 	struct sample sample = {.thread = &thread, .exception = exception};
 	struct frame frames[MAX_FRAMES];

@@ -36,7 +36,7 @@ static struct profile *make_profile(void)
 
 static char *write_page(const struct profile *profile)
 {
-	const struct run run = {.info = {.command_line = NASTY, .pysample = NASTY}};
+	const struct run run = {.info = {.target.command_line = NASTY, .pysample.version = NASTY}};
 	const struct artefact artefact = {.profile = profile, .runs = &run, .nr_runs = 1};
 	char *text = NULL;
 	size_t size;

@@ -53,7 +53,8 @@ static char *write_svg(const struct artefact *artefact)
 /* The image of a profile with one run. */
 static char *write_profile(const struct profile *profile)
 {
-	const struct run run = {.info = {.command_line = "python3 <x>"}, .stats = {.samples = 8}};
+	const struct run run = {.info = {.target.command_line = "python3 <x>"},
+				.stats = {.samples = 8}};
 
 	return write_svg(&(struct artefact){.profile = profile, .runs = &run, .nr_runs = 1});
 }

@@ -176,8 +176,8 @@ Test(gecko, what_it_is_of)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	static const struct run runs[] = {
-		{.info = {.asked_hz = 400, .command_line = "python3 </script>"}},
-		{.info = {.command_line = "other"}},
+		{.info = {.asked_hz = 400, .target.command_line = "python3 </script>"}},
+		{.info = {.target.command_line = "other"}},
 	};
 	static const char *const parts[] = {
 		"{\"meta\":{\"preprocessedProfileVersion\":60,",

@@ -10,7 +10,8 @@
 #include "procmem/cleanup.h"
 #include "tests/support/add_stack.h"
 
-static const struct run run = {.info = {.command_line = "python3 \"a\nb.py", .pid = 42}};
+static const struct run run = {
+	.info = {.target.command_line = "python3 \"a\nb.py", .target.pid = 42}};
 
 static struct profile *new_profile(bool by_thread)
 {

@@ -151,9 +151,9 @@ Test(page_source, is_omitted_if_the_file_may_have_changed)
 		bool no_source;
 		uint32_t nr;
 	} cases[] = {
-		{{.info = {.pid = 1}}, false, 1},
-		{{.info = {.pid = 1}}, true, 0},
-		{{.info = {.host = "no.such.host.anywhere"}}, false, 0},
+		{{.info = {.target.pid = 1}}, false, 1},
+		{{.info = {.target.pid = 1}}, true, 0},
+		{{.info = {.pysample.host = "no.such.host.anywhere"}}, false, 0},
 		{{.info = {.start_unix_ns = 1}, .stats = {.start_ns = 5, .end_ns = 9}}, false, 0},
 		{{.info = {.start_unix_ns = (uint64_t)1 << 62}}, false, 1},
 	};

@@ -202,7 +202,7 @@ Test(pprof, names)
 
 Test(pprof, mappings)
 {
-	static const struct run run = {.info = {.command_line = "/usr/bin/python3 app.py"}};
+	static const struct run run = {.info = {.target.command_line = "/usr/bin/python3 app.py"}};
 	static const struct profile_options options = {.by_line = true, .keep_samples = true};
 	struct profile *profile = timed_profile(&options, samples, NR(samples));
 	const struct artefact artefact = {.profile = profile, .runs = &run, .nr_runs = 1};
@@ -239,9 +239,11 @@ static bool has_comment(const Message *message, const char *comment)
 Test(pprof, runs)
 {
 	static const struct run runs[] = {
-		{.info = {.asked_hz = 1000, .start_unix_ns = 5000000000, .command_line = "a\nb"},
+		{.info = {.asked_hz = 1000,
+			  .start_unix_ns = 5000000000,
+			  .target.command_line = "a\nb"},
 		 .stats = {.start_ns = 100, .end_ns = 1000000100}},
-		{.info = {.asked_hz = 100, .start_unix_ns = 4000000000, .command_line = "c"},
+		{.info = {.asked_hz = 100, .start_unix_ns = 4000000000, .target.command_line = "c"},
 		 .stats = {.start_ns = 100, .end_ns = 500000100}},
 	};
 	static const struct {

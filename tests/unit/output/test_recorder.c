@@ -193,7 +193,7 @@ static int push(struct recorder *recorder, uint64_t time_ns, int32_t line)
  */
 Test(recorder, flushes_every_second)
 {
-	const struct run run = {.info = {.host = "here", .asked_hz = 100}};
+	const struct run run = {.info = {.pysample.host = "here", .asked_hz = 100}};
 	struct sampler_stats stats = {.start_ns = 5 * (uint64_t)NS_PER_S};
 	int fd = new_file();
 	struct recorder *recorder = new_recorder(fd, &run);
@@ -201,7 +201,7 @@ Test(recorder, flushes_every_second)
 	const uint64_t begin_ns = stats.start_ns;
 	struct recording *recording = open_file(fd);
 
-	cr_assert(eq(str, (char *)recording_run(recording)->info.host, (char *)"here"));
+	cr_assert(eq(str, (char *)recording_run(recording)->info.pysample.host, (char *)"here"));
 	recording_close(recording);
 	recorder_watch(recorder, &stats);
 	for (uint64_t i = 0; i < 1000; i++) {

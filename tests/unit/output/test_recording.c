@@ -537,8 +537,8 @@ Test(recording, without_an_engine_is_approximate)
 	} engines[] = {
 		{{.engine = "preempt"}, SAMPLE_HOLDS_GIL, "preempt"},
 		{{.engine = "racing"}, SAMPLE_HOLDS_GIL, "racing"},
-		{{.host = "here"}, SAMPLE_HOLDS_GIL | SAMPLE_APPROXIMATE, "racing"},
-		{{.core = "core.7"}, SAMPLE_HOLDS_GIL, NULL},
+		{{.pysample.host = "here"}, SAMPLE_HOLDS_GIL | SAMPLE_APPROXIMATE, "racing"},
+		{{.target.core = "core.7"}, SAMPLE_HOLDS_GIL, NULL},
 	};
 	const struct sample_thread thread = {.tid = 7};
 	const struct sample sample = {

@@ -86,7 +86,8 @@ static void push(struct recorder *recorder, const struct one *one)
 /* Record these samples as process pid, whose main thread is renamed at the end. */
 static struct recording *record(const struct one *ones, size_t nr, pid_t pid)
 {
-	const struct run run = {.info = {.pid = pid, .engine = "preempt", .mode = PROFILE_WALL}};
+	const struct run run = {
+		.info = {.target.pid = pid, .engine = "preempt", .mode = PROFILE_WALL}};
 	struct sample_thread renamed = threads[0];
 	struct recorder *recorder;
 	struct recording *recording;

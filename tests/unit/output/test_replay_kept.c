@@ -43,7 +43,7 @@ static void push(struct recorder *recorder, uint32_t thread, uint32_t nr_frames,
  */
 static struct recording *record(uint32_t nr_threads)
 {
-	const struct run run = {.info = {.pid = 7, .mode = PROFILE_WALL}};
+	const struct run run = {.info = {.target.pid = 7, .mode = PROFILE_WALL}};
 	int fd = memfd_create("recording", MFD_CLOEXEC); /* open until the test ends */
 	struct recorder *recorder;
 	struct recording *recording;

@@ -11,27 +11,25 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct run some = {
-	.info = {.pysample = "0.1.0",
-		 .arguments = "pysample attach -o a=b.pysample 7",
-		 .host = "böx\n",
+	.info = {.pysample = {.version = "0.1.0",
+			      .arguments = "pysample attach -o a=b.pysample 7",
+			      .host = "böx\n"},
 		 .start_unix_ns = UINT64_C(1700000000123456789),
-		 .command_line = "python3 -c 'x=1; y=2'",
-		 .pid = 4711,
-		 .core = "/var/cores/core.4711",
-		 .death = "SIGSEGV",
-		 .python = "3.14.0",
-		 .python_free_threaded = true,
-		 .python_newer_than_tested = true,
-		 .runtime_found_by = "debug offsets",
+		 .target = {.command_line = "python3 -c 'x=1; y=2'",
+			    .pid = 4711,
+			    .core = "/var/cores/core.4711",
+			    .death = "SIGSEGV"},
+		 .python = {.version = "3.14.0",
+			    .free_threaded = true,
+			    .newer_than_tested = true,
+			    .runtime_found_by = "debug offsets"},
 		 .mode = PROFILE_GIL,
 		 .account = {10, 9, 4, 8000, 7000, 6},
 		 .shown_ns = 5000,
 		 .engine = "racing",
 		 .asked_hz = 0.1,
 		 .native = {true, true, true, 31, 32, 33, 34, 35, 36, 37, 38},
-		 .cpu_user_ns = 11,
-		 .cpu_sys_ns = 12,
-		 .max_rss_kib = 13},
+		 .resources = {.cpu_user_ns = 11, .cpu_sys_ns = 12, .max_rss_kib = 13}},
 	.stats = {.ticks = 1000,
 		  .late_ticks = 2,
 		  .failed_ticks = 3,
@@ -71,14 +69,14 @@ static void take(void *context, const char *name, const char *value)
 static void expect_equal(const struct run *is, const struct run *expected)
 {
 	const char *const *strings[][2] = {
-		{&is->info.pysample, &expected->info.pysample},
-		{&is->info.arguments, &expected->info.arguments},
-		{&is->info.host, &expected->info.host},
-		{&is->info.command_line, &expected->info.command_line},
-		{&is->info.python, &expected->info.python},
-		{&is->info.runtime_found_by, &expected->info.runtime_found_by},
-		{&is->info.core, &expected->info.core},
-		{&is->info.death, &expected->info.death},
+		{&is->info.pysample.version, &expected->info.pysample.version},
+		{&is->info.pysample.arguments, &expected->info.pysample.arguments},
+		{&is->info.pysample.host, &expected->info.pysample.host},
+		{&is->info.target.command_line, &expected->info.target.command_line},
+		{&is->info.python.version, &expected->info.python.version},
+		{&is->info.python.runtime_found_by, &expected->info.python.runtime_found_by},
+		{&is->info.target.core, &expected->info.target.core},
+		{&is->info.target.death, &expected->info.target.death},
 		{&is->info.engine, &expected->info.engine},
 	};
 	struct run bare_is = *is, bare_expected = *expected;
@@ -90,10 +88,12 @@ static void expect_equal(const struct run *is, const struct run *expected)
 			cr_assert(eq(str, (char *)*strings[i][0], (char *)*strings[i][1]));
 	}
 	for (size_t i = 0; i < NR(bare); i++) {
-		bare[i]->info.pysample = bare[i]->info.arguments = bare[i]->info.host = NULL;
-		bare[i]->info.command_line = bare[i]->info.python = NULL;
-		bare[i]->info.runtime_found_by = NULL;
-		bare[i]->info.core = bare[i]->info.death = bare[i]->info.engine = NULL;
+		bare[i]->info.pysample.version = bare[i]->info.pysample.arguments =
+			bare[i]->info.pysample.host = NULL;
+		bare[i]->info.target.command_line = bare[i]->info.python.version = NULL;
+		bare[i]->info.python.runtime_found_by = NULL;
+		bare[i]->info.target.core = bare[i]->info.target.death = bare[i]->info.engine =
+			NULL;
 	}
 	cr_assert(bare_is.info.asked_hz == bare_expected.info.asked_hz);
 	cr_assert(eq(int, memcmp(&bare_is, &bare_expected, sizeof(bare_is)), 0));
@@ -146,8 +146,8 @@ Test(run, keeps_the_last_one_of_a_name)
 	}
 	cr_assert(eq(int, run_told_take(&told, "host", "two"), 0));
 	cr_assert(eq(int, run_told_take(&told, "ticks", "6"), 0));
-	cr_assert(eq(str, (char *)told.run.info.host, (char *)"two"));
-	cr_assert(eq(str, (char *)told.run.info.python, (char *)"3.1"));
+	cr_assert(eq(str, (char *)told.run.info.pysample.host, (char *)"two"));
+	cr_assert(eq(str, (char *)told.run.info.python.version, (char *)"3.1"));
 	cr_assert(eq(u64, told.run.stats.ticks, 6));
 	cr_assert(eq(u32, told.nr_strings, 2));
 	run_told_done(&told);

@@ -156,7 +156,7 @@ Test(speedscope, frames_and_what_it_is_of)
 		0,
 		4,
 		{{TIMED_MODULE, 3}, {TIMED_NASTY, 0}, {TIMED_EMPTY, 8}, {TIMED_MEMCPY, 0}}};
-	static const struct run run = {.info = {.command_line = "python3 </script>"}};
+	static const struct run run = {.info = {.target.command_line = "python3 </script>"}};
 	struct profile *profile = timed_profile(&options, &row, 1);
 	cleanup_free char *text =
 		write_text(&(struct artefact){.profile = profile, .runs = &run, .nr_runs = 1});

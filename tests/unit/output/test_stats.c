@@ -46,15 +46,15 @@ static void expect_json(const struct sampler_stats *stats, const struct run_info
 Test(stats, everything)
 {
 	const struct run_info info = {
-		.command_line = "python3 \"a\".py",
-		.pid = 42,
-		.python = "3.12.1",
-		.python_free_threaded = true,
-		.python_newer_than_tested = true,
-		.runtime_found_by = "section",
-		.pysample = "1.2.3",
-		.arguments = "pysample attach 42",
-		.host = "here",
+		.target.command_line = "python3 \"a\".py",
+		.target.pid = 42,
+		.python.version = "3.12.1",
+		.python.free_threaded = true,
+		.python.newer_than_tested = true,
+		.python.runtime_found_by = "section",
+		.pysample.version = "1.2.3",
+		.pysample.arguments = "pysample attach 42",
+		.pysample.host = "here",
 		.start_unix_ns = 1700000000000000001,
 		.mode = PROFILE_CPU,
 		.account = {.nr_shown = 7,
@@ -66,9 +66,9 @@ Test(stats, everything)
 		.engine = "racing",
 		.asked_hz = 1000,
 		.native = {true, true, true, 31, 32, 33, 34, 35, 36, 37, 38},
-		.cpu_user_ns = 1500000000,
-		.cpu_sys_ns = 250000000,
-		.max_rss_kib = 2048,
+		.resources.cpu_user_ns = 1500000000,
+		.resources.cpu_sys_ns = 250000000,
+		.resources.max_rss_kib = 2048,
 	};
 
 	expect_json(&some, &info,

@@ -30,9 +30,9 @@ static const struct sampler_stats stats = {
 	.end_ns = 2000 * NS_PER_MS,
 };
 static const struct run_info info = {
-	.command_line = "python3 app.py --name=a\nb",
-	.pid = 42,
-	.python = "3.12.1",
+	.target.command_line = "python3 app.py --name=a\nb",
+	.target.pid = 42,
+	.python.version = "3.12.1",
 	.asked_hz = 1000,
 };
 
@@ -214,8 +214,8 @@ Test(summary, several_runs)
 		 "shown: 4 of 10 samples · 2.000 s of wall time · 1 thread\n\n self%"},
 	};
 	static const struct run runs[] = {
-		{{.command_line = "one", .pid = 1}, {.samples = 4}},
-		{{.pid = 2}, {.samples = 5, .end_ns = 2000 * NS_PER_MS}},
+		{{.target.command_line = "one", .target.pid = 1}, {.samples = 4}},
+		{{.target.pid = 2}, {.samples = 5, .end_ns = 2000 * NS_PER_MS}},
 		{.stats = {.samples = 0}},
 		{.stats = {.samples = 1}},
 	};
@@ -307,11 +307,11 @@ Test(summary, counts_where_no_time_passes)
 {
 	static const struct artefact_options options = {.max_rows = 9};
 	static const struct run_info of_core = {
-		.command_line = "python3 app.py",
-		.pid = 42,
-		.python = "3.12.1",
-		.core = "core.42",
-		.death = "SIGSEGV",
+		.target.command_line = "python3 app.py",
+		.target.pid = 42,
+		.python.version = "3.12.1",
+		.target.core = "core.42",
+		.target.death = "SIGSEGV",
 	};
 	const struct profile_options counted = {.mode = PROFILE_COUNT};
 	const struct sampler_stats three = {.samples = 3};

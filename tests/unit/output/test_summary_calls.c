@@ -24,7 +24,7 @@ static struct profile *new_profile(bool by_line)
 
 static char *write_calls(const struct profile *profile, struct artefact_options options)
 {
-	const struct run run = {.info = {.pid = 1}};
+	const struct run run = {.info = {.target.pid = 1}};
 	const struct artefact artefact = {
 		.profile = profile,
 		.runs = &run,

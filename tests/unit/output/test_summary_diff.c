@@ -32,8 +32,9 @@ static struct profile *new_profile(void)
 
 static char *write_diff(const struct profile *profile, struct artefact_options options)
 {
-	const struct run run = {.info = {.pid = 1, .command_line = "now"}, .stats = {.samples = 4}};
-	const struct run before = {.info = {.pid = 2, .command_line = "before"},
+	const struct run run = {.info = {.target.pid = 1, .target.command_line = "now"},
+				.stats = {.samples = 4}};
+	const struct run before = {.info = {.target.pid = 2, .target.command_line = "before"},
 				   .stats = {.samples = 5}};
 	const struct artefact artefact = {
 		.profile = profile,

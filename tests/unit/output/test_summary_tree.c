@@ -20,7 +20,7 @@ static struct profile *new_profile(void)
 
 static char *write_tree(const struct profile *profile, uint32_t max_rows, unsigned columns)
 {
-	const struct run run = {.info = {.pid = 1}};
+	const struct run run = {.info = {.target.pid = 1}};
 	const struct artefact artefact = {
 		.profile = profile,
 		.runs = &run,
