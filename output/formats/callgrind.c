@@ -8,11 +8,35 @@
 #include <string.h>
 
 #include "output/caveats.h"
-#include "output/formats/callgrind_names.h"
 #include "output/profile/call_graph.h"
 #include "output/profile/label.h"
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
+
+#define ROOT_WORDS  "[all]"
+#define NO_FILE	    "???"
+#define PYTHON_NAME "[python]"
+#define JIT_NAME    "[jit]"
+#define KERNEL_NAME "[kernel]"
+
+/* The name of one party. */
+struct party_name {
+	uint32_t object, file; /* their numbers */
+	bool is_ambiguous;     /* another function of the file has the same name */
+	bool is_written;
+};
+
+/*
+ * All names: those of the graph's parties, the caller of the outermost, and samples without
+ * frames.
+ */
+struct names {
+	const struct call_graph *graph;	       /* borrowed */
+	uint32_t root, idle;		       /* the party numbers of the last two */
+	bool has_objects;		       /* some functions are not Python's */
+	struct party_name *parties;	       /* owned; by party */
+	bool *objects_written, *files_written; /* owned; by number; already written */
+};
 
 /* A cost line: a frame's self cost, or one of its calls. */
 struct cost {
@@ -26,28 +50,16 @@ struct writer {
 	FILE *out;
 	const struct artefact *artefact;
 	struct call_graph graph;
-	struct callgrind_names names;
+	struct names names;
 	struct cost *costs; /* owned; by party and line, self costs first */
 	size_t nr_costs;
 	struct text text; /* not yet written */
 };
 
-static void writer_done(struct writer *writer)
-{
-	call_graph_done(&writer->graph);
-	callgrind_names_done(&writer->names);
-	free(writer->costs);
-	text_done(&writer->text);
-}
-
-/* Write the buffered text. */
-static int flush(struct writer *writer)
-{
-	int err = text_write(&writer->text, writer->out);
-
-	text_clear(&writer->text);
-	return err;
-}
+/*
+ * The names. Objects, files and functions are numbered separately. A name follows its number at
+ * its first occurrence only: "fn=(3) main", then "fn=(3)".
+ */
 
 /* Drop a negative line: "-1" would be relative to the previous line. */
 static int32_t line_number(int32_t line)
@@ -55,14 +67,211 @@ static int32_t line_number(int32_t line)
 	return line > 0 ? line : 0;
 }
 
-/* Without time the samples are the only event: put_events(). */
-static void put_weight(struct writer *writer, struct profile_weight weight)
+static const struct profile_function *function_of(const struct names *names, uint32_t party)
 {
-	text_printf(&writer->text, " %" PRIu64, weight.samples);
-	if (profile_mode_is_time(profile_mode(writer->artefact->profile)))
-		text_printf(&writer->text, " %" PRIu64, weight.ns);
-	text_puts(&writer->text, "\n");
+	return party < names->root ? call_graph_function(names->graph, party) : NULL;
 }
+
+static bool is_of_module(const struct profile_function *function)
+{
+	return function->kind == FUNCTION_NATIVE || function->kind == FUNCTION_KERNEL;
+}
+
+/* Return the object that a party's code is in. */
+static const char *object_of(const struct names *names, uint32_t party)
+{
+	const struct profile_function *function = function_of(names, party);
+
+	if (function && function->kind == FUNCTION_JIT)
+		return JIT_NAME;
+	if (!function || !is_of_module(function))
+		return PYTHON_NAME;
+	if (function->path[0])
+		return function->path;
+	return function->kind == FUNCTION_KERNEL ? KERNEL_NAME : NO_FILE;
+}
+
+/* Return a party's source file. A module is none. */
+static const char *file_of(const struct names *names, uint32_t party)
+{
+	const struct profile_function *function = function_of(names, party);
+
+	return function && function->path[0] && !is_of_module(function) ? function->path : NO_FILE;
+}
+
+static const char *name_of(const struct names *names, uint32_t party)
+{
+	const struct profile_function *function = function_of(names, party);
+
+	return function ? function->qualname : "";
+}
+
+/* By file, then name. */
+static int compare_files(const void *left, const void *right, void *context)
+{
+	const struct names *names = context;
+	uint32_t a = *(const uint32_t *)left;
+	uint32_t b = *(const uint32_t *)right;
+	int order = strcmp(file_of(names, a), file_of(names, b));
+
+	return order ? order : strcmp(name_of(names, a), name_of(names, b));
+}
+
+static int compare_objects(const void *left, const void *right, void *context)
+{
+	const struct names *names = context;
+
+	return strcmp(object_of(names, *(const uint32_t *)left),
+		      object_of(names, *(const uint32_t *)right));
+}
+
+/* Number the files from 1, and mark functions of a file that share a name. */
+static void files_number(struct names *names, const uint32_t *order, uint32_t nr)
+{
+	uint32_t number = 1;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		struct party_name *name = &names->parties[order[i]];
+		bool same_file = i > 0 && strcmp(file_of(names, order[i - 1]),
+						 file_of(names, order[i])) == 0;
+
+		if (i > 0 && !same_file)
+			number++;
+		name->file = number;
+		if (!same_file || !function_of(names, order[i]) ||
+		    compare_files(&order[i - 1], &order[i], names) != 0)
+			continue;
+		name->is_ambiguous = true;
+		names->parties[order[i - 1]].is_ambiguous = true;
+	}
+}
+
+static void objects_number(struct names *names, const uint32_t *order, uint32_t nr)
+{
+	uint32_t number = 1;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		if (i > 0 && compare_objects(&order[i - 1], &order[i], names) != 0)
+			number++;
+		names->parties[order[i]].object = number;
+	}
+	names->has_objects = number > 1;
+}
+
+/* Assign the numbers. Returns 0 or -ENOMEM; call names_done() either way. */
+static int names_init(struct names *names, const struct call_graph *graph)
+{
+	uint32_t nr = graph->nr_parties + 2;
+	cleanup_free uint32_t *order = calloc(nr, sizeof(*order));
+
+	*names = (struct names){
+		.graph = graph,
+		.root = graph->nr_parties,
+		.idle = graph->nr_parties + 1,
+		.parties = calloc(nr, sizeof(*names->parties)),
+		.objects_written = calloc((size_t)nr + 1, sizeof(bool)),
+		.files_written = calloc((size_t)nr + 1, sizeof(bool)),
+	};
+	if (!order || !names->parties || !names->objects_written || !names->files_written)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++)
+		order[i] = i;
+	qsort_r(order, nr, sizeof(*order), compare_files, names);
+	files_number(names, order, nr);
+	qsort_r(order, nr, sizeof(*order), compare_objects, names);
+	objects_number(names, order, nr);
+	return 0;
+}
+
+static void names_done(struct names *names)
+{
+	free(names->parties);
+	free(names->objects_written);
+	free(names->files_written);
+	*names = (struct names){0};
+}
+
+/* Append "fl=(2) path", or "fl=(2)" if the path was written before. */
+static void put_string(struct text *text, const char *key, uint32_t number, const char *string,
+		       bool *is_written)
+{
+	text_printf(text, "%s=(%" PRIu32 ")", key, number);
+	if (!*is_written) {
+		text_puts(text, " ");
+		label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
+	}
+	*is_written = true;
+	text_puts(text, "\n");
+}
+
+/* Append the name, with the line or path if it is ambiguous. */
+static void put_function_name(struct text *text, const struct profile_function *function,
+			      bool is_ambiguous)
+{
+	label_append_function(text, function->qualname, "", 0, LABEL_DISPLAY);
+	if (!is_ambiguous)
+		return;
+	if (function->first_line > 0) {
+		text_printf(text, ":%" PRId32, function->first_line);
+	} else if (function->path[0]) {
+		text_puts(text, " (");
+		label_append_location(text, function->path, "", 0, LABEL_DISPLAY);
+		text_puts(text, ")");
+	}
+}
+
+static void put_name(const struct names *names, struct text *text, uint32_t party)
+{
+	const struct profile_function *function = function_of(names, party);
+
+	if (party == names->root)
+		text_puts(text, ROOT_WORDS);
+	else if (party == names->idle)
+		text_puts(text, LABEL_NO_PYTHON_FRAMES);
+	else if (function)
+		put_function_name(text, function, names->parties[party].is_ambiguous);
+	else
+		call_graph_label(names->graph, party, text, LABEL_DISPLAY);
+}
+
+/* Append the lines that name a party, with these keys. */
+static void put_party(struct names *names, struct text *text, uint32_t party,
+		      const char *const keys[3])
+{
+	struct party_name *name = &names->parties[party];
+
+	if (names->has_objects)
+		put_string(text, keys[0], name->object, object_of(names, party),
+			   &names->objects_written[name->object]);
+	put_string(text, keys[1], name->file, file_of(names, party),
+		   &names->files_written[name->file]);
+	text_printf(text, "%s=(%" PRIu32 ")", keys[2], party + 1);
+	if (!name->is_written) {
+		text_puts(text, " ");
+		put_name(names, text, party);
+	}
+	name->is_written = true;
+	text_puts(text, "\n");
+}
+
+/* Append the lines that begin the costs of a party. */
+static void names_begin(struct names *names, struct text *text, uint32_t party)
+{
+	static const char *const keys[] = {"ob", "fl", "fn"};
+
+	text_puts(text, "\n");
+	put_party(names, text, party, keys);
+}
+
+/* Return the first line of a party; 0 if unknown. */
+static int32_t names_line(const struct names *names, uint32_t party)
+{
+	const struct profile_function *function = function_of(names, party);
+
+	return function ? line_number(function->first_line) : 0;
+}
+
+/* The costs. */
 
 /* Collect the self cost of every frame. */
 static int selves_collect(struct writer *writer)
@@ -93,7 +302,7 @@ static int selves_collect(struct writer *writer)
 }
 
 /* Return whether a call is the root's, a function's own, or without samples. */
-static bool call_is_told_elsewhere(const struct call_graph *graph, const struct call *call)
+static bool call_is_omitted(const struct call_graph *graph, const struct call *call)
 {
 	return call->caller == PROFILE_NONE || !call->seen.samples ||
 	       graph->party_of_frame[call->caller] == call->callee;
@@ -108,7 +317,7 @@ static void calls_collect(struct writer *writer)
 	for (uint32_t i = 0; i < graph->nr_calls; i++) {
 		const struct call *call = &graph->calls[i];
 
-		if (call_is_told_elsewhere(graph, call))
+		if (call_is_omitted(graph, call))
 			continue;
 		writer->costs[writer->nr_costs++] = (struct cost){
 			.party = graph->party_of_frame[call->caller],
@@ -131,6 +340,8 @@ static int cost_compare(const void *left, const void *right)
 	/* PROFILE_NONE + 1 is 0, so self costs come first. */
 	return (a->call + 1 > b->call + 1) - (a->call + 1 < b->call + 1);
 }
+
+/* The header. */
 
 static void put_run_pair(void *context, const char *name, const char *value)
 {
@@ -199,12 +410,34 @@ static void put_events(struct text *text, const struct profile *profile)
 	text_printf(text, "events: samples %s_ns\n", name);
 }
 
+/* The body. */
+
+/* Write the buffered text. */
+static int flush(struct writer *writer)
+{
+	int err = text_write(&writer->text, writer->out);
+
+	text_clear(&writer->text);
+	return err;
+}
+
+/* Without time the samples are the only event: put_events(). */
+static void put_weight(struct writer *writer, struct profile_weight weight)
+{
+	text_printf(&writer->text, " %" PRIu64, weight.samples);
+	if (profile_mode_is_time(profile_mode(writer->artefact->profile)))
+		text_printf(&writer->text, " %" PRIu64, weight.ns);
+	text_puts(&writer->text, "\n");
+}
+
 /* Append the callee, the number of samples, and the line of the call. */
 static void put_call(struct writer *writer, uint32_t callee, uint64_t nr_samples, int32_t line)
 {
-	callgrind_names_call(&writer->names, &writer->text, callee);
+	static const char *const keys[] = {"cob", "cfi", "cfn"};
+
+	put_party(&writer->names, &writer->text, callee, keys);
 	text_printf(&writer->text, "calls=%" PRIu64 " %" PRId32 "\n%" PRId32, nr_samples,
-		    callgrind_names_line(&writer->names, callee), line);
+		    names_line(&writer->names, callee), line);
 }
 
 /* Append the calls of the outermost functions, and the samples without frames. */
@@ -213,7 +446,7 @@ static void put_root(struct writer *writer)
 	const struct call_graph *graph = &writer->graph;
 	const struct profile_weight idle = profile_rootless_idle(graph->profile, PROFILE_SELF);
 
-	callgrind_names_begin(&writer->names, &writer->text, writer->names.root);
+	names_begin(&writer->names, &writer->text, writer->names.root);
 	for (uint32_t i = 0; i < graph->nr_calls; i++) {
 		const struct call *call = &graph->calls[i];
 
@@ -226,7 +459,7 @@ static void put_root(struct writer *writer)
 		return;
 	put_call(writer, writer->names.idle, idle.samples, 0);
 	put_weight(writer, idle);
-	callgrind_names_begin(&writer->names, &writer->text, writer->names.idle);
+	names_begin(&writer->names, &writer->text, writer->names.idle);
 	text_puts(&writer->text, "0");
 	put_weight(writer, idle);
 }
@@ -258,7 +491,7 @@ static int costs_write(struct writer *writer)
 			if (err)
 				return err;
 			party = cost->party;
-			callgrind_names_begin(&writer->names, &writer->text, party);
+			names_begin(&writer->names, &writer->text, party);
 		}
 		put_cost(writer, cost);
 	}
@@ -285,13 +518,21 @@ static int file_write(struct writer *writer)
 	return err;
 }
 
+static void writer_done(struct writer *writer)
+{
+	call_graph_done(&writer->graph);
+	names_done(&writer->names);
+	free(writer->costs);
+	text_done(&writer->text);
+}
+
 int callgrind_write(const struct artefact *artefact, FILE *out)
 {
 	struct writer writer = {.out = out, .artefact = artefact};
 	int err = call_graph_init(&writer.graph, artefact->profile, PROFILE_SELF, true);
 
 	if (!err)
-		err = callgrind_names_init(&writer.names, &writer.graph);
+		err = names_init(&writer.names, &writer.graph);
 	if (!err)
 		err = selves_collect(&writer);
 	if (!err) {
