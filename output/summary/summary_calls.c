@@ -165,7 +165,7 @@ static void rows_print(const struct table *table, uint32_t party)
 	summary_more_print(page, table->nr_rows - nr_shown);
 }
 
-static void nothing_print(const struct table *table)
+static void no_match_print(const struct table *table)
 {
 	struct text *cell = &table->page->cell;
 
@@ -183,7 +183,7 @@ static void table_print(struct table *table)
 	if (nr_shown > MAX_MATCHES)
 		nr_shown = MAX_MATCHES;
 	if (!nr_shown)
-		nothing_print(table);
+		no_match_print(table);
 	else
 		summary_page_fit_time(table->page,
 				      table->graph.parties[table->matches[0]].total.ns);

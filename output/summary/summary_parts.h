@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts of a summary, one file each. output/summary/summary.c combines them. */
+/*
+ * The parts of a summary below its head, one file each. output/summary/summary.c combines them.
+ */
 #pragma once
 
 #include "output/summary/summary_page.h"
-
-/*
- * Print what was sampled and how: a few lines for each run, or one if there are many. Then print
- * which part of it is shown, unless that is all of one run, and the caveats.
- */
-void summary_header_print(struct summary_page *page);
 
 /* Print the table of functions by self time. Returns 0 or -ENOMEM. */
 int summary_table_print(struct summary_page *page);
