@@ -10,11 +10,11 @@
 struct sums {
 	uint32_t nr_runs;
 	uint32_t nr_ticked;
-	uint32_t nr_by_evidence;
+	uint32_t nr_inferred;
 	uint32_t nr_user_only;
 	uint32_t nr_hiding_bursts;
 	uint64_t nr_stacks; /* with C frames */
-	uint64_t nr_broken, nr_python_holed;
+	uint64_t nr_c_gaps, nr_python_gaps;
 };
 
 static void add_runs(struct sums *sums, const struct run *runs, uint32_t nr_runs)
@@ -24,17 +24,17 @@ static void add_runs(struct sums *sums, const struct run *runs, uint32_t nr_runs
 		const struct run_native *native = &runs[i].info.native;
 
 		sums->nr_ticked += runs[i].info.engine && strcmp(runs[i].info.engine, "tick") == 0;
-		sums->nr_by_evidence += native->by_evidence;
+		sums->nr_inferred += native->is_inferred;
 		sums->nr_user_only += native->user_cpu_only;
 		sums->nr_hiding_bursts += loss_hides_bursts(&runs[i].stats);
 		sums->nr_stacks += native->nr_stacks;
-		sums->nr_broken += native->nr_broken;
-		sums->nr_python_holed += native->nr_python_holed;
+		sums->nr_c_gaps += native->nr_c_gaps;
+		sums->nr_python_gaps += native->nr_python_gaps;
 	}
 }
 
 /* Separate from an earlier sentence. */
-static void next(struct text *text, size_t begin)
+static void append_separator(struct text *text, size_t begin)
 {
 	if (text->length > begin)
 		text_puts(text, " · ");
@@ -52,31 +52,31 @@ static void append_percent(struct text *text, uint64_t nr, uint64_t nr_all)
 
 /*
  * Append a sentence that applies to nr of the runs; nothing if nr is 0. " in some runs" is
- * inserted between before and behind if it does not apply to all.
+ * inserted between before and after if it does not apply to all.
  */
 static void append_of_runs(struct text *text, size_t begin, const struct sums *sums, uint32_t nr,
-			   const char *before, const char *behind)
+			   const char *before, const char *after)
 {
 	if (!nr)
 		return;
-	next(text, begin);
+	append_separator(text, begin);
 	text_puts(text, before);
 	if (nr < sums->nr_runs)
 		text_puts(text, " in some runs");
-	text_puts(text, behind);
+	text_puts(text, after);
 }
 
 static void append_unknown(struct text *text, const struct sums *sums)
 {
-	const uint64_t first = sums->nr_python_holed ? sums->nr_python_holed : sums->nr_broken;
+	const uint64_t first = sums->nr_python_gaps ? sums->nr_python_gaps : sums->nr_c_gaps;
 
 	append_percent(text, first, sums->nr_stacks);
 	text_printf(text, " of stacks have [unknown] for %s frames that could not be proven",
-		    sums->nr_python_holed ? "Python" : "C");
-	if (!sums->nr_python_holed || !sums->nr_broken)
+		    sums->nr_python_gaps ? "Python" : "C");
+	if (!sums->nr_python_gaps || !sums->nr_c_gaps)
 		return;
 	text_puts(text, ", ");
-	append_percent(text, sums->nr_broken, sums->nr_stacks);
+	append_percent(text, sums->nr_c_gaps, sums->nr_stacks);
 	text_puts(text, " for C frames");
 }
 
@@ -115,18 +115,18 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 				   account->nr_shown + base->nr_shown);
 	append_of_runs(text, begin, &sums, sums.nr_ticked, "sampled at the kernel's tick",
 		       ": code in step with the tick is misrepresented");
-	append_of_runs(text, begin, &sums, sums.nr_by_evidence,
+	append_of_runs(text, begin, &sums, sums.nr_inferred,
 		       "C and Python frames are probably of the same instant",
 		       ", but this is not proven");
 	append_of_runs(text, begin, &sums, sums.nr_user_only, "user CPU only",
 		       ": time in the kernel is missing");
 	append_of_runs(text, begin, &sums, sums.nr_hiding_bursts, LOSS_BURSTS_TEXT, "");
-	if (sums.nr_stacks && (sums.nr_python_holed || sums.nr_broken)) {
-		next(text, begin);
+	if (sums.nr_stacks && (sums.nr_python_gaps || sums.nr_c_gaps)) {
+		append_separator(text, begin);
 		append_unknown(text, &sums);
 	}
 	if (account->nr_in_jit) {
-		next(text, begin);
+		append_separator(text, begin);
 		append_in_jit(text, account);
 	}
 }

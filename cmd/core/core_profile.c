@@ -16,7 +16,7 @@ struct collector {
 	struct sample_sink sink;
 	const struct core_profile *cores;
 	struct profile *profile;
-	struct run_told *runs; /* owned; one for each core that could be read */
+	struct stored_run *runs; /* owned; one for each core that could be read */
 	uint32_t nr_runs;
 	uint64_t nr_samples;
 	uint64_t time_ns; /* when the core that is being read was written */
@@ -25,7 +25,7 @@ struct collector {
 static void collector_done(struct collector *collector)
 {
 	for (uint32_t i = 0; i < collector->nr_runs; i++)
-		run_told_done(&collector->runs[i]);
+		stored_run_done(&collector->runs[i]);
 	free(collector->runs);
 	profile_destroy(collector->profile);
 }
@@ -61,10 +61,10 @@ static int collector_init(struct collector *collector, const struct core_profile
 
 static void take_pair(void *context, const char *name, const char *value)
 {
-	struct run_told *told = context;
+	struct stored_run *stored = context;
 
 	/* A value is left out if there is no memory for it. */
-	(void)run_told_take(told, name, value);
+	(void)stored_run_set(stored, name, value);
 }
 
 /* Keep what is known of a core, which has nr_samples samples in the profile. */
@@ -92,7 +92,7 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 	core_target_describe(target, &post_mortem);
 	post_mortem_append_death(&death, &post_mortem);
 	run.info.target.death = text_string(&death);
-	run_tell(&run, take_pair, &collector->runs[collector->nr_runs++]);
+	run_for_each_pair(&run, take_pair, &collector->runs[collector->nr_runs++]);
 	text_done(&death);
 }
 

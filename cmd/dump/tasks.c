@@ -10,6 +10,6 @@ int tasks_dump(struct sampler *sampler, const struct maps *maps, struct sample_s
 	int err = sampler_dump_tasks(sampler, maps, sink, &complete);
 
 	if (!err)
-		dump_tell_tasks(dump, complete ? TASKS_ALL_TOLD : TASKS_SOME_TOLD);
+		dump_set_tasks(dump, complete ? TASKS_COMPLETE : TASKS_PARTIAL);
 	return err == -ENOTSUP ? 0 : err;
 }

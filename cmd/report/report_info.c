@@ -47,7 +47,7 @@ static void print_text(const struct recording *recording, const char *path)
 	print_number(&line, "seek_table_frames", about->nr_seek_rows);
 	print_pair(&line, "torn", is_torn ? "yes" : "no");
 	print_number(&line, "unreadable_bytes", torn_bytes);
-	run_tell(recording_run(recording), print_pair, &line);
+	run_for_each_pair(recording_run(recording), print_pair, &line);
 	text_done(&line);
 }
 

@@ -123,8 +123,8 @@ static void print_natives(const struct session *session)
 	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " MERGED_STACK_HOLE
 		   " for Python frames that could not be proven, %" PRIu64 " for C frames",
 		   native.nr_stacks, text_plural(native.nr_stacks),
-		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_holed,
-		   native.nr_broken);
+		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_gaps,
+		   native.nr_c_gaps);
 	print_refused(native.nr_refused);
 	if (session->options.verbose)
 		print_note("of %" PRIu64 " stack copies %" PRIu64

@@ -82,14 +82,14 @@ void session_count_native(const struct session *session, struct run_native *ret_
 		return;
 	stats = sampler_natives_stats(session->engine.natives);
 	ret_native->is_on = true;
-	ret_native->by_evidence |= !stats->are_proven;
+	ret_native->is_inferred |= !stats->are_proven;
 	ret_native->user_cpu_only |= stats->user_only;
 	if (!session->is_sampling)
 		return;
 	events = sampler_natives_events(session->engine.natives);
 	ret_native->nr_stacks += stats->nr_stacks;
-	ret_native->nr_broken += stats->nr_broken;
-	ret_native->nr_python_holed += stats->nr_python_holed;
+	ret_native->nr_c_gaps += stats->nr_broken;
+	ret_native->nr_python_gaps += stats->nr_python_holed;
 	ret_native->nr_undumped += stats->nr_undumped;
 	ret_native->nr_foreign += stats->nr_foreign;
 	ret_native->nr_dumps += events->nr_dumps;

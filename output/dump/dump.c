@@ -36,7 +36,7 @@ struct dump {
 	pid_t *tids;		      /* of the first nr_tids threads, ascending; owned */
 	uint32_t nr_tids;
 	struct dump_tasks tasks;
-	enum tasks_told tasks_told;
+	enum tasks_read tasks_read;
 	struct native_thread *natives;
 	uint32_t nr_natives, max_natives;
 	const struct post_mortem *post_mortem; /* borrowed; NULL for a process */
@@ -171,9 +171,9 @@ void dump_want_sources(struct dump *dump, struct source_lines *sources)
 	dump->sources = sources;
 }
 
-void dump_tell_tasks(struct dump *dump, enum tasks_told told)
+void dump_set_tasks(struct dump *dump, enum tasks_read tasks)
 {
-	dump->tasks_told = told;
+	dump->tasks_read = tasks;
 }
 
 static int compare_tids(const void *a, const void *b)
@@ -425,7 +425,7 @@ static int append_tasks(struct text *text, const struct dump *dump)
 {
 	int err = dump_tasks_append(text, &dump->tasks, dump->sources);
 
-	if (!err && dump->tasks_told == TASKS_SOME_TOLD)
+	if (!err && dump->tasks_read == TASKS_PARTIAL)
 		text_puts(text, "\nSome tasks could not be read and may be missing.\n");
 	return err;
 }
@@ -538,15 +538,15 @@ static void write_natives(struct json *json, const struct dump *dump)
 static void write_tasks(struct json *json, const struct dump *dump)
 {
 	json_key(json, "tasks");
-	if (dump->tasks_told == TASKS_NOT_TOLD)
+	if (dump->tasks_read == TASKS_NOT_READ)
 		json_null(json);
 	else
 		dump_tasks_write(json, &dump->tasks, dump->sources);
 	json_key(json, "tasks_complete");
-	if (dump->tasks_told == TASKS_NOT_TOLD)
+	if (dump->tasks_read == TASKS_NOT_READ)
 		json_null(json);
 	else
-		json_bool(json, dump->tasks_told == TASKS_ALL_TOLD);
+		json_bool(json, dump->tasks_read == TASKS_COMPLETE);
 }
 
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)

@@ -63,8 +63,8 @@ void dump_want_sources(struct dump *dump, struct source_lines *sources);
  * because the version is not read for them (the default); that the list is complete; or that
  * tasks are missing.
  */
-enum tasks_told { TASKS_NOT_TOLD, TASKS_ALL_TOLD, TASKS_SOME_TOLD };
-void dump_tell_tasks(struct dump *dump, enum tasks_told told);
+enum tasks_read { TASKS_NOT_READ, TASKS_COMPLETE, TASKS_PARTIAL };
+void dump_set_tasks(struct dump *dump, enum tasks_read tasks);
 
 /*
  * Write the dump for people, most recent call last, with control characters escaped: the threads

@@ -210,7 +210,7 @@ void dump_tasks_write(struct json *json, const struct dump_tasks *tasks,
 }
 
 /* Limit on the names listed of equal tasks, or of tasks that await one. */
-enum { NAMES_TOLD = 5 };
+enum { MAX_NAMES = 5 };
 
 /* Tasks of one thread with the same stack. */
 struct group {
@@ -305,12 +305,12 @@ static void append_task(struct text *text, const struct dump_tasks *tasks, uint6
 static void append_tasks(struct text *text, const struct dump_tasks *tasks, const uint64_t *addrs,
 			 size_t nr)
 {
-	for (size_t i = 0; i < nr && i < NAMES_TOLD; i++) {
+	for (size_t i = 0; i < nr && i < MAX_NAMES; i++) {
 		text_puts(text, i ? ", " : "");
 		append_task(text, tasks, addrs[i]);
 	}
-	if (nr > NAMES_TOLD)
-		text_printf(text, " and %zu others", nr - NAMES_TOLD);
+	if (nr > MAX_NAMES)
+		text_printf(text, " and %zu others", nr - MAX_NAMES);
 }
 
 static int compare_addrs(const void *a, const void *b)
@@ -382,11 +382,10 @@ static int append_awaiters(struct text *text, const struct dump_tasks *tasks,
 static void append_members(struct text *text, const struct dump_tasks *tasks,
 			   const struct groups *groups, const struct group *group)
 {
-	uint64_t addrs[NAMES_TOLD];
+	uint64_t addrs[MAX_NAMES];
 	size_t nr = 0;
 
-	for (uint32_t i = group->first; i != DUMP_TASKS_NONE && nr < NAMES_TOLD;
-	     i = groups->next[i])
+	for (uint32_t i = group->first; i != DUMP_TASKS_NONE && nr < MAX_NAMES; i = groups->next[i])
 		addrs[nr++] = tasks->tasks[i].addr;
 	append_tasks(text, tasks, addrs, nr);
 	if (group->nr > nr)

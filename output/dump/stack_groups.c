@@ -75,15 +75,15 @@ static int group_compare(const void *left, const void *right, void *context)
 
 static void append_group(struct text *text, const struct stack_group *group, uint32_t max_names)
 {
-	const uint32_t nr_told = group->nr_names < max_names ? group->nr_names : max_names;
+	const uint32_t nr_listed = group->nr_names < max_names ? group->nr_names : max_names;
 
 	text_printf(text, "\n%" PRIu32 " core%s:", group->nr_names, text_plural(group->nr_names));
-	for (uint32_t i = 0; i < nr_told; i++) {
+	for (uint32_t i = 0; i < nr_listed; i++) {
 		text_puts(text, i ? ", " : " ");
 		label_append_escaped(text, group->names[i], strlen(group->names[i]), LABEL_DISPLAY);
 	}
-	if (nr_told < group->nr_names)
-		text_printf(text, " and %" PRIu32 " more", group->nr_names - nr_told);
+	if (nr_listed < group->nr_names)
+		text_printf(text, " and %" PRIu32 " more", group->nr_names - nr_listed);
 	text_puts(text, "\n");
 	text_puts(text, group->stack);
 }

@@ -376,7 +376,7 @@ static void put_runs(struct text *text, const struct artefact *artefact)
 	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
 		if (artefact->nr_runs > 1)
 			text_printf(text, "desc: run: %" PRIu32 "\n", i + 1);
-		run_tell(&artefact->runs[i], put_run_pair, text);
+		run_for_each_pair(&artefact->runs[i], put_run_pair, text);
 	}
 }
 

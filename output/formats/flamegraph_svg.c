@@ -341,10 +341,10 @@ static void put_metadata(struct svg *svg)
 
 	text_puts(&svg->text, "<metadata>\n");
 	for (uint32_t i = 0; i < artefact->nr_runs; i++)
-		run_tell(&artefact->runs[i], put_pair, &svg->text);
+		run_for_each_pair(&artefact->runs[i], put_pair, &svg->text);
 	for (uint32_t i = 0; i < artefact->nr_base_runs; i++) {
 		text_puts(&svg->text, "\nbase:\n");
-		run_tell(&artefact->base_runs[i], put_pair, &svg->text);
+		run_for_each_pair(&artefact->base_runs[i], put_pair, &svg->text);
 	}
 	text_puts(&svg->text, "</metadata>\n");
 }

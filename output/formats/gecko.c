@@ -165,7 +165,7 @@ static void units_write(struct writer *writer)
 	json_object_end(&writer->json);
 }
 
-/* Callback of run_tell(). */
+/* Callback of run_for_each_pair(). */
 static void pair_write(void *context, const char *name, const char *value)
 {
 	struct writer *writer = context;
@@ -198,7 +198,7 @@ static void runs_write(struct writer *writer, const struct artefact *artefact)
 		json_array_begin(json);
 		if (caveats.length)
 			pair_write(writer, "note", text_string(&caveats));
-		run_tell(&artefact->runs[i], pair_write, writer);
+		run_for_each_pair(&artefact->runs[i], pair_write, writer);
 		json_array_end(json);
 		json_object_end(json);
 	}

@@ -474,7 +474,9 @@ static int samples_write(struct writer *writer)
 	return err;
 }
 
-/* Write an item of run_tell() as "name: value", or with several runs "run 2 name: value". */
+/*
+ * Write an item of run_for_each_pair() as "name: value", or with several runs "run 2 name: value".
+ */
 static void comment_write(void *context, const char *name, const char *value)
 {
 	struct writer *writer = context;
@@ -505,7 +507,7 @@ static int comments_write(struct writer *writer, const struct artefact *artefact
 
 	writer->nr_runs = artefact->nr_runs;
 	for (writer->run = 0; writer->run < writer->nr_runs; writer->run++)
-		run_tell(&artefact->runs[writer->run], comment_write, writer);
+		run_for_each_pair(&artefact->runs[writer->run], comment_write, writer);
 	writer->nr_runs = 0; /* the following belongs to all runs */
 	caveats_append(&caveats, artefact);
 	if (caveats.length)

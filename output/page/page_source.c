@@ -20,7 +20,7 @@ struct range {
 };
 
 /* The ranges of all files; owned. */
-struct wanted {
+struct ranges {
 	struct range *ranges;
 	uint32_t nr, max;
 	uint64_t *path_ns; /* by number of the path */
@@ -34,7 +34,7 @@ void page_sources_done(struct page_sources *sources)
 	*sources = (struct page_sources){0};
 }
 
-static int want(struct wanted *wanted, uint32_t path, int32_t first, int32_t last)
+static int add_range(struct ranges *wanted, uint32_t path, int32_t first, int32_t last)
 {
 	struct range *ranges =
 		array_reserve(wanted->ranges, wanted->nr + 1, &wanted->max, sizeof(*ranges));
@@ -52,7 +52,8 @@ static int want(struct wanted *wanted, uint32_t path, int32_t first, int32_t las
 }
 
 /* Include a function up to its last executed line. */
-static int want_function(struct wanted *wanted, const struct page_function *function, int32_t last)
+static int add_function_range(struct ranges *wanted, const struct page_function *function,
+			      int32_t last)
 {
 	int32_t first = function->first_line;
 
@@ -60,18 +61,19 @@ static int want_function(struct wanted *wanted, const struct page_function *func
 		first = last;
 	if (last - first >= PAGE_SOURCE_MAX_LINES)
 		last = first + PAGE_SOURCE_MAX_LINES - 1;
-	return want(wanted, function->path, first, last);
+	return add_range(wanted, function->path, first, last);
 }
 
 /* Include the surroundings of a line outside of functions. */
-static int want_around(struct wanted *wanted, const struct page_function *function, int32_t line)
+static int add_lines_around(struct ranges *wanted, const struct page_function *function,
+			    int32_t line)
 {
 	int32_t last = line > INT32_MAX - PAGE_SOURCE_AROUND ? line : line + PAGE_SOURCE_AROUND;
 
-	return want(wanted, function->path, line - PAGE_SOURCE_AROUND, last);
+	return add_range(wanted, function->path, line - PAGE_SOURCE_AROUND, last);
 }
 
-static int sum_paths(struct wanted *wanted, const struct page_index *index)
+static int sum_paths(struct ranges *wanted, const struct page_index *index)
 {
 	uint32_t nr_nodes;
 	uint32_t nr_frames;
@@ -94,8 +96,7 @@ static int sum_paths(struct wanted *wanted, const struct page_index *index)
  * Go through the executed lines of all frames. Record those in functions in last_lines, and
  * include the others.
  */
-static int look_at_frames(struct wanted *wanted, const struct page_index *index,
-			  int32_t *last_lines)
+static int scan_frames(struct ranges *wanted, const struct page_index *index, int32_t *last_lines)
 {
 	uint32_t nr;
 	const struct profile_frame *frames = profile_frames(index->profile, &nr);
@@ -111,7 +112,7 @@ static int look_at_frames(struct wanted *wanted, const struct page_index *index,
 		if (function->kind != FUNCTION_PYTHON)
 			continue;
 		if (strcmp(index->strings.strings[function->name], "<module>") == 0)
-			err = want_around(wanted, function, frames[i].line);
+			err = add_lines_around(wanted, function, frames[i].line);
 		else if (frames[i].line > last_lines[number])
 			last_lines[number] = frames[i].line;
 	}
@@ -130,16 +131,16 @@ static int compare_ranges(const void *a, const void *b)
 	return one->first < other->first ? -1 : one->first > other->first;
 }
 
-static int wanted_collect(struct wanted *wanted, const struct page_index *index)
+static int ranges_collect(struct ranges *wanted, const struct page_index *index)
 {
 	int32_t *last_lines = calloc((size_t)index->nr_functions + 1, sizeof(*last_lines));
 	int err = last_lines ? sum_paths(wanted, index) : -ENOMEM;
 
 	if (!err)
-		err = look_at_frames(wanted, index, last_lines);
+		err = scan_frames(wanted, index, last_lines);
 	for (uint32_t i = 0; !err && i < index->nr_functions; i++)
 		if (last_lines[i] > 0)
-			err = want_function(wanted, &index->functions[i], last_lines[i]);
+			err = add_function_range(wanted, &index->functions[i], last_lines[i]);
 	if (wanted->nr)
 		qsort(wanted->ranges, wanted->nr, sizeof(*wanted->ranges), compare_ranges);
 	free(last_lines);
@@ -236,7 +237,7 @@ static int add_file(struct page_sources *sources, const struct source_file *file
 }
 
 static int read_files(struct page_sources *sources, const struct page_index *index,
-		      const struct wanted *wanted, uint64_t until_ns)
+		      const struct ranges *wanted, uint64_t until_ns)
 {
 	uint32_t nr;
 	int err = 0;
@@ -293,12 +294,12 @@ static bool is_from_elsewhere(const struct artefact *artefact)
 int page_sources_read(struct page_sources *sources, const struct page_index *index,
 		      const struct artefact *artefact)
 {
-	struct wanted wanted = {0};
+	struct ranges wanted = {0};
 	int err;
 
 	if (artefact->options.no_source || is_from_elsewhere(artefact))
 		return 0;
-	err = wanted_collect(&wanted, index);
+	err = ranges_collect(&wanted, index);
 	if (!err)
 		err = read_files(sources, index, &wanted, runs_end_ns(artefact));
 	if (err)

@@ -78,7 +78,8 @@ static int node_add(struct profile_tree *tree, uint32_t parent, uint32_t frame, 
 	struct profile_node *nodes;
 	int err;
 
-	nodes = array_reserve(tree->nodes, tree->nr_nodes + 1, &tree->room_nodes, sizeof(*nodes));
+	nodes = array_reserve(tree->nodes, tree->nr_nodes + 1, &tree->nodes_capacity,
+			      sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
 	tree->nodes = nodes;

@@ -53,7 +53,7 @@ struct profile_tree {
 	struct pair_map frame_of_line; /* (function, line) → frame; not for threads' roots */
 
 	struct profile_node *nodes; /* owned */
-	uint32_t nr_nodes, room_nodes;
+	uint32_t nr_nodes, nodes_capacity;
 	struct pair_map node_of_call; /* (parent, frame) → node */
 };
 

@@ -58,7 +58,7 @@ struct recorder_counts {
 struct recorder {
 	struct sample_sink sink; /* first: the sink is the recorder */
 	struct record_stream stream;
-	struct run_told known; /* the run as of its beginning */
+	struct stored_run known; /* the run as of its beginning */
 	struct run_records run_records;
 	const struct sampler_stats *stats; /* borrowed; or NULL */
 	uint64_t epoch_us;
@@ -96,7 +96,7 @@ static void keep_pair(void *context, const char *name, const char *value)
 {
 	struct recorder *recorder = context;
 
-	if (run_told_take(&recorder->known, name, value) != 0)
+	if (stored_run_set(&recorder->known, name, value) != 0)
 		recorder->stream.error = -ENOMEM;
 }
 
@@ -405,7 +405,7 @@ static int begin(struct recorder *recorder, const struct run *run)
 {
 	int err;
 
-	run_tell(run, keep_pair, recorder);
+	run_for_each_pair(run, keep_pair, recorder);
 	err = write_run(recorder, &recorder->known.run, false);
 	return err ? err : record_stream_flush(&recorder->stream);
 }
@@ -450,7 +450,7 @@ void recorder_destroy(struct recorder *recorder)
 	tree_records_done(&recorder->tree_records);
 	profile_tree_done(&recorder->tree);
 	run_records_done(&recorder->run_records);
-	run_told_done(&recorder->known);
+	stored_run_done(&recorder->known);
 	record_stream_done(&recorder->stream);
 	free(recorder);
 }

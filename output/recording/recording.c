@@ -11,7 +11,7 @@
 
 struct recording {
 	struct frame_reader reader;
-	struct run_told told;
+	struct stored_run stored;
 	struct recording_about about;
 	uint64_t good_bytes; /* of the file: readable frames */
 	uint64_t bad_bytes;  /* the rest */
@@ -85,7 +85,7 @@ static int scan_file(struct recording *recording)
 
 	if (!decoder)
 		return -ENOMEM;
-	decoder->told = &recording->told;
+	decoder->run = &recording->stored;
 	err = scan(recording, decoder);
 	recording_decoder_done(decoder);
 	free(decoder);
@@ -108,7 +108,7 @@ static int scan_file(struct recording *recording)
  */
 static void judge_engine(struct recording *recording)
 {
-	struct run *run = &recording->told.run;
+	struct run *run = &recording->stored.run;
 
 	if (run->info.engine || run->info.target.core)
 		return;
@@ -147,13 +147,13 @@ void recording_close(struct recording *recording)
 	if (!recording)
 		return;
 	frame_reader_done(&recording->reader);
-	run_told_done(&recording->told);
+	stored_run_done(&recording->stored);
 	free(recording);
 }
 
 const struct run *recording_run(const struct recording *recording)
 {
-	return &recording->told.run;
+	return &recording->stored.run;
 }
 
 const struct recording_about *recording_about(const struct recording *recording)

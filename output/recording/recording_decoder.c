@@ -61,7 +61,7 @@ static bool take_int32(struct byte_cursor *payload, int32_t base, int32_t *ret_n
 	       !payload->is_bad;
 }
 
-static struct told_pair *find_pair(const struct decoder_pairs *pairs, const char *name)
+static struct info_pair *find_pair(const struct decoder_pairs *pairs, const char *name)
 {
 	for (uint32_t i = 0; i < pairs->nr; i++)
 		if (strcmp(pairs->rows[i].name, name) == 0)
@@ -69,9 +69,9 @@ static struct told_pair *find_pair(const struct decoder_pairs *pairs, const char
 	return NULL;
 }
 
-static int add_pair(struct decoder_pairs *pairs, const char *name, struct told_pair **ret_pair)
+static int add_pair(struct decoder_pairs *pairs, const char *name, struct info_pair **ret_pair)
 {
-	struct told_pair *rows;
+	struct info_pair *rows;
 	char *copy;
 
 	if (pairs->nr == RECORDING_MAX_NAMES)
@@ -83,7 +83,7 @@ static int add_pair(struct decoder_pairs *pairs, const char *name, struct told_p
 	copy = strdup(name);
 	if (!copy)
 		return -ENOMEM;
-	rows[pairs->nr] = (struct told_pair){.name = copy};
+	rows[pairs->nr] = (struct info_pair){.name = copy};
 	*ret_pair = &rows[pairs->nr++];
 	return 0;
 }
@@ -99,9 +99,9 @@ static bool parse_number(const char *text, uint64_t *ret_number)
 	return !*end && !errno;
 }
 
-static int tell(struct recording_decoder *decoder, const char *name, const char *value)
+static int store_pair(struct recording_decoder *decoder, const char *name, const char *value)
 {
-	return decoder->told ? run_told_take(decoder->told, name, value) : 0;
+	return decoder->run ? stored_run_set(decoder->run, name, value) : 0;
 }
 
 static int take_info(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -109,7 +109,7 @@ static int take_info(struct recording_decoder *decoder, struct byte_cursor *payl
 	int err = 0;
 
 	while (!err && !byte_cursor_is_at_end(payload)) {
-		struct told_pair *pair;
+		struct info_pair *pair;
 
 		if (!take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
 		    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
@@ -120,7 +120,7 @@ static int take_info(struct recording_decoder *decoder, struct byte_cursor *payl
 		if (err)
 			return err;
 		pair->is_number = parse_number(decoder->value, &pair->number);
-		err = tell(decoder, decoder->name, decoder->value);
+		err = store_pair(decoder, decoder->name, decoder->value);
 	}
 	return err;
 }
@@ -130,7 +130,7 @@ static int take_counters(struct recording_decoder *decoder, struct byte_cursor *
 	int err = 0;
 
 	while (!err && !byte_cursor_is_at_end(payload)) {
-		struct told_pair *pair;
+		struct info_pair *pair;
 		uint32_t index;
 
 		if (!take_below(payload, decoder->pairs.nr, &index))
@@ -140,7 +140,7 @@ static int take_counters(struct recording_decoder *decoder, struct byte_cursor *
 		if (payload->is_bad || !pair->is_number)
 			return -EBADMSG;
 		(void)snprintf(decoder->value, sizeof(decoder->value), "%" PRIu64, pair->number);
-		err = tell(decoder, pair->name, decoder->value);
+		err = store_pair(decoder, pair->name, decoder->value);
 	}
 	return err;
 }
@@ -316,7 +316,7 @@ static int take_reset(struct recording_decoder *decoder)
 }
 
 /* Pass on one sample. */
-static int give_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
+static int pass_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
 {
 	struct recorded_sample sample = {
 		.wall_ns = stored->wall_us * US_NS,
@@ -346,7 +346,7 @@ static int take_samples(struct recording_decoder *decoder, struct byte_cursor *p
 		err = sample_columns_next(&columns, decoder->tree.nr_nodes, &sample);
 		if (err)
 			return err == -ENOENT ? 0 : err;
-		err = give_sample(decoder, &sample);
+		err = pass_sample(decoder, &sample);
 		if (err)
 			return err;
 	}

@@ -12,7 +12,7 @@
 #include "output/run/run.h"
 
 /* A pair of INFO, indexed by its number. */
-struct told_pair {
+struct info_pair {
 	char *name; /* owned */
 	bool is_number;
 	uint64_t number;
@@ -28,7 +28,7 @@ struct decoder_position {
 
 /* The pairs of INFO, by number. */
 struct decoder_pairs {
-	struct told_pair *rows; /* owned */
+	struct info_pair *rows; /* owned */
 	uint32_t nr, max;
 };
 
@@ -49,12 +49,12 @@ struct decoder_tree {
 	size_t strings_bytes; /* of functions and paths */
 };
 
-/* Initialise ops, context, told and flags, the rest zero. */
+/* Initialise ops, context, run and flags, the rest zero. */
 struct recording_decoder {
 	const struct recording_ops *ops; /* borrowed; NULL: items are only checked */
 	void *context;
-	struct run_told *told; /* borrowed; receives the pairs of INFO; or NULL */
-	uint32_t flags;	       /* added to every sample's flags */
+	struct stored_run *run; /* borrowed; receives the pairs of INFO; or NULL */
+	uint32_t flags;		/* added to every sample's flags */
 
 	struct decoder_position position;
 	struct decoder_pairs pairs;

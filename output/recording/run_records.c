@@ -134,7 +134,7 @@ int run_records_write(struct run_records *records, const struct run *run, bool i
 	int err;
 
 	records->is_final = is_final;
-	run_tell(run, take_pair, records);
+	run_for_each_pair(run, take_pair, records);
 	err = write_payload(&records->info, RECORD_INFO, stream);
 	return err ? err : write_payload(&records->counters, RECORD_COUNTERS, stream);
 }

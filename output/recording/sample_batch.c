@@ -32,7 +32,7 @@ static void end_tick(struct sample_batch *batch)
 
 	if (!batch->nr_slots)
 		return;
-	if (batch->is_other || batch->nr_slots != batch->nr_slots_before) {
+	if (batch->threads_differ || batch->nr_slots != batch->nr_slots_before) {
 		byte_buffer_uint(column, batch->thread_gap);
 		byte_buffer_uint(column, batch->nr_slots);
 		for (uint32_t i = 0; i < batch->nr_slots; i++)
@@ -43,7 +43,7 @@ static void end_tick(struct sample_batch *batch)
 	}
 	batch->nr_slots_before = batch->nr_slots;
 	batch->nr_slots = 0;
-	batch->is_other = false;
+	batch->threads_differ = false;
 }
 
 void sample_batch_tick(struct sample_batch *batch, uint64_t units)
@@ -69,18 +69,18 @@ static void add_slot(struct sample_batch *batch, uint32_t slot)
 	}
 	batch->slots = slots;
 	batch->slots[index] = slot;
-	batch->is_other = true;
+	batch->threads_differ = true;
 }
 
 static void add_node(struct sample_batch *batch, struct sample_state *state, uint64_t node)
 {
-	state->moves -= state->moves / ACTIVITY_PARTS;
-	if (node == state->node && state->moves < ACTIVITY_MANY) {
+	state->nr_node_changes -= state->nr_node_changes / ACTIVITY_PARTS;
+	if (node == state->node && state->nr_node_changes < ACTIVITY_MANY) {
 		batch->node_gap++;
 		return;
 	}
 	if (node != state->node)
-		state->moves += ACTIVITY_PARTS;
+		state->nr_node_changes += ACTIVITY_PARTS;
 	byte_buffer_uint(&batch->columns[SAMPLES_NODE_GAPS], batch->node_gap);
 	byte_buffer_uint(&batch->columns[SAMPLES_NODES], node);
 	batch->node_gap = 0;

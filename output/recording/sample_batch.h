@@ -19,7 +19,7 @@ struct sample_batch {
 	uint32_t *slots; /* owned; its threads so far, then the rest of the previous tick's */
 	uint32_t max_slots;
 	uint32_t nr_slots, nr_slots_before;
-	bool is_other; /* the threads differ from the previous tick's */
+	bool threads_differ; /* the threads differ from the previous tick's */
 
 	/* Samples or ticks since the last value in each column. */
 	uint32_t thread_gap, node_gap, flag_gap, cpu_gap;
@@ -33,7 +33,7 @@ struct sample_state {
 	uint64_t units; /* time of its tick */
 	uint64_t node;	/* + 1; 0: none */
 	/* Decaying count of node changes; ACTIVITY_PARTS^2 if it changes every time. */
-	uint32_t moves;
+	uint32_t nr_node_changes;
 	uint32_t flags; /* enum sample_flags, RECORD_WEIGHED */
 };
 
@@ -51,8 +51,8 @@ void sample_batch_done(struct sample_batch *batch);
 void sample_batch_tick(struct sample_batch *batch, uint64_t units);
 
 /*
- * Add a sample of that tick. state is the thread's previous sample; its node, moves and flags are
- * updated here, has_time and units by the caller.
+ * Add a sample of that tick. state is the thread's previous sample; its node, nr_node_changes and
+ * flags are updated here, has_time and units by the caller.
  */
 void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
 		      const struct batch_sample *sample);

@@ -75,11 +75,11 @@ static const struct field fields[] = {
 
 /* Items that only runs with C frames have. */
 static const struct field native_fields[] = {
-	{"native.by_evidence", FIELD_BOOL, offsetof(struct run, info.native.by_evidence)},
+	{"native.by_evidence", FIELD_BOOL, offsetof(struct run, info.native.is_inferred)},
 	{"native.user_cpu_only", FIELD_BOOL, offsetof(struct run, info.native.user_cpu_only)},
 	{"native.stacks", FIELD_U64, offsetof(struct run, info.native.nr_stacks)},
-	{"native.broken", FIELD_U64, offsetof(struct run, info.native.nr_broken)},
-	{"native.python_holed", FIELD_U64, offsetof(struct run, info.native.nr_python_holed)},
+	{"native.broken", FIELD_U64, offsetof(struct run, info.native.nr_c_gaps)},
+	{"native.python_holed", FIELD_U64, offsetof(struct run, info.native.nr_python_gaps)},
 	{"native.dumps", FIELD_U64, offsetof(struct run, info.native.nr_dumps)},
 	{"native.lost_dumps", FIELD_U64, offsetof(struct run, info.native.nr_lost_dumps)},
 	{"native.undumped", FIELD_U64, offsetof(struct run, info.native.nr_undumped)},
@@ -154,8 +154,9 @@ static void tell_fields(const struct run *run, const struct field *list, int nr,
 	}
 }
 
-void run_tell(const struct run *run,
-	      void (*pair)(void *context, const char *name, const char *value), void *context)
+void run_for_each_pair(const struct run *run,
+		       void (*pair)(void *context, const char *name, const char *value),
+		       void *context)
 {
 	char name[TEXT_MAX_BYTES], text[TEXT_MAX_BYTES];
 
@@ -171,7 +172,7 @@ void run_tell(const struct run *run,
 }
 
 /* Store a copy of value in a field and free the copy it replaces. */
-static int take_string(struct run_told *told, const char **field, const char *value)
+static int take_string(struct stored_run *stored, const char **field, const char *value)
 {
 	uint32_t index = 0;
 	char **strings;
@@ -179,18 +180,18 @@ static int take_string(struct run_told *told, const char **field, const char *va
 
 	if (!copy)
 		return -ENOMEM;
-	while (index < told->nr_strings && told->strings[index] != *field)
+	while (index < stored->nr_strings && stored->strings[index] != *field)
 		index++;
-	strings = array_reserve(told->strings, index + 1, &told->max_strings, sizeof(*strings));
+	strings = array_reserve(stored->strings, index + 1, &stored->max_strings, sizeof(*strings));
 	if (!strings) {
 		free(copy);
 		return -ENOMEM;
 	}
-	told->strings = strings;
-	if (index < told->nr_strings)
+	stored->strings = strings;
+	if (index < stored->nr_strings)
 		free(strings[index]);
 	else
-		told->nr_strings++;
+		stored->nr_strings++;
 	strings[index] = copy;
 	*field = copy;
 	return 0;
@@ -232,14 +233,14 @@ static void take_bool(bool *field, const char *value)
 		*field = false;
 }
 
-static int field_take(struct run_told *told, const struct field *field, const char *value)
+static int field_take(struct stored_run *stored, const struct field *field, const char *value)
 {
-	void *at = (char *)&told->run + field->offset;
+	void *at = (char *)&stored->run + field->offset;
 	uint64_t number;
 
 	switch (field->type) {
 	case FIELD_STRING:
-		return take_string(told, at, value);
+		return take_string(stored, at, value);
 	case FIELD_U64:
 		if (parse_number(value, &number))
 			*(uint64_t *)at = number;
@@ -286,20 +287,20 @@ static const struct field *find_field(const char *name)
 	return NULL;
 }
 
-int run_told_take(struct run_told *told, const char *name, const char *value)
+int stored_run_set(struct stored_run *stored, const char *name, const char *value)
 {
 	const int loss = find_loss(name);
 	const struct field *field = find_field(name);
 
 	if (loss < NR_SAMPLE_LOSSES)
-		(void)parse_number(value, &told->run.stats.lost[loss]);
-	return field ? field_take(told, field, value) : 0;
+		(void)parse_number(value, &stored->run.stats.lost[loss]);
+	return field ? field_take(stored, field, value) : 0;
 }
 
-void run_told_done(struct run_told *told)
+void stored_run_done(struct stored_run *stored)
 {
-	for (uint32_t i = 0; i < told->nr_strings; i++)
-		free(told->strings[i]);
-	free(told->strings);
-	*told = (struct run_told){0};
+	for (uint32_t i = 0; i < stored->nr_strings; i++)
+		free(stored->strings[i]);
+	free(stored->strings);
+	*stored = (struct stored_run){0};
 }

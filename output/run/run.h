@@ -18,21 +18,23 @@ struct run {
  * --stats-json ("asked_hz", "lost.moved", …) and stable. Values are text, numbers with all their
  * digits. Both are valid during the call only.
  */
-void run_tell(const struct run *run,
-	      void (*pair)(void *context, const char *name, const char *value), void *context);
+void run_for_each_pair(const struct run *run,
+		       void (*pair)(void *context, const char *name, const char *value),
+		       void *context);
 
 /* A run rebuilt from its pairs, with the storage of its strings. Empty when all zero. */
-struct run_told {
+struct stored_run {
 	struct run run;
 	char **strings; /* owned */
 	uint32_t nr_strings, max_strings;
 };
 
 /*
- * Take one pair of run_tell(), of this version or another. Unknown names and malformed values are
- * ignored. A later pair of the same name replaces an earlier one. Returns 0 or -ENOMEM.
+ * Set one item from a pair of run_for_each_pair(), of this version or another. Unknown names and
+ * malformed values are ignored. A later pair of the same name replaces an earlier one. Returns 0
+ * or -ENOMEM.
  */
-int run_told_take(struct run_told *told, const char *name, const char *value);
+int stored_run_set(struct stored_run *stored, const char *name, const char *value);
 
-/* Free the strings and empty told. */
-void run_told_done(struct run_told *told);
+/* Free the strings and empty stored. */
+void stored_run_done(struct stored_run *stored);

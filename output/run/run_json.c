@@ -9,6 +9,6 @@ static void append_pair(void *context, const char *name, const char *value)
 void run_append_json(struct json *json, const struct run *run)
 {
 	json_object_begin(json);
-	run_tell(run, append_pair, json);
+	run_for_each_pair(run, append_pair, json);
 	json_object_end(json);
 }

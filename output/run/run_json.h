@@ -5,5 +5,5 @@
 #include "output/run/run.h"
 #include "output/text/json.h"
 
-/* Append an object of the pairs of run_tell(), all as strings. Errors are kept in json. */
+/* Append an object of the pairs of run_for_each_pair(), all as strings. Errors are kept in json. */
 void run_append_json(struct json *json, const struct run *run);

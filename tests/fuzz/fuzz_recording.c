@@ -111,16 +111,16 @@ static void read_stream(const uint8_t *data, size_t size)
 {
 	struct recording_decoder *decoder = calloc(1, sizeof(*decoder));
 	struct counts counts = {0};
-	struct run_told told = {0};
+	struct stored_run stored = {0};
 
 	if (!decoder)
 		return;
 	decoder->ops = &ops;
 	decoder->context = &counts;
-	decoder->told = &told;
+	decoder->run = &stored;
 	(void)recording_decoder_take(decoder, data, size);
 	recording_decoder_done(decoder);
-	run_told_done(&told);
+	stored_run_done(&stored);
 	free(decoder);
 }
 

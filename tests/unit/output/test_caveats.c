@@ -8,17 +8,17 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 static const struct run ticked = {.info.engine = "tick"};
-static const struct run by_evidence = {.info.native = {.is_on = true, .by_evidence = true}};
+static const struct run by_evidence = {.info.native = {.is_on = true, .is_inferred = true}};
 static const struct run user_only = {.info.native = {.is_on = true, .user_cpu_only = true}};
 static const struct run whole = {.info.native = {.is_on = true, .nr_stacks = 1000}};
 static const struct run holed = {
-	.info.native = {.is_on = true, .nr_stacks = 1000, .nr_python_holed = 84}};
-static const struct run broken = {.info.native = {.is_on = true, .nr_stacks = 200, .nr_broken = 1}};
+	.info.native = {.is_on = true, .nr_stacks = 1000, .nr_python_gaps = 84}};
+static const struct run broken = {.info.native = {.is_on = true, .nr_stacks = 200, .nr_c_gaps = 1}};
 static const struct run late = {.stats = {.samples = 97, .lost = {[LOSS_LATE] = 3}}};
 static const struct run hardly_late = {.stats = {.samples = 98, .lost = {[LOSS_LATE] = 2}}};
 static const struct run otherwise_lost = {.stats = {.samples = 97, .lost = {[LOSS_MOVED] = 3}}};
 /* No sampler writes this, but a file may contain it. */
-static const struct run empty = {.info.native = {.is_on = true, .nr_python_holed = 1}};
+static const struct run empty = {.info.native = {.is_on = true, .nr_python_gaps = 1}};
 
 /* Add nr samples without frames, the first nr_flagged of them with flag. */
 static void add_samples(struct profile *profile, enum profile_side side, uint32_t flag,

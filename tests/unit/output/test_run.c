@@ -53,7 +53,7 @@ static const struct run some = {
 
 /* Collects the pairs as text and in another run. */
 struct teller {
-	struct run_told told;
+	struct stored_run stored;
 	char text[8192];
 };
 
@@ -61,7 +61,7 @@ static void take(void *context, const char *name, const char *value)
 {
 	struct teller *teller = context;
 
-	cr_assert(eq(int, run_told_take(&teller->told, name, value), 0));
+	cr_assert(eq(int, stored_run_set(&teller->stored, name, value), 0));
 	(void)snprintf(teller->text + strlen(teller->text),
 		       sizeof(teller->text) - strlen(teller->text), "%s=%s\n", name, value);
 }
@@ -103,8 +103,8 @@ Test(run, is_what_was_told)
 {
 	static struct teller teller, again;
 
-	run_tell(&some, take, &teller);
-	expect_equal(&teller.told.run, &some);
+	run_for_each_pair(&some, take, &teller);
+	expect_equal(&teller.stored.run, &some);
 	cr_assert(strstr(teller.text, "asked_hz=0.1\n") != NULL);
 	cr_assert(strstr(teller.text, "achieved_hz=500\n") != NULL);
 	cr_assert(strstr(teller.text, "wall_s=2\n") != NULL);
@@ -114,11 +114,11 @@ Test(run, is_what_was_told)
 	cr_assert(strstr(teller.text, "\nnative.refused_threads=38\n") != NULL);
 	cr_assert(strstr(teller.text, "samples=18446744073709551615\n") != NULL);
 
-	run_tell(&teller.told.run, take, &again);
+	run_for_each_pair(&teller.stored.run, take, &again);
 	cr_assert(eq(str, again.text, teller.text));
-	run_told_done(&teller.told);
-	run_told_done(&again.told);
-	run_told_done(&again.told);
+	stored_run_done(&teller.stored);
+	stored_run_done(&again.stored);
+	stored_run_done(&again.stored);
 }
 
 Test(run, does_not_tell_what_is_not_known)
@@ -126,31 +126,31 @@ Test(run, does_not_tell_what_is_not_known)
 	static struct teller teller;
 	const struct run nothing = {0};
 
-	run_tell(&nothing, take, &teller);
-	expect_equal(&teller.told.run, &nothing);
+	run_for_each_pair(&nothing, take, &teller);
+	expect_equal(&teller.stored.run, &nothing);
 	cr_assert(strstr(teller.text, "pid=") == NULL);
 	cr_assert(strstr(teller.text, "host=") == NULL);
 	cr_assert(strstr(teller.text, "\nnative=false\n") != NULL);
 	cr_assert(strstr(teller.text, "native.") == NULL);
-	run_told_done(&teller.told);
+	stored_run_done(&teller.stored);
 }
 
 Test(run, keeps_the_last_one_of_a_name)
 {
-	struct run_told told = {0};
+	struct stored_run stored = {0};
 
 	for (int i = 0; i < 1000; i++) {
-		cr_assert(eq(int, run_told_take(&told, "host", "one"), 0));
-		cr_assert(eq(int, run_told_take(&told, "python", "3.1"), 0));
-		cr_assert(eq(int, run_told_take(&told, "ticks", "5"), 0));
+		cr_assert(eq(int, stored_run_set(&stored, "host", "one"), 0));
+		cr_assert(eq(int, stored_run_set(&stored, "python", "3.1"), 0));
+		cr_assert(eq(int, stored_run_set(&stored, "ticks", "5"), 0));
 	}
-	cr_assert(eq(int, run_told_take(&told, "host", "two"), 0));
-	cr_assert(eq(int, run_told_take(&told, "ticks", "6"), 0));
-	cr_assert(eq(str, (char *)told.run.info.pysample.host, (char *)"two"));
-	cr_assert(eq(str, (char *)told.run.info.python.version, (char *)"3.1"));
-	cr_assert(eq(u64, told.run.stats.ticks, 6));
-	cr_assert(eq(u32, told.nr_strings, 2));
-	run_told_done(&told);
+	cr_assert(eq(int, stored_run_set(&stored, "host", "two"), 0));
+	cr_assert(eq(int, stored_run_set(&stored, "ticks", "6"), 0));
+	cr_assert(eq(str, (char *)stored.run.info.pysample.host, (char *)"two"));
+	cr_assert(eq(str, (char *)stored.run.info.python.version, (char *)"3.1"));
+	cr_assert(eq(u64, stored.run.stats.ticks, 6));
+	cr_assert(eq(u32, stored.nr_strings, 2));
+	stored_run_done(&stored);
 }
 
 Test(run, passes_over_nonsense)
@@ -174,12 +174,12 @@ Test(run, passes_over_nonsense)
 		{"achieved_hz", "1"},
 	};
 	const struct run nothing = {0};
-	struct run_told told = {0};
+	struct stored_run stored = {0};
 
 	for (size_t i = 0; i < NR(cases); i++)
-		cr_assert(eq(int, run_told_take(&told, cases[i][0], cases[i][1]), 0));
-	expect_equal(&told.run, &nothing);
-	run_told_done(&told);
+		cr_assert(eq(int, stored_run_set(&stored, cases[i][0], cases[i][1]), 0));
+	expect_equal(&stored.run, &nothing);
+	stored_run_done(&stored);
 }
 
 /* Recordings of 0.1.0 have counters that no longer exist, and two reasons of loss that do. */
@@ -188,15 +188,15 @@ Test(run, takes_what_older_versions_told)
 	static const char *const gone[] = {"lost.grew", "lost.chunk", "lost.link",   "lost.slow",
 					   "lost.held", "trimmed",    "copied_again"};
 	struct run expected = {.stats = {.samples = 9}};
-	struct run_told told = {0};
+	struct stored_run stored = {0};
 
 	expected.stats.lost[LOSS_CODE] = 3;
 	expected.stats.lost[LOSS_TOO_DEEP] = 4;
 	for (size_t i = 0; i < NR(gone); i++)
-		cr_assert(zero(int, run_told_take(&told, gone[i], "77")), "%s", gone[i]);
-	cr_assert(zero(int, run_told_take(&told, "lost.code", "3")));
-	cr_assert(zero(int, run_told_take(&told, "lost.too_deep", "4")));
-	cr_assert(zero(int, run_told_take(&told, "samples", "9")));
-	expect_equal(&told.run, &expected);
-	run_told_done(&told);
+		cr_assert(zero(int, stored_run_set(&stored, gone[i], "77")), "%s", gone[i]);
+	cr_assert(zero(int, stored_run_set(&stored, "lost.code", "3")));
+	cr_assert(zero(int, stored_run_set(&stored, "lost.too_deep", "4")));
+	cr_assert(zero(int, stored_run_set(&stored, "samples", "9")));
+	expect_equal(&stored.run, &expected);
+	stored_run_done(&stored);
 }
