@@ -153,13 +153,6 @@ static int runs_write(const char *key, const struct run *runs, uint32_t nr, FILE
 	return err;
 }
 
-static int about_write(const struct artefact *artefact, FILE *out)
-{
-	int err = runs_write("run", artefact->runs, artefact->nr_runs, out);
-
-	return err ? err : runs_write("base", artefact->base_runs, artefact->nr_base_runs, out);
-}
-
 static int stacks_write(struct writer *writer)
 {
 	uint32_t nr;
@@ -191,8 +184,11 @@ int collapsed_write(const struct artefact *artefact, FILE *out)
 	};
 	int err = frame_labels_init(&writer.labels, profile);
 
-	if (!err && artefact->options.header)
-		err = about_write(artefact, out);
+	if (!err && artefact->options.header) {
+		err = runs_write("run", artefact->runs, artefact->nr_runs, out);
+		if (!err)
+			err = runs_write("base", artefact->base_runs, artefact->nr_base_runs, out);
+	}
 	if (!err)
 		err = stacks_write(&writer);
 	frame_labels_done(&writer.labels);

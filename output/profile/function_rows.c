@@ -21,11 +21,6 @@ void function_rows_done(struct function_rows *rows)
 	*rows = (struct function_rows){0};
 }
 
-static uint32_t id_map_find(const struct id_map *map, uint32_t id)
-{
-	return id < map->max ? map->index[id] : PROFILE_NONE;
-}
-
 static int id_map_reserve(struct id_map *map, uint32_t id)
 {
 	uint32_t max = map->max;
@@ -40,12 +35,6 @@ static int id_map_reserve(struct id_map *map, uint32_t id)
 	for (; max < map->max; max++)
 		index[max] = PROFILE_NONE;
 	return 0;
-}
-
-static void id_map_clear(struct id_map *map)
-{
-	for (uint32_t i = 0; i < map->max; i++)
-		map->index[i] = PROFILE_NONE;
 }
 
 /* FNV-1a, 32 bits. */
@@ -174,11 +163,12 @@ int function_rows_get(struct function_rows *rows, const struct function *functio
 
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id)
 {
-	return id_map_find(&rows->of_id, id);
+	return id < rows->of_id.max ? rows->of_id.index[id] : PROFILE_NONE;
 }
 
 void function_rows_change_ids(struct function_rows *rows)
 {
-	id_map_clear(&rows->of_id);
+	for (uint32_t i = 0; i < rows->of_id.max; i++)
+		rows->of_id.index[i] = PROFILE_NONE;
 	rows->ids_changed = true;
 }

@@ -400,16 +400,6 @@ static int recorder_tick(struct sample_sink *sink, uint64_t now_ns)
 	return flush_now_and_then((struct recorder *)sink, now_ns);
 }
 
-/* Write what is known at the beginning, so that the file can be read at once. */
-static int begin(struct recorder *recorder, const struct run *run)
-{
-	int err;
-
-	run_for_each_pair(run, keep_pair, recorder);
-	err = write_run(recorder, &recorder->known.run, false);
-	return err ? err : record_stream_flush(&recorder->stream);
-}
-
 int recorder_create(int fd, const struct run *run, struct recorder **ret_recorder)
 {
 	static const struct sample_sink_ops ops = {
@@ -431,8 +421,12 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 		times->interval_ns = (uint64_t)(NS_PER_S / run->info.asked_hz);
 	times->unit_ns = (uint64_t)US_NS << tick_times_shift(times->interval_ns);
 	err = record_stream_init(&recorder->stream, fd, recorder->epoch_us);
-	if (!err)
-		err = begin(recorder, run);
+	if (!err) {
+		run_for_each_pair(run, keep_pair, recorder);
+		err = write_run(recorder, &recorder->known.run, false);
+	}
+	if (!err) /* so that the file can be read at once */
+		err = record_stream_flush(&recorder->stream);
 	if (err)
 		recorder_destroy(recorder);
 	else
