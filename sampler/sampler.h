@@ -37,9 +37,8 @@ struct sampler_options {
 
 /* What to record besides the stacks. */
 struct sampler_looks {
-	bool cpu;    /* CPU time: a system call per sample, and a descriptor per thread */
-	bool gc;     /* a frame for the garbage collector */
-	bool states; /* at each tick: whether the thread has the GIL, or handles an exception */
+	bool cpu; /* CPU time: a system call per sample, and a descriptor per thread */
+	bool gc;  /* a frame for the garbage collector */
 	/* also exceptions that only generators handle: more reads, if there are any */
 	bool exceptions;
 	bool details; /* in dumps only: sample.details */

@@ -187,7 +187,6 @@ static void choose_looks(struct sampling_options *options)
 		options->looks.cpu =
 			(keeps_all && options->rate_hz <= MAX_CPU_RATE_HZ) || mode == PROFILE_CPU;
 	options->looks.exceptions = keeps_all || mode == PROFILE_EXCEPTION;
-	options->looks.states = keeps_all || mode == PROFILE_GIL || mode == PROFILE_EXCEPTION;
 }
 
 /* Returns the first given option that only applies to C frames, or NULL if there is none. */
