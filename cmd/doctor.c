@@ -328,7 +328,7 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 	if (err)
 		return target_explain(target, err, reterr);
 	*ret_held = has_interrupts || is_exact(&count);
-	if (!*ret_held && !racing_can_tell(&target->runtime.build)) {
+	if (!*ret_held && !racing_supports(&target->runtime.build)) {
 		message_set(reterr, "its threads cannot be preempted: see preemption");
 		return EXIT_PERMISSION;
 	}

@@ -66,7 +66,7 @@ struct frame_cache {
 
 /*
  * Make a cache that knows nothing. codes and stats are borrowed while it is used; nothing is
- * owned. frame_cache_has_words() tells whether the build has the two words.
+ * owned. frame_cache_has_words() returns whether the build has the two words.
  */
 void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
 		      remote_addr runtime_addr, struct sampler_stats *stats);

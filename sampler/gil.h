@@ -44,11 +44,11 @@ struct gil_place {
 	remote_addr addr; /* of the first word; 0: there is no GIL */
 	/*
 	 * From addr to last_holder, or to its counterpart in 3.6. If not 0, the first word is the
-	 * int that tells whether there is a GIL.
+	 * int that says whether there is a GIL.
 	 */
 	uint32_t holder_offset;
 	/*
-	 * From last_holder to the int that tells whether the GIL is held. 0 (3.6): the only word
+	 * From last_holder to the int that says whether the GIL is held. 0 (3.6): the only word
 	 * is the current thread state.
 	 */
 	uint32_t locked_offset;

@@ -94,13 +94,13 @@ enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *
 }
 
 /* The pthread_t that ends the stack of addr in that mapping; 0: unknown. */
-static remote_addr find_end(const struct stack_facts *facts, const struct mapping *mapping,
+static remote_addr find_end(const struct stack_context *context, const struct mapping *mapping,
 			    remote_addr addr)
 {
 	remote_addr known_addr = 0, found_addr, end_addr;
 
-	for (size_t i = 0; i < facts->nr_thread_ids; i++) {
-		const uint64_t thread_id = facts->thread_ids[i];
+	for (size_t i = 0; i < context->nr_thread_ids; i++) {
+		const uint64_t thread_id = context->thread_ids[i];
 
 		if (thread_id > addr && thread_id < mapping->end &&
 		    (!known_addr || thread_id < known_addr))
@@ -109,7 +109,7 @@ static remote_addr find_end(const struct stack_facts *facts, const struct mappin
 	end_addr = known_addr ? known_addr : mapping->end;
 	if (end_addr - addr > SEARCHED_BYTES)
 		end_addr = addr + SEARCHED_BYTES;
-	(void)find_control(facts->memory, addr, end_addr, &found_addr);
+	(void)find_control(context->memory, addr, end_addr, &found_addr);
 	return found_addr ? found_addr : known_addr;
 }
 
@@ -119,14 +119,14 @@ static void note_other(struct own_stack *stack, remote_addr low_addr, remote_add
 	stack->other_low_addr = low_addr;
 	stack->other_end_addr = end_addr;
 	stack->other_owner = owner;
-	stack->roams = stack->roams || owner == STACK_UNKNOWN;
+	stack->has_unknown_stack = stack->has_unknown_stack || owner == STACK_UNKNOWN;
 }
 
 void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
-		     const struct stack_facts *facts)
+		     const struct stack_context *context)
 {
 	const remote_addr addr = stack->wanted_addr;
-	const struct mapping *mapping = maps_find(facts->maps, addr);
+	const struct mapping *mapping = maps_find(context->maps, addr);
 	remote_addr end_addr;
 
 	stack->wanted_addr = 0;
@@ -144,12 +144,12 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 		stack->is_signed = false;
 		return;
 	}
-	end_addr = find_end(facts, mapping, addr);
+	end_addr = find_end(context, mapping, addr);
 	/* Another stack may end below addr. */
 	if (end_addr && end_addr == thread->thread_id) {
 		stack->low_addr = addr;
 		stack->end_addr = end_addr;
-	} else if (end_addr && end_addr != facts->main_thread_id) {
+	} else if (end_addr && end_addr != context->main_thread_id) {
 		note_other(stack, addr, end_addr, STACK_FOREIGN);
 	} else {
 		note_other(stack, addr, end_addr ? end_addr : mapping->end, STACK_UNKNOWN);

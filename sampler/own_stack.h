@@ -33,12 +33,12 @@ struct own_stack {
 	remote_addr other_low_addr, other_end_addr;
 	enum stack_owner other_owner;
 	remote_addr wanted_addr; /* asked for, and in neither of them; 0: no pending question */
-	bool roams;	/* the loop was met on a stack of unknown owner: there may be many */
-	bool is_signed; /* the thread's control block holds its own address */
+	bool has_unknown_stack;	 /* the loop ran on a stack of unknown owner; there may be many */
+	bool is_signed;		 /* the thread's control block holds its own address */
 };
 
 /* What there is to find an owner with. */
-struct stack_facts {
+struct stack_context {
 	struct remote_memory *memory; /* borrowed, like all pointers here */
 	const struct maps *maps;
 	const uint64_t *thread_ids; /* the pthread_t of every known thread */
@@ -73,4 +73,4 @@ enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *
 
 /* Answer the pending question about the thread's stack. */
 void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
-		     const struct stack_facts *facts);
+		     const struct stack_context *context);

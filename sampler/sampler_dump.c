@@ -92,7 +92,7 @@ static struct remote_memory *renew(struct variable_reader *reader)
 /* Whether an error comes from what was read, and not from the reading. */
 static bool is_damage(int err)
 {
-	return sampler_is_passing(err) || err == -ENOTSUP;
+	return sampler_is_transient(err) || err == -ENOTSUP;
 }
 
 /* A copy of a complete text; NULL: out of memory. */
@@ -317,7 +317,7 @@ static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
 	const struct frame_list *list = &sampled->list;
 	bool bridged, has_gaps = false;
 	int err =
-		frames_walk_still(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
+		frames_walk_core(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
 
 	sampled->room.nr_shown = 0;
 	if (err && err != -EAGAIN && err != -EBADMSG && err != -EFAULT && err != -E2BIG)
@@ -397,7 +397,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	/* List the threads. A process may start and end threads all the time. */
 	if (!err)
 		err = snapshot_refresh(snapshot);
-	for (int i = 1; !snapshot->is_still && i < REFRESH_MAX_TRIES && sampler_is_passing(err);
+	for (int i = 1; !snapshot->is_still && i < REFRESH_MAX_TRIES && sampler_is_transient(err);
 	     i++) {
 		(void)usleep(REFRESH_PAUSE_US);
 		err = snapshot_refresh(snapshot);

@@ -140,17 +140,17 @@ static void learn_all(struct sampler *sampler, const struct maps *maps)
 	const struct snapshot *snapshot = &sampler->snapshot;
 	const pid_t pid = sampler->process->pid;
 	cleanup_free uint64_t *ids = calloc(snapshot->nr_threads + 1, sizeof(*ids));
-	struct stack_facts facts = {
+	struct stack_context context = {
 		.memory = snapshot->instant.look.inner,
 		.maps = maps,
 		.thread_ids = ids,
 		.nr_thread_ids = ids ? snapshot->nr_threads : 0,
 	};
 
-	for (size_t i = 0; i < facts.nr_thread_ids; i++) {
+	for (size_t i = 0; i < context.nr_thread_ids; i++) {
 		ids[i] = snapshot->threads[i]->ref.thread_id;
 		if (snapshot->threads[i]->tid == pid)
-			facts.main_thread_id = ids[i];
+			context.main_thread_id = ids[i];
 	}
 	for (size_t i = 0; i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
@@ -165,7 +165,7 @@ static void learn_all(struct sampler *sampler, const struct maps *maps)
 			named.is_main = tid == pid;
 			named.is_other = tid != pid;
 		}
-		own_stack_learn(&thread->stack, &named, &facts);
+		own_stack_learn(&thread->stack, &named, &context);
 	}
 }
 
@@ -185,7 +185,7 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 	} else {
 		/* Fall back to evidence. */
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
-			snapshot->threads[i]->stack.roams = true;
+			snapshot->threads[i]->stack.has_unknown_stack = true;
 	}
 	sampler->stats.other_syscalls += FILE_SYSCALLS;
 	sampler->stacks.due_ns = begin_ns + (clock_now_ns() - begin_ns) * SHARE;
@@ -311,7 +311,7 @@ static bool is_wanted(const struct reading *reading, const struct snapshot_threa
 	return thread_of_ident(sampler, thread) == thread;
 }
 
-static void tell_name(const struct reading *reading, const struct sample_thread *info)
+static void report_name(const struct reading *reading, const struct sample_thread *info)
 {
 	if (reading->sink && reading->sink->ops->renamed)
 		reading->sink->ops->renamed(reading->sink, info);
@@ -336,7 +336,7 @@ static void rename_thread(const struct reading *reading, const struct named_thre
 		return;
 	memcpy(info->name, named->name, sizeof(info->name));
 	info->is_named = true;
-	tell_name(reading, info);
+	report_name(reading, info);
 }
 
 /*
@@ -371,7 +371,7 @@ static int read_some(struct reading *reading, size_t *end)
 			if (!sampled->info->is_named) {
 				memcpy(sampled->info->name, sampled->info->os_name,
 				       sizeof(sampled->info->os_name));
-				tell_name(reading, sampled->info);
+				report_name(reading, sampled->info);
 			}
 		}
 		sampled->identity.nr_named =

@@ -34,7 +34,7 @@ enum { STEADY_TICKS = 8 };
 #define GATHER_NS 100000000u
 
 /* What the program knows about a thread. */
-struct told_thread {
+struct sent_thread {
 	uint32_t own_tid;
 	struct interrupt_thread thread;
 };
@@ -45,9 +45,9 @@ struct sampler_interrupts {
 	struct interrupts *interrupts;
 	struct interrupt_layout layout; /* of its records */
 	uint64_t period_ns;
-	struct told_thread *told; /* ascending by own_tid; owned */
-	uint32_t nr_told;
-	uint64_t nr_refreshes; /* the snapshot's when told was updated */
+	struct sent_thread *sent; /* ascending by own_tid; owned */
+	uint32_t nr_sent;
+	uint64_t nr_refreshes; /* the snapshot's when sent was updated */
 	size_t nr_gils;	       /* number of interpreters with a GIL of their own at that time */
 	uint64_t tick;	       /* of the records being taken */
 	uint64_t last_tick;    /* of the previous records */
@@ -83,16 +83,16 @@ static struct interrupt_state describe(const struct sampler *sampler,
 
 static int compare_tids(const void *a, const void *b)
 {
-	const struct told_thread *left = a, *right = b;
+	const struct sent_thread *left = a, *right = b;
 
 	return (left->own_tid > right->own_tid) - (left->own_tid < right->own_tid);
 }
 
 /*
- * List all threads of the snapshot with known ids into told, which has room for them, ascending
+ * List all threads of the snapshot with known ids into threads, which has room for them, ascending
  * by own_tid, with the states of each together. Returns their number.
  */
-static uint32_t list_threads(const struct sampler *sampler, struct told_thread *told)
+static uint32_t list_threads(const struct sampler *sampler, struct sent_thread *threads)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
 	uint32_t nr = 0, nr_joined = 0, nr_states = 0;
@@ -102,36 +102,38 @@ static uint32_t list_threads(const struct sampler *sampler, struct told_thread *
 		const pid_t own_tid = sampler->threads[thread->slot].identity.own_tid;
 
 		if (own_tid)
-			told[nr++] = (struct told_thread){(uint32_t)own_tid,
-							  {.states = {describe(sampler, thread)}}};
+			threads[nr++] = (struct sent_thread){
+				(uint32_t)own_tid, {.states = {describe(sampler, thread)}}};
 	}
-	qsort(told, nr, sizeof(*told), compare_tids);
+	qsort(threads, nr, sizeof(*threads), compare_tids);
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!nr_joined || told[nr_joined - 1].own_tid != told[i].own_tid) {
-			told[nr_joined++] = told[i];
+		if (!nr_joined || threads[nr_joined - 1].own_tid != threads[i].own_tid) {
+			threads[nr_joined++] = threads[i];
 			nr_states = 1;
 		} else if (nr_states < INTERRUPT_MAX_STATES) {
-			told[nr_joined - 1].thread.states[nr_states++] = told[i].thread.states[0];
+			threads[nr_joined - 1].thread.states[nr_states++] =
+				threads[i].thread.states[0];
 		}
 	}
 	return nr_joined;
 }
 
 /* Send the program what has changed. A thread that does not fit counts there as unknown. */
-static void tell(struct sampler_interrupts *interrupts, const struct told_thread *told, uint32_t nr)
+static void send_changes(struct sampler_interrupts *interrupts, const struct sent_thread *threads,
+			 uint32_t nr)
 {
-	const struct told_thread *before = interrupts->told;
-	const struct told_thread *end = before + interrupts->nr_told;
+	const struct sent_thread *before = interrupts->sent;
+	const struct sent_thread *end = before + interrupts->nr_sent;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		for (; before != end && before->own_tid < told[i].own_tid; before++)
+		for (; before != end && before->own_tid < threads[i].own_tid; before++)
 			(void)interrupts_set_thread(interrupts->interrupts, before->own_tid, NULL);
-		if (before == end || before->own_tid != told[i].own_tid ||
-		    memcmp(before->thread.states, told[i].thread.states,
+		if (before == end || before->own_tid != threads[i].own_tid ||
+		    memcmp(before->thread.states, threads[i].thread.states,
 			   sizeof(before->thread.states)) != 0)
-			(void)interrupts_set_thread(interrupts->interrupts, told[i].own_tid,
-						    &told[i].thread);
-		before += before != end && before->own_tid == told[i].own_tid;
+			(void)interrupts_set_thread(interrupts->interrupts, threads[i].own_tid,
+						    &threads[i].thread);
+		before += before != end && before->own_tid == threads[i].own_tid;
 	}
 	for (; before != end; before++)
 		(void)interrupts_set_thread(interrupts->interrupts, before->own_tid, NULL);
@@ -140,7 +142,7 @@ static void tell(struct sampler_interrupts *interrupts, const struct told_thread
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
-	struct told_thread *told;
+	struct sent_thread *threads;
 	size_t nr_gils = 0;
 	uint32_t nr;
 
@@ -149,18 +151,18 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 		nr_gils += snapshot->interpreters[i].has_own_gil;
 	if (interrupts->nr_refreshes == snapshot->nr_refreshes && interrupts->nr_gils == nr_gils)
 		return 0;
-	told = calloc(snapshot->nr_threads + 1, sizeof(*told));
-	if (!told)
+	threads = calloc(snapshot->nr_threads + 1, sizeof(*threads));
+	if (!threads)
 		return -ENOMEM;
 	sampler_interrupts_forget(interrupts);
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		interrupts->sampler->threads[snapshot->threads[i]->slot].followed =
 			snapshot->threads[i];
-	nr = list_threads(interrupts->sampler, told);
-	tell(interrupts, told, nr);
-	free(interrupts->told);
-	interrupts->told = told;
-	interrupts->nr_told = nr;
+	nr = list_threads(interrupts->sampler, threads);
+	send_changes(interrupts, threads, nr);
+	free(interrupts->sent);
+	interrupts->sent = threads;
+	interrupts->nr_sent = nr;
 	interrupts->nr_refreshes = snapshot->nr_refreshes;
 	interrupts->nr_gils = nr_gils;
 	return 0;
@@ -207,7 +209,7 @@ static void take_state(const struct sampler_interrupts *interrupts, struct snaps
 		.past_tick = record->time_ns > interrupts->settled_ns ? interrupts->tick
 								      : interrupts->last_tick,
 	};
-	snapshot_take_words(snapshot, thread, record->gil, record->collector);
+	snapshot_set_words(snapshot, thread, record->gil, record->collector);
 }
 
 /*
@@ -219,7 +221,8 @@ static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thr
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct frame_list *list = &sampler->threads[thread->slot].list;
-	struct stack_ends ends = stack_ends_take(sampler->build, thread->ref.addr, thread->state);
+	struct stack_ends ends =
+		stack_ends_from_copy(sampler->build, thread->ref.addr, thread->state);
 	int err = 0;
 
 	ends.current_frame_addr = record->current_addr;
@@ -235,7 +238,7 @@ static int walk(const struct sampler_interrupts *interrupts, struct snapshot_thr
 		words.identity = frame->identity;
 		err = frame_list_add_step(list, frame->addr, &words);
 	}
-	return err ? err : sampler_thread_take_walk(sampler, thread, &ends);
+	return err ? err : sampler_thread_walk_steps(sampler, thread, &ends);
 }
 
 /* Emit a stack with the C frames of its interrupt, or without if none are wanted. */
@@ -270,13 +273,13 @@ static void lose(const struct sampler_interrupts *interrupts, const struct snaps
 	struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
 
 	interrupts->sampler->stats.lost[loss]++;
-	sampled->time.told_ns += interrupts->period_ns;
+	sampled->time.covered_ns += interrupts->period_ns;
 	sampled->time.lost_ns += interrupts->period_ns;
 }
 
 /* Emit what a walk has found, or count the reason of its loss. */
-static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
-		   const struct interrupt_record *record)
+static int emit_walked(struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+		       const struct interrupt_record *record)
 {
 	struct sampler *sampler = interrupts->sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -296,7 +299,7 @@ static int hand_on(struct sampler_interrupts *interrupts, struct snapshot_thread
 	}
 	/* The state may be run by another thread than the interrupted one. */
 	thread->proof.stood = true;
-	if (snapshot_finds_foreign(&sampler->snapshot, thread)) {
+	if (snapshot_is_foreign(&sampler->snapshot, thread)) {
 		lose(interrupts, thread, LOSS_MOVED);
 		return 0;
 	}
@@ -355,11 +358,11 @@ static int take_stack(void *context, const struct interrupt_record *record)
 		lose(interrupts, thread, LOSS_TOO_DEEP);
 		return 0;
 	}
-	if (sampler_interrupts_miss(interrupts, thread, record->time_ns))
+	if (sampler_interrupts_needs_look(interrupts, thread, record->time_ns))
 		interrupts->nr_steady = 0;
 	take_state(interrupts, thread, record);
 	err = walk(interrupts, thread, record);
-	return err ? err : hand_on(interrupts, thread, record);
+	return err ? err : emit_walked(interrupts, thread, record);
 }
 
 static struct told_text told_text(const uint8_t *bytes, uint32_t nr_bytes, size_t max_bytes)
@@ -387,7 +390,7 @@ static int take_code(void *context, const struct interrupt_code *code)
 	interrupts->nr_steady = 0;
 	if (err && err != -EBADMSG)
 		interrupts_forget_code(interrupts->interrupts, code->addr);
-	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
+	return err == -EAGAIN || sampler_is_transient(err) ? 0 : err;
 }
 
 static void forget_code(struct code_teller *teller, remote_addr code_addr)
@@ -430,15 +433,15 @@ void sampler_interrupts_settle(struct sampler_interrupts *interrupts)
 
 /* Which threads need a look, and when. */
 
-bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
-			     const struct snapshot_thread *thread, uint64_t now_ns)
+bool sampler_interrupts_needs_look(const struct sampler_interrupts *interrupts,
+				   const struct snapshot_thread *thread, uint64_t now_ns)
 {
 	const struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
 	const uint64_t least_ns = sampled->time.was_interrupted
 					  ? interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100
 					  : 0;
 
-	return now_ns > sampled->time.told_ns && now_ns - sampled->time.told_ns >= least_ns;
+	return now_ns > sampled->time.covered_ns && now_ns - sampled->time.covered_ns >= least_ns;
 }
 
 bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
@@ -449,7 +452,7 @@ bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 	const pid_t tid = sampled->info->tid;
 	struct task_place place;
 
-	return tid && now_ns < sampled->time.told_ns + STARVED_PERIODS * interrupts->period_ns &&
+	return tid && now_ns < sampled->time.covered_ns + STARVED_PERIODS * interrupts->period_ns &&
 	       task_read_place(sampler->process, tid, 0, &place) == -EAGAIN;
 }
 
@@ -457,25 +460,25 @@ uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrup
 				       uint64_t wall_ns, int64_t *uncounted_ns)
 {
 	const int64_t period_ns = (int64_t)interrupts->period_ns;
-	const int64_t told_ns = (int64_t)wall_ns + *uncounted_ns;
-	const int64_t nr = (told_ns + period_ns / 2) / period_ns;
+	const int64_t total_ns = (int64_t)wall_ns + *uncounted_ns;
+	const int64_t nr = (total_ns + period_ns / 2) / period_ns;
 
 	if (nr > MOST_PERIODS) {
 		*uncounted_ns = 0;
 		return MOST_PERIODS;
 	}
-	*uncounted_ns = told_ns - (nr < 1 ? 1 : nr) * period_ns;
+	*uncounted_ns = total_ns - (nr < 1 ? 1 : nr) * period_ns;
 	return nr < 1 ? 1 : (uint32_t)nr;
 }
 
-bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns)
+bool sampler_interrupts_any_needs_look(struct sampler_interrupts *interrupts, uint64_t now_ns)
 {
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
 
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (!sampler_interrupts_miss(interrupts, thread, now_ns))
+		if (!sampler_interrupts_needs_look(interrupts, thread, now_ns))
 			continue;
 		/*
 		 * A look at a thread that ran last, and only waits for a processor, would show
@@ -491,7 +494,8 @@ bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t
 	return false;
 }
 
-uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns)
+uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *interrupts,
+					  uint64_t now_ns)
 {
 	const struct sampler *sampler = interrupts->sampler;
 	const uint64_t nr_threads = sampler->snapshot.nr_threads;
@@ -564,7 +568,7 @@ struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interru
 	(void)interrupts_turn(released, false);
 	interrupts->sampler->codes.teller = NULL;
 	interrupts->sampler->interrupts = NULL;
-	free(interrupts->told);
+	free(interrupts->sent);
 	free(interrupts);
 	return released;
 }

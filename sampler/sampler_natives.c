@@ -60,7 +60,7 @@ struct sampler_natives {
 	struct sample_sink *merge_next;
 	const struct loop_entry *entries; /* of the thread's list */
 	/* Number of outer visible frames to keep; a hole replaces the others. */
-	uint32_t nr_told;
+	uint32_t nr_kept;
 	struct sample_sink *next; /* the run's sink */
 	struct sampler_natives_options options;
 	struct perf_events events;
@@ -138,7 +138,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 	cleanup_free struct frame_detail *details = NULL;
 	cleanup_free struct frame *frames = NULL;
 	struct sample detailed = *sample;
-	uint32_t nr_left = natives->nr_told;
+	uint32_t nr_left = natives->nr_kept;
 	uint32_t nr = 0;
 	int err = sample_details(&sampler->codes, &sampler->threads[sample->thread->slot].list,
 				 natives->entries, NULL, sample, &details);
@@ -159,7 +159,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 		detailed.nr_frames = nr + 1;
 		natives->stats.nr_python_holed++;
 	}
-	return native_stacks_hand_on(&natives->stacks, &detailed, natives->merge_next);
+	return native_stacks_emit(&natives->stacks, &detailed, natives->merge_next);
 }
 
 /*
@@ -180,12 +180,12 @@ static void complete(struct sampler_natives *natives, const struct loop_entry *e
 
 /*
  * Emit what is in the thread's list, with its entries, as the sample, with the C frames unwound
- * last and the kernel's in natives->kernel, to next. Keeps the outer nr_told frames of the list;
+ * last and the kernel's in natives->kernel, to next. Keeps the outer nr_kept frames of the list;
  * a hole replaces the others. Errors of sampler_tick().
  */
-static int hand_on(struct sampler_natives *natives, const struct snapshot_thread *thread,
-		   const struct loop_entry *entries, uint32_t nr_told, struct sample_sink *next,
-		   struct sample sample)
+static int emit_merged(struct sampler_natives *natives, const struct snapshot_thread *thread,
+		       const struct loop_entry *entries, uint32_t nr_kept, struct sample_sink *next,
+		       struct sample sample)
 {
 	struct sampler *sampler = natives->options.sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
@@ -194,16 +194,16 @@ static int hand_on(struct sampler_natives *natives, const struct snapshot_thread
 	natives->stats.nr_broken += !natives->stacks.is_whole;
 	natives->merge_next = next;
 	natives->entries = entries; /* the thread may have moved on since */
-	natives->nr_told = nr_told == list->nr_frames ? UINT32_MAX
-			   : nr_told		      ? list->frames[nr_told - 1].nr_begun
+	natives->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX
+			   : nr_kept		      ? list->frames[nr_kept - 1].nr_begun
 						      : 0;
 	return sampler_thread_emit(sampler, thread, sample, &natives->merge);
 }
 
-/* Emit what is in the thread's list with the C frames of a copy of its stack, like hand_on(). */
-static int hand_on_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
-			const struct loop_entry *entries, uint32_t nr_told,
-			const struct perf_dump *dump, struct sample sample)
+/* Emit what is in the thread's list with the C frames of a copy of its stack, like emit_merged(). */
+static int emit_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
+		     const struct loop_entry *entries, uint32_t nr_kept,
+		     const struct perf_dump *dump, struct sample sample)
 {
 	const struct registers registers = registers_of_perf(dump->registers);
 	struct stack_window window = {
@@ -215,9 +215,10 @@ static int hand_on_copy(struct sampler_natives *natives, const struct snapshot_t
 
 	jit_frames_set_time(natives->jit, dump->time_ns);
 	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	complete(natives, entries, nr_told, &window);
-	err = kernel_frames_take(&natives->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
-	return err ? err : hand_on(natives, thread, entries, nr_told, natives->next, sample);
+	complete(natives, entries, nr_kept, &window);
+	err = kernel_frames_set_running(&natives->kernel, dump->kernel_addrs,
+					dump->nr_kernel_addrs);
+	return err ? err : emit_merged(natives, thread, entries, nr_kept, natives->next, sample);
 }
 
 int sampler_natives_take_interrupted(struct sampler_natives *natives,
@@ -243,9 +244,9 @@ int sampler_natives_take_interrupted(struct sampler_natives *natives,
 	err = renew_modules(natives, clock_now_ns());
 	if (err && err != -ESRCH)
 		return err;
-	err = loop_entries_take(&sampler->codes, chain, &sampled->list, true, &entries);
+	err = loop_entries_from_chain(&sampler->codes, chain, &sampled->list, true, &entries);
 	return err ? err
-		   : hand_on_copy(natives, thread, entries, sampled->list.nr_frames, dump, sample);
+		   : emit_copy(natives, thread, entries, sampled->list.nr_frames, dump, sample);
 }
 
 /*
@@ -287,7 +288,7 @@ int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_
  * executed nothing, and otherwise those of loops that were there all along and have called
  * another one.
  */
-static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump *dump,
+static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_dump *dump,
 			       const struct frame_list *list)
 {
 	const uint64_t used_ns = evidence->count_ns - dump->count_ns;
@@ -295,7 +296,7 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump
 	const remote_addr sp_addr = stack_addr(dump);
 	size_t nr_changed = dump->nr_stack_bytes; /* up to the last changed byte */
 	uint64_t least_ns = UINT64_MAX;
-	uint32_t nr_told = 0;
+	uint32_t nr_kept = 0;
 
 	/* It has executed nothing if it has used hardly more than the least CPU time. */
 	for (uint32_t i = 0; i < nr_before && i < EVIDENCE_LOOKS; i++)
@@ -311,12 +312,12 @@ static uint32_t nr_told_frames(struct evidence *evidence, const struct perf_dump
 
 		if (!entry->is_entry)
 			continue;
-		nr_told = i;
+		nr_kept = i;
 		/* An entry beyond the copy is further out; one below it did not exist yet. */
 		if (entry->c_addr < sp_addr || entry->c_addr - sp_addr < nr_changed)
 			break;
 	}
-	return nr_told;
+	return nr_kept;
 }
 
 /*
@@ -334,7 +335,7 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 	for (size_t i = 0; !err && i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
-		uint32_t nr_told = 0;
+		uint32_t nr_kept = 0;
 
 		if (thread->is_new || sampled->info->tid != dump->tid)
 			continue;
@@ -349,10 +350,10 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 			continue;
 		}
 		if (!err && evidence->is_read)
-			nr_told = nr_told_frames(evidence, dump, &sampled->list);
+			nr_kept = nr_kept_frames(evidence, dump, &sampled->list);
 		if (!err)
-			err = hand_on_copy(natives, thread, evidence->entries, nr_told, dump,
-					   (struct sample){.time_ns = now_ns});
+			err = emit_copy(natives, thread, evidence->entries, nr_kept, dump,
+					(struct sample){.time_ns = now_ns});
 	}
 	natives->stats.nr_foreign += !is_known;
 	return err;
@@ -371,7 +372,7 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 		err = renew_modules(natives, now_ns);
 		if (!err)
 			err = take_dump(natives, &dump, now_ns);
-		if (err == -EAGAIN || sampler_is_passing(err))
+		if (err == -EAGAIN || sampler_is_transient(err))
 			err = 0;
 	}
 	return err;
@@ -383,7 +384,7 @@ static uint64_t without_dump_ns(const struct sampler_natives *natives)
 	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
 }
 
-uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
+uint64_t sampler_natives_covered_until(const struct sampler_natives *natives)
 {
 	const struct sampler *sampler = natives->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
@@ -394,12 +395,12 @@ uint64_t sampler_natives_told_until(const struct sampler_natives *natives)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
 		const uint64_t last_ns = sampler->threads[thread->slot].time.last_ns;
-		const uint64_t told_ns = last_ns + without_dump_ns(natives);
+		const uint64_t covered_ns = last_ns + without_dump_ns(natives);
 
 		if (thread->is_new || !last_ns)
 			return 0;
-		if (told_ns < until_ns)
-			until_ns = told_ns;
+		if (covered_ns < until_ns)
+			until_ns = covered_ns;
 	}
 	return until_ns;
 }
@@ -473,15 +474,16 @@ static int take_waiting(struct sampler_natives *natives, struct snapshot_thread 
 	jit_frames_set_time(natives->jit, clock_now_ns());
 	native_stacks_unwind_waiting(&natives->stacks, place, entries, sampled->list.nr_frames);
 	complete(natives, entries, sampled->list.nr_frames, &natives->stacks.window);
-	err = kernel_frames_wait(&natives->kernel, sampled->info->tid);
+	err = kernel_frames_set_waiting(&natives->kernel, sampled->info->tid);
 	if (err)
 		return err;
 	if (task_check_place(natives->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
 	is_kept = natives->stacks.is_whole && stays(sampler, thread);
-	return hand_on(natives, thread, entries, sampled->list.nr_frames,
-		       is_kept ? &keeper.sink : natives->next, (struct sample){.time_ns = now_ns});
+	return emit_merged(natives, thread, entries, sampled->list.nr_frames,
+			   is_kept ? &keeper.sink : natives->next,
+			   (struct sample){.time_ns = now_ns});
 }
 
 int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
@@ -510,7 +512,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
 			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {
 			natives->stats.nr_stacks++;
-			return sampler_thread_tell(sampler, thread, again, natives->next);
+			return sampler_thread_send(sampler, thread, again, natives->next);
 		}
 		err = task_read_place(process, tid, nr_runs, &place);
 	}
@@ -530,7 +532,7 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		err = take_python(natives, thread, now_ns);
 	if (err == -EBADMSG)
 		sampler->stats.lost[LOSS_MOVED]++;
-	return err == -EAGAIN || sampler_is_passing(err) ? 0 : err;
+	return err == -EAGAIN || sampler_is_transient(err) ? 0 : err;
 }
 
 /* Making. */
@@ -568,9 +570,9 @@ int sampler_natives_create(const struct sampler_natives_options *options,
 	natives->merge.ops = &merge_ops;
 	natives->options = *options;
 	natives->events = PERF_EVENTS_CLOSED;
-	err = options->tells_kernel ? kernel_frames_open(&natives->kernel, options->process,
-							 options->sampler, ret_why_no_kernel)
-				    : 0;
+	err = options->has_kernel_frames ? kernel_frames_open(&natives->kernel, options->process,
+							      options->sampler, ret_why_no_kernel)
+					 : 0;
 	if (!err)
 		err = open_events(natives, ret_why);
 	if (!err)

@@ -44,7 +44,7 @@ struct sampler_natives_options {
 	struct sampler *sampler;
 	uint64_t period_ns;	/* CPU time of a thread between two samples */
 	bool keeps_trampolines; /* as in native_stacks.h */
-	bool tells_kernel;	/* with frames of the kernel */
+	bool has_kernel_frames; /* with frames of the kernel */
 };
 
 /*

@@ -224,15 +224,15 @@ static int prepare(struct sampler *sampler)
 }
 
 /* Whether this tick has to sample a thread: its interrupts have not. */
-static bool is_asked(const struct sampler *sampler, const struct snapshot_thread *thread)
+static bool needs_sample(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	return !sampler->interrupts ||
-	       sampler_interrupts_miss(sampler->interrupts, thread, sampler->tick.now_ns);
+	       sampler_interrupts_needs_look(sampler->interrupts, thread, sampler->tick.now_ns);
 }
 
-/* Emit what a look that held has found of a thread, or count the reason of its loss. */
-static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
-			  struct sample_sink *sink)
+/* Emit what a proven look found of a thread, or count the reason of its loss. */
+static int emit_thread(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
+		       struct sample_sink *sink)
 {
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
@@ -247,19 +247,19 @@ static int hand_on_thread(struct sampler *sampler, struct snapshot_thread *threa
 	}
 	if (thread->checked && sampler_stack_moved(sampled))
 		sampler->snapshot.instant.gil_distrusted = true;
-	snapshot_know(thread);
+	snapshot_mark_known(thread);
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
 
 /* Skip a thread, which may no longer be where it was. */
-static void pass_over(struct snapshot_thread *thread)
+static void skip_thread(struct snapshot_thread *thread)
 {
 	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
 }
 
-/* Emit what a look has found of all threads. */
-static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
-			   struct sample_sink *sink)
+/* Emit what a look found of all threads. */
+static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, uint64_t now_ns,
+			struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	bool was_late = false;
@@ -268,8 +268,8 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (!is_asked(sampler, thread)) {
-			pass_over(thread);
+		if (!needs_sample(sampler, thread)) {
+			skip_thread(thread);
 			continue;
 		}
 		/* The look met it where it slept, and not where it was at the tick. */
@@ -278,23 +278,23 @@ static int hand_on_threads(struct sampler *sampler, enum instant_verdict verdict
 			sampler->stats.lost[LOSS_LATE]++;
 		} else if (sampler->interrupts && !thread->unchanged &&
 			   sampler_interrupts_covers(sampler->interrupts, thread, now_ns)) {
-			pass_over(thread);
-		} else if (thread->held || snapshot_stands_apart(snapshot, thread)) {
-			err = hand_on_thread(sampler, thread, now_ns, sink);
+			skip_thread(thread);
+		} else if (thread->proven || snapshot_stands_apart(snapshot, thread)) {
+			err = emit_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
 			err = sampler_thread_race(sampler, thread, now_ns, sink);
 		} else {
-			pass_over(thread);
+			skip_thread(thread);
 			/* A running thread gets a sample from its next interrupt. */
 			if (!sampler->interrupts)
 				sampler->stats
 					.lost[verdict == INSTANT_LOCKED ? LOSS_LOCK : LOSS_MOVED]++;
 		}
 	}
-	if (was_late || verdict != INSTANT_HELD)
+	if (was_late || verdict != INSTANT_PROVEN)
 		frame_cache_doubt(&sampler->cache);
 	if (!was_late)
-		snapshot_tell(snapshot);
+		snapshot_commit(snapshot);
 	return err;
 }
 
@@ -314,7 +314,7 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 
 		walked->is_whole = false;
 		walked->loss = LOSS_MOVED;
-		if (thread->copied && !thread->unchanged && is_asked(sampler, thread))
+		if (thread->copied && !thread->unchanged && needs_sample(sampler, thread))
 			err = sampler_thread_walk(sampler, thread);
 	}
 	end_err = snapshot_end(snapshot, ret_verdict);
@@ -330,8 +330,8 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !is_over(sampler, i); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 
-		if (!is_asked(sampler, thread)) {
-			pass_over(thread);
+		if (!needs_sample(sampler, thread)) {
+			skip_thread(thread);
 			continue;
 		}
 		if (thread->copied)
@@ -341,7 +341,7 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 }
 
 /* Look at the threads and emit their samples. */
-static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	struct instant *instant = &sampler->snapshot.instant;
 	enum instant_verdict verdict;
@@ -350,7 +350,7 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 	/* Reading the clock of a running thread would interrupt it. */
 	for (size_t i = 0; i < sampler->snapshot.nr_threads; i++)
 		sampler->snapshot.threads[i]->proof.is_excused =
-			!is_asked(sampler, sampler->snapshot.threads[i]);
+			!needs_sample(sampler, sampler->snapshot.threads[i]);
 	/*
 	 * A late look may have waited until the target slept, but only if it needed the target's
 	 * CPU.
@@ -363,7 +363,7 @@ static int look_and_tell(struct sampler *sampler, struct sample_sink *sink, uint
 		return err;
 	sampler->stats.ticks++;
 	return sampler->natives ? tick_natives(sampler, now_ns)
-				: hand_on_threads(sampler, verdict, now_ns, sink);
+				: emit_threads(sampler, verdict, now_ns, sink);
 }
 
 /* sampler_tick(), without its end. */
@@ -382,10 +382,11 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 	if (err || snapshot_stopped(&sampler->snapshot))
 		return err;
 	/* With interrupts a look is only needed if some threads had no sample from one. */
-	if (!sampler->interrupts || sampler_interrupts_miss_any(sampler->interrupts, now_ns) ||
+	if (!sampler->interrupts ||
+	    sampler_interrupts_any_needs_look(sampler->interrupts, now_ns) ||
 	    now_ns - sampler->tick.last_look_ns >= LOOK_AT_LEAST_NS) {
 		sampler->tick.last_look_ns = now_ns;
-		err = look_and_tell(sampler, sink, now_ns);
+		err = look_and_emit(sampler, sink, now_ns);
 		if (err)
 			return err;
 	} else {
@@ -432,20 +433,20 @@ static enum sampler_end target_end(const struct sampler *sampler)
  * Emit the samples of pending copies, and postpone the ticks that copies or interrupts make
  * unnecessary.
  */
-static int put_ticks_off(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns,
-			 bool was_due)
+static int postpone_ticks(struct sampler *sampler, struct ticker *ticker, uint64_t now_ns,
+			  bool was_due)
 {
 	uint64_t until_ns = 0;
 	int err = 0;
 
 	if (was_due && sampler->interrupts)
-		until_ns = sampler_interrupts_put_off(sampler->interrupts, now_ns);
+		until_ns = sampler_interrupts_covered_until(sampler->interrupts, now_ns);
 	if (sampler->natives && !sampler->interrupts) {
 		err = sampler_natives_take(sampler->natives, now_ns);
-		until_ns = sampler_natives_told_until(sampler->natives);
+		until_ns = sampler_natives_covered_until(sampler->natives);
 	}
 	if (!err)
-		sampler->stats.ticks += ticker_put_off(ticker, until_ns);
+		sampler->stats.ticks += ticker_postpone(ticker, until_ns);
 	return err;
 }
 
@@ -485,7 +486,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			sampler_interrupts_settle(sampler->interrupts);
 		}
 		if (!err)
-			err = put_ticks_off(sampler, ticker, now_ns, due);
+			err = postpone_ticks(sampler, ticker, now_ns, due);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
@@ -502,7 +503,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			*ret_end = target_end(sampler);
 			return 0;
 		}
-		if (!sampler_is_passing(err))
+		if (!sampler_is_transient(err))
 			return err;
 		*ret_end = END_REPLACED;
 		if (!nr_failures++)
@@ -532,7 +533,7 @@ void sampler_end_holding(struct sampler *sampler)
 }
 
 /*
- * Find out where the target runs, so that the first tick holds. A target that is gone, or has no
+ * Find out where the target runs, so that the first tick is proven. A target that is gone, or has no
  * interpreter yet, is left to the first tick. Returns false if its CPU cannot be taken, with the
  * reason in *ret_end: some thread, possibly asleep, may use none of the CPUs that can be held, or
  * the scheduler prefers every thread to us.
@@ -547,7 +548,7 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 	if (!sampler->preempt)
 		return true;
 	clock = preempt_clock(sampler->preempt);
-	for (int i = 0; i < FIRST_LOOKS && verdict != INSTANT_HELD; i++) {
+	for (int i = 0; i < FIRST_LOOKS && verdict != INSTANT_PROVEN; i++) {
 		clock.sleep_until(clock.context, clock_now_ns() + FIRST_PAUSE_NS);
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
@@ -586,7 +587,7 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 	if (!err && sampler->interrupts) {
 		/* Give the program the threads first. A changing list is left to the first tick. */
 		err = prepare(sampler);
-		if (!err || err == -ESRCH || sampler_is_passing(err))
+		if (!err || err == -ESRCH || sampler_is_transient(err))
 			err = interrupts_turn(sampler_interrupts_program(sampler->interrupts),
 					      true);
 	}
@@ -623,7 +624,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	if (!err && sampler->interrupts) {
 		err = sampler_interrupts_take(sampler->interrupts, sink);
 		/* What the last samples refer to may be gone with the target. */
-		if (err == -ESRCH || sampler_is_passing(err))
+		if (err == -ESRCH || sampler_is_transient(err))
 			err = 0;
 	}
 	if (sampler->interrupts)

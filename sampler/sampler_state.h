@@ -67,7 +67,7 @@ struct emitted_sample {
 /* Which part of a thread's time its samples account for. All but last_ns: with interrupts only. */
 struct accounted_time {
 	uint64_t last_ns;     /* time of the last emitted sample; 0: none yet */
-	uint64_t told_ns;     /* samples account for all time up to here */
+	uint64_t covered_ns;  /* samples account for all time up to here */
 	uint64_t lost_ns;     /* part of that which was lost since the last sample */
 	uint64_t starved_ns;  /* part of that which the next interrupt's sample accounts for */
 	int64_t uncounted_ns; /* time of looks beyond one period per sample; may be < 0 */
@@ -182,7 +182,7 @@ enum { NAMES_MAX_READS = 16384, NAME_MAX_READS = 256 };
 #define REFRESH_PAUSE_US 1000
 
 /* Whether an error of a tick may be gone at the next one: the lists were changing. */
-static inline bool sampler_is_passing(int err)
+static inline bool sampler_is_transient(int err)
 {
 	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
@@ -310,15 +310,15 @@ int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread 
  * Emit a sample of the thread and count it as its last one. Sets thread, cpu_ns and its flags,
  * and wall_ns if it is 0. Returns what the sink returned.
  */
-int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
+int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink);
 
 /*
  * After an interrupt: walk the steps in the thread's list, whose ends are given, and set
  * sampled->walked. Errors of sampler_thread_walk().
  */
-int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
-			     const struct stack_ends *ends);
+int sampler_thread_walk_steps(struct sampler *sampler, struct snapshot_thread *thread,
+			      const struct stack_ends *ends);
 
 /*
  * Let the next interrupt of a thread account for its time since the last sample: the thread could
@@ -364,8 +364,8 @@ void sampler_interrupts_settle(struct sampler_interrupts *interrupts);
  * samples as one that runs; one that ran needs one after PERCENT_WITHOUT_RECORD of a period
  * without a record, since it may wait then.
  */
-bool sampler_interrupts_miss(const struct sampler_interrupts *interrupts,
-			     const struct snapshot_thread *thread, uint64_t now_ns);
+bool sampler_interrupts_needs_look(const struct sampler_interrupts *interrupts,
+				   const struct snapshot_thread *thread, uint64_t now_ns);
 
 /*
  * Whether a thread that stood still in a look runs all the same and only gave way to the sampler:
@@ -382,13 +382,14 @@ uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrup
 				       uint64_t wall_ns, int64_t *uncounted_ns);
 
 /* At the end of a tick's records: whether any thread needs a look. */
-bool sampler_interrupts_miss_any(struct sampler_interrupts *interrupts, uint64_t now_ns);
+bool sampler_interrupts_any_needs_look(struct sampler_interrupts *interrupts, uint64_t now_ns);
 
 /*
  * Until when no tick is needed, since all threads run and there is room for their records. 0: a
  * tick is needed.
  */
-uint64_t sampler_interrupts_put_off(const struct sampler_interrupts *interrupts, uint64_t now_ns);
+uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *interrupts,
+					  uint64_t now_ns);
 
 /* Functions of sampler_natives.c for the loop of a run. */
 
@@ -438,4 +439,4 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);
  * Until when no tick is needed, since all threads were copied lately and none has started since
  * the last tick. 0: a tick is needed.
  */
-uint64_t sampler_natives_told_until(const struct sampler_natives *natives);
+uint64_t sampler_natives_covered_until(const struct sampler_natives *natives);

@@ -120,8 +120,8 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
  * Emit a sample with the frames of its task. For a running task they are the frames of its
  * thread, from its coroutine's on. Returns -ENOMEM, or what the sink returned.
  */
-static int hand_on(struct tasks *tasks, const struct task_owner *owner,
-		   const struct task_words *words, struct task_sample *sample)
+static int emit_task(struct tasks *tasks, const struct task_owner *owner,
+		     const struct task_words *words, struct task_sample *sample)
 {
 	const struct sampler *sampler = tasks->sampler;
 	const struct code_cache *codes = &sampler->codes;
@@ -187,7 +187,7 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	sample.nr_awaited_by = tasks->awaiters.nr;
 	if (owner->thread)
 		sample.thread = sampler->threads[owner->thread->slot].info;
-	return hand_on(tasks, owner, &words, &sample);
+	return emit_task(tasks, owner, &words, &sample);
 }
 
 /* Emit all tasks of an owner. Returns -ENOMEM, -ESRCH, -EPERM, or what the sink returned. */

@@ -68,9 +68,9 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->time.lost_ns = 0;
 	sampled->time.uncounted_ns = 0;
 	sampled->time.starved_ns = 0;
-	sampled->time.told_ns = sampler->interrupts && !sampler->tick.last_ns
-					? clock_now_ns()
-					: sampler->tick.last_ns;
+	sampled->time.covered_ns = sampler->interrupts && !sampler->tick.last_ns
+					   ? clock_now_ns()
+					   : sampler->tick.last_ns;
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->stacks.first
@@ -138,10 +138,10 @@ static bool find_handled(struct sampler *sampler, const struct snapshot_thread *
 	const struct py_offsets *offsets = &sampler->build->offsets;
 	const uint32_t value = offsets->exc_item.value;
 	/* Up to 3.10 the type comes before the value, and the type is what may be NULL or None. */
-	const uint32_t behind = sampler->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
+	const uint32_t type_bytes = sampler->build->traits.frames_on_heap ? sizeof(remote_addr) : 0;
 	const bool is_list = offsets->thread.exc_info != OFFSET_ABSENT;
 	const size_t size =
-		(is_list ? offsets->exc_item.previous : value + behind) + sizeof(remote_addr);
+		(is_list ? offsets->exc_item.previous : value + type_bytes) + sizeof(remote_addr);
 	remote_addr addr = is_list ? field_u64(thread->state, offsets->thread.exc_info)
 				   : thread->ref.addr + offsets->thread.exc_state;
 	uint8_t item[EXC_ITEM_MAX_BYTES];
@@ -150,7 +150,7 @@ static bool find_handled(struct sampler *sampler, const struct snapshot_thread *
 		if (remote_memory_read(sampler->snapshot.memory, addr, item, size) != 0)
 			return false;
 		if (is_exception(sampler, field_u64(item, value))) {
-			*ret_addr = field_u64(item, value + behind);
+			*ret_addr = field_u64(item, value + type_bytes);
 			return true;
 		}
 		addr = is_list ? field_u64(item, offsets->exc_item.previous) : 0;
@@ -194,15 +194,15 @@ remote_addr sampler_thread_exception(struct sampler *sampler, const struct snaps
 	enum { LAST_MINOR_WITH_TYPE = 11 };
 	const struct py_offsets *offsets = &sampler->build->offsets;
 	const uint32_t minor = sampler->build->version_hex >> 16 & 0xff;
-	const uint32_t behind = minor <= LAST_MINOR_WITH_TYPE ? sizeof(remote_addr) : 0;
+	const uint32_t type_bytes = minor <= LAST_MINOR_WITH_TYPE ? sizeof(remote_addr) : 0;
 	remote_addr addr = 0;
 
 	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)
 		return 0;
 	(void)find_handled(sampler, thread, 0, &addr);
-	if (!addr &&
-	    remote_memory_read_u64(sampler->snapshot.memory,
-				   thread->ref.addr + offsets->thread.raised + behind, &addr) != 0)
+	if (!addr && remote_memory_read_u64(sampler->snapshot.memory,
+					    thread->ref.addr + offsets->thread.raised + type_bytes,
+					    &addr) != 0)
 		return 0;
 	return addr;
 }
@@ -301,13 +301,13 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 
 	if (snapshot->instant.is_dead || snapshot_may_swap(snapshot))
 		return;
-	thread->proof.is_untold = false;
+	thread->proof.runner_is_unknown = false;
 	if (list->loop_addr) {
 		owner = own_stack_owner(&thread->stack, snapshot->instant.look.inner,
 					list->loop_addr);
 		if (thread->stack.wanted_addr && sampler->process) {
 			sampler->stacks.is_wanted = true;
-			thread->proof.is_untold = !thread->stack.roams;
+			thread->proof.runner_is_unknown = !thread->stack.has_unknown_stack;
 		}
 	}
 	thread->proof.is_own = owner == STACK_OWN;
@@ -351,14 +351,14 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 	return note(sampler, thread, err);
 }
 
-int sampler_thread_take_walk(struct sampler *sampler, struct snapshot_thread *thread,
-			     const struct stack_ends *ends)
+int sampler_thread_walk_steps(struct sampler *sampler, struct snapshot_thread *thread,
+			      const struct stack_ends *ends)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
 	return note(sampler, thread,
-		    frames_take(&sampler->codes, &thread->clock, ends, &sampled->list,
-				&sampled->walked.loss));
+		    frames_walk_steps(&sampler->codes, &thread->clock, ends, &sampled->list,
+				      &sampled->walked.loss));
 }
 
 int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
@@ -405,9 +405,9 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 		return -ENOENT;
 	/* That the thread stood still proves nothing about a state that another one runs. */
 	if (is_proven_elsewhere &&
-	    (thread->proof.has_moved || snapshot_finds_foreign(&sampler->snapshot, thread)))
+	    (thread->proof.has_moved || snapshot_is_foreign(&sampler->snapshot, thread)))
 		return -EBADMSG;
-	if (!is_proven_elsewhere && !thread->held &&
+	if (!is_proven_elsewhere && !thread->proven &&
 	    !snapshot_stands_apart(&sampler->snapshot, thread)) {
 		frame_cache_doubt(&sampler->cache);
 		return -EBADMSG;
@@ -420,7 +420,7 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 {
 	int err = look_once(sampler, thread, is_proven_elsewhere);
 
-	if (err != -EBADMSG || !thread->proof.is_untold)
+	if (err != -EBADMSG || !thread->proof.runner_is_unknown)
 		return err;
 	/* A dump needs every thread. */
 	sampler_learn_stacks(sampler, !sampler->natives);
@@ -497,7 +497,7 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 {
 	const uint64_t time_ns = sample->time_ns;
 	const uint64_t left_ns =
-		time_ns > sampled->time.told_ns ? time_ns - sampled->time.told_ns : 0;
+		time_ns > sampled->time.covered_ns ? time_ns - sampled->time.covered_ns : 0;
 	uint32_t nr = 1;
 
 	if (!sampler->interrupts) {
@@ -521,7 +521,7 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 	}
 	nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns,
 					   &sampled->time.uncounted_ns);
-	sampled->time.told_ns += left_ns;
+	sampled->time.covered_ns += left_ns;
 	sample->wall_ns = (left_ns + sampled->time.lost_ns) / nr;
 	sampled->time.lost_ns = 0;
 	return nr;
@@ -529,16 +529,16 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 
 void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns)
 {
-	if (now_ns <= sampled->time.told_ns)
+	if (now_ns <= sampled->time.covered_ns)
 		return;
-	sampled->time.starved_ns += now_ns - sampled->time.told_ns;
-	sampled->time.told_ns = now_ns;
+	sampled->time.starved_ns += now_ns - sampled->time.covered_ns;
+	sampled->time.covered_ns = now_ns;
 }
 
 void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
 			 uint64_t period_ns, struct sample *sample)
 {
-	sampled->time.told_ns += period_ns;
+	sampled->time.covered_ns += period_ns;
 	sample->wall_ns = period_ns + sampled->time.lost_ns;
 	sampled->time.lost_ns = 0;
 	if (!sampler->looks.cpu)
@@ -552,7 +552,7 @@ void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *s
 	sampled->cpu.last_ns += period_ns;
 }
 
-int sampler_thread_tell(struct sampler *sampler, const struct snapshot_thread *thread,
+int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *thread,
 			struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -618,8 +618,8 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 }
 
 /* Emit the first nr_frames frames that are kept for a thread. */
-static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread,
-		   struct sample sample, struct sample_sink *sink)
+static int emit_frames(struct sampler *sampler, const struct snapshot_thread *thread,
+		       struct sample sample, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const uint32_t nr_frames = sample.nr_frames;
@@ -632,7 +632,7 @@ static int hand_on(struct sampler *sampler, const struct snapshot_thread *thread
 	err = add_collector(sampler, sampled, &sample);
 	if (err)
 		return err;
-	err = sampler_thread_tell(sampler, thread, sample, sink);
+	err = sampler_thread_send(sampler, thread, sample, sink);
 	sampled->last.nr_same = nr_frames;
 	if (sampled->last.collector != NOT_COLLECTING) {
 		frame = &sampled->last.frames[sampled->last.collector];
@@ -650,7 +650,7 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 
 	sampled->last.flags = sampled->walked.flags;
 	if (!err)
-		err = hand_on(sampler, thread, sample, sink);
+		err = emit_frames(sampler, thread, sample, sink);
 	if (sampled->room.most_frames < list->nr_frames)
 		sampled->room.most_frames = list->nr_frames;
 	if (++sampled->room.nr_walks < ROOM_TICKS)
@@ -672,5 +672,5 @@ int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread 
 		.nr_frames = sampler->threads[thread->slot].last.nr_same,
 	};
 
-	return hand_on(sampler, thread, sample, sink);
+	return emit_frames(sampler, thread, sample, sink);
 }

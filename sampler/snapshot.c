@@ -258,7 +258,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 	struct instant_thread *proof = &thread->proof;
 	struct task_now now;
 
-	proof->is_own = proof->is_foreign = proof->is_untold = proof->has_moved = false;
+	proof->is_own = proof->is_foreign = proof->runner_is_unknown = proof->has_moved = false;
 	proof->slept = false;
 	proof->is_watched = !instant->is_dead && !proof->is_excused && proof->runner_look &&
 			    proof->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
@@ -458,7 +458,7 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 }
 
 /*
- * Whether a thread is proven to be where it was at the last look that held: its clock has the
+ * Whether a thread is proven to be where it was at the last look that proved: its clock has the
  * value that it had when the thread was known, or by its GIL it cannot have run since.
  */
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
@@ -469,12 +469,12 @@ static bool is_where_it_was(const struct snapshot *snapshot, const struct snapsh
 
 	if (instant->gil_distrusted || !proof->is_known)
 		return false;
-	if (instant->nr_looks >= proof->foreign_until && proof->is_watched && proof->known_cpu_ns &&
-	    proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
+	if (instant->nr_looks >= proof->foreign_until_look && proof->is_watched &&
+	    proof->known_cpu_ns && proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
 		return true;
 	return !thread->is_new && !snapshot_may_swap(snapshot) && !instant->is_dead &&
-	       gil->now.known && !gil_names(&gil->told, &gil->now, thread->ref.addr) &&
-	       !gil_unclear(&gil->told, &gil->now);
+	       gil->now.known && !gil_names(&gil->committed, &gil->now, thread->ref.addr) &&
+	       !gil_unclear(&gil->committed, &gil->now);
 }
 
 /*
@@ -560,8 +560,8 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 /* Ending a look. */
 
 /* Whether what was read of a GIL's threads is of one instant. */
-static bool gil_held(const struct snapshot *snapshot,
-		     const struct snapshot_interpreter *interpreter)
+static bool gil_proven(const struct snapshot *snapshot,
+		       const struct snapshot_interpreter *interpreter)
 {
 	const struct gil *gil = &interpreter->gil.now;
 	const struct look_seal *head =
@@ -587,16 +587,16 @@ static bool is_runner(const struct snapshot *snapshot, const struct snapshot_thr
 	return thread->copied && snapshot_may_run(snapshot, thread);
 }
 
-bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *thread)
+bool snapshot_is_foreign(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct instant *instant = &snapshot->instant;
 	struct instant_thread *proof = &thread->proof;
 
 	/* A moved state is evidence only if its thread stood still. */
 	if (proof->is_foreign || (proof->has_moved && proof->stood))
-		proof->foreign_until = instant->nr_looks + FOREIGN_LOOKS;
-	if (proof->is_own || (!proof->is_foreign && instant->nr_looks >= proof->foreign_until))
-		return proof->is_untold;
+		proof->foreign_until_look = instant->nr_looks + FOREIGN_LOOKS;
+	if (proof->is_own || (!proof->is_foreign && instant->nr_looks >= proof->foreign_until_look))
+		return proof->runner_is_unknown;
 	instant->nr_foreign++;
 	return true;
 }
@@ -613,7 +613,7 @@ static bool has_stood(struct snapshot *snapshot, struct snapshot_thread *thread)
 		return instant->is_dead;
 	proof->stood = witness_stood(witness, &instant->look, &instant->held);
 	instant->nr_stood += proof->stood;
-	if (proof->stood && snapshot_finds_foreign(snapshot, thread))
+	if (proof->stood && snapshot_is_foreign(snapshot, thread))
 		proof->stood = false;
 	if (!proof->stood && witness->kind != WITNESS_RSEQ &&
 	    !witness_now(witness, &instant->means, thread->tid, &now))
@@ -656,12 +656,12 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 
 		if (is_runner(snapshot, thread) && thread->proof.is_watched)
 			witness_end(&thread->proof.witness, &instant->means, thread->tid);
-		thread->held = instant->is_dead;
+		thread->proven = instant->is_dead;
 	}
 	release_cpus(instant);
 	if (err)
 		return err;
-	*ret_verdict = INSTANT_HELD;
+	*ret_verdict = INSTANT_PROVEN;
 	if (instant->is_dead)
 		return 0;
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
@@ -674,16 +674,16 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 		const struct gil last = read_gil(snapshot, gil, true);
 
 		gil->stood = !gil_moved(&gil->now, &last);
-		interpreter->held = gil_held(snapshot, interpreter);
+		interpreter->proven = gil_proven(snapshot, interpreter);
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 		const struct snapshot_interpreter *owner =
 			gil_owner(snapshot, thread->ref.interpreter);
 
-		thread->held = owner->gil.now.known ? owner->held : thread->proof.stood;
+		thread->proven = owner->gil.now.known ? owner->proven : thread->proof.stood;
 		thread->slept = thread->slept || owner->slept;
-		if (!thread->held)
+		if (!thread->proven)
 			*ret_verdict = instant->slept ? INSTANT_LOCKED : INSTANT_MOVED;
 	}
 	return 0;
@@ -697,7 +697,7 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
 	       !snapshot->instant.gil_distrusted;
 }
 
-void snapshot_know(struct snapshot_thread *thread)
+void snapshot_mark_known(struct snapshot_thread *thread)
 {
 	struct instant_thread *proof = &thread->proof;
 
@@ -705,11 +705,11 @@ void snapshot_know(struct snapshot_thread *thread)
 	proof->known_cpu_ns = proof->is_watched ? witness_cpu_ns(&proof->witness) : 0;
 }
 
-void snapshot_tell(struct snapshot *snapshot)
+void snapshot_commit(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		if (snapshot->interpreters[i].gil.stood)
-			snapshot->interpreters[i].gil.told = snapshot->interpreters[i].gil.now;
+			snapshot->interpreters[i].gil.committed = snapshot->interpreters[i].gil.now;
 }
 
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread)
@@ -717,8 +717,8 @@ bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_t
 	return gil_holder_addr(&snapshot_gil(snapshot, thread)->now) == thread->ref.addr;
 }
 
-void snapshot_take_words(struct snapshot *snapshot, struct snapshot_thread *thread,
-			 const uint8_t *gil_words, uint64_t collector)
+void snapshot_set_words(struct snapshot *snapshot, struct snapshot_thread *thread,
+			const uint8_t *gil_words, uint64_t collector)
 {
 	const struct gil_place *place = &snapshot_gil(snapshot, thread)->place;
 	const struct gil gil =

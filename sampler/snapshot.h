@@ -8,7 +8,7 @@
  * showed.
  *
  * The list of thread states has a lock of its own. Each look compares its head, and the list is
- * read again when it has changed. A thread that cannot have had the GIL since a look that held is
+ * read again when it has changed. A thread that cannot have had the GIL since a proven look is
  * where it was, and is not copied.
  *
  * There are four proofs. A look needs those that its threads need:
@@ -58,7 +58,7 @@
 
 /* The result of a look. */
 enum instant_verdict {
-	INSTANT_HELD,	/* everything that was read is of one instant */
+	INSTANT_PROVEN, /* everything that was read is of one instant */
 	INSTANT_MOVED,	/* some thread may have run */
 	INSTANT_LOCKED, /* the sampler slept: on the target's memory map, or on a page of it */
 };
@@ -66,10 +66,10 @@ enum instant_verdict {
 /* A GIL as the looks see it. */
 struct instant_gil {
 	struct gil_place place;
-	struct gil now;	 /* at the beginning of this look */
-	struct gil told; /* in the last look in which it stood; known threads are judged by it */
-	uint32_t seal;	 /* of its words in this look */
-	bool stood;	 /* after a look: no thread took it but its last holder */
+	struct gil now;	      /* at the beginning of this look */
+	struct gil committed; /* by snapshot_commit(): known threads are judged by it */
+	uint32_t seal;	      /* of its words in this look */
+	bool stood;	      /* after a look: no thread took it but its last holder */
 };
 
 /* A thread as the looks see it. All zero: new. */
@@ -79,18 +79,19 @@ struct instant_thread {
 	bool has_witness;
 	/* set by the caller: looks need no proof of it, so its witness is not asked */
 	bool is_excused;
-	bool is_watched; /* the witness was asked at the beginning of this look */
-	bool stood;	 /* after a look: the witness has shown that it stood still */
-	bool is_own;	 /* set by the caller in a look: no other thread can run the state */
-	bool is_foreign; /* set by the caller in a look: another thread runs the state */
-	bool is_untold;	 /* set by the caller in a look: which thread runs it is not known yet */
+	bool is_watched;	/* the witness was asked at the beginning of this look */
+	bool stood;		/* after a look: the witness has shown that it stood still */
+	bool is_own;		/* set by the caller in a look: no other thread can run the state */
+	bool is_foreign;	/* set by the caller in a look: another thread runs the state */
+	bool runner_is_unknown; /* set by the caller in a look: which thread runs it is not known yet */
 	bool has_moved; /* set by the caller in a look: the state is no longer where it was found */
-	uint64_t foreign_until; /* until this look another thread is assumed to run the state */
+	uint64_t
+		foreign_until_look; /* until this look another thread is assumed to run the state */
 	bool slept; /* of a late look: it ran since the last late look, and slept before this one */
 	uint64_t late_runs; /* its run count at the last late look; 0: not read */
 	/* the last look in which it could run, so that its witness is needed */
 	uint64_t runner_look;
-	bool is_known;	       /* the caller has emitted its stack: snapshot_know(); may be reset */
+	bool is_known; /* the caller has emitted its stack: snapshot_mark_known(); may be reset */
 	uint64_t known_cpu_ns; /* its task clock when the caller got its stack; 0: unknown */
 };
 
@@ -122,8 +123,8 @@ struct snapshot_thread {
 	bool seen;	/* used while the list is refreshed */
 	bool has_ended; /* the witness says so: the state is another thread's, or gone */
 	bool holds_gil;
-	bool held;  /* after a look: what was read of it is of one instant */
-	bool slept; /* after a late look: the thread that could run has gone to sleep meanwhile */
+	bool proven; /* after a look: what was read of it is of one instant */
+	bool slept;  /* after a late look: the thread that could run has gone to sleep meanwhile */
 	struct own_stack stack; /* the caller's */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
@@ -139,7 +140,7 @@ struct snapshot_interpreter {
 	/* of the counters of code in this look, if the version has them */
 	uint32_t generation_seal;
 	uint32_t version_seal;
-	bool held;		   /* after a look: no thread ran that could have had the GIL */
+	bool proven;		   /* after a look: no thread ran that could have had the GIL */
 	bool slept;		   /* after a late look: its last holder has gone to sleep */
 	bool collecting;	   /* some thread of it collects garbage */
 	remote_addr gc_frame_addr; /* 3.15: the frame in which that began, or 0 */
@@ -201,13 +202,13 @@ static inline bool snapshot_stopped(const struct snapshot *snapshot)
 int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only);
 
 /*
- * End the look, and set held of each thread. *ret_verdict is INSTANT_HELD if all of them held,
+ * End the look, and set proven of each thread. *ret_verdict is INSTANT_PROVEN if all are proven,
  * and otherwise the reason. Returns 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
 
 /*
- * After a look that did not hold: whether this thread stood still all the same, because it
+ * After a look that is not proven: whether this thread stood still all the same, because it
  * neither had the GIL nor took it.
  */
 bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread);
@@ -216,16 +217,16 @@ bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapsho
  * Whether, by what the caller has set, another thread runs a state in the current look, which is
  * counted, or may do so.
  */
-bool snapshot_finds_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
+bool snapshot_is_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
 
 /* The caller has the stack of a thread as the last look found it. */
-void snapshot_know(struct snapshot_thread *thread);
+void snapshot_mark_known(struct snapshot_thread *thread);
 
 /*
  * After a look whose threads were all emitted or are no longer known: from now on the known ones
  * are judged by what their GILs said in it.
  */
-void snapshot_tell(struct snapshot *snapshot);
+void snapshot_commit(struct snapshot *snapshot);
 
 /*
  * Whether a thread state may be run by a thread that it does not name, and without that thread
@@ -240,7 +241,7 @@ bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thr
 const struct instant_gil *snapshot_gil(const struct snapshot *snapshot,
 				       const struct snapshot_thread *thread);
 
-/* Address of the word that tells whether an interpreter collects garbage; 0: none. */
+/* Address of the word that says whether an interpreter collects garbage; 0: none. */
 remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
 				    const struct snapshot_interpreter *interpreter);
 
@@ -248,8 +249,8 @@ remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
  * Use the words of an interrupt as if a look had read them: those of the thread's GIL, and the
  * word at its snapshot_collector_addr().
  */
-void snapshot_take_words(struct snapshot *snapshot, struct snapshot_thread *thread,
-			 const uint8_t *gil_words, uint64_t collector);
+void snapshot_set_words(struct snapshot *snapshot, struct snapshot_thread *thread,
+			const uint8_t *gil_words, uint64_t collector);
 
 /* Whether a thread had its GIL at the last look, which may have been at another thread only. */
 bool snapshot_holds_gil(const struct snapshot *snapshot, const struct snapshot_thread *thread);

@@ -113,7 +113,7 @@ uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due)
 	return now_ns;
 }
 
-uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns)
+uint64_t ticker_postpone(struct ticker *ticker, uint64_t time_ns)
 {
 	uint64_t nr;
 

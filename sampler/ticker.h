@@ -57,7 +57,7 @@ uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due);
  * Postpone the next tick to the first one at or after time_ns; the ticks before are not needed.
  * Returns how many these are.
  */
-uint64_t ticker_put_off(struct ticker *ticker, uint64_t time_ns);
+uint64_t ticker_postpone(struct ticker *ticker, uint64_t time_ns);
 
 /*
  * Count the remaining ticks before end_ns as skipped, so that every interval that is over by then

@@ -50,7 +50,7 @@ uint64_t waiting_sample_read_runs(struct waiting_sample *kept, const struct proc
 				  pid_t tid);
 
 /*
- * Get the kept sample, with time_ns, for sampler_thread_tell(). Its frames are borrowed until
+ * Get the kept sample, with time_ns, for sampler_thread_send(). Its frames are borrowed until
  * another one is kept. Returns false if nothing is kept, the thread got a processor since, or the
  * sample is too old.
  */

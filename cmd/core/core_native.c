@@ -29,7 +29,7 @@ static int hand_on(struct core_native *native, const struct core_thread *thread,
 					  : native->nr_frames_left;
 	native->nr_stacks++;
 	native->nr_holed += !stacks->is_whole;
-	return native_stacks_hand_on(stacks, sample, native->next);
+	return native_stacks_emit(stacks, sample, native->next);
 }
 
 static const struct frame_detail no_detail = {.column = -1, .end_line = -1, .end_column = -1};

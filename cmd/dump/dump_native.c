@@ -34,7 +34,7 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 		entries[i].c_addr = sample->details[i].entry_addr;
 	jit_frames_set_time(native->jit, clock_now_ns());
 	native_stacks_unwind_waiting(&native->stacks, &native->place, entries, sample->nr_frames);
-	err = kernel_frames_wait(&native->kernel, sample->thread->tid);
+	err = kernel_frames_set_waiting(&native->kernel, sample->thread->tid);
 	if (err)
 		return err;
 	return task_check_place(native->process, sample->thread->tid, &native->place) ? -EAGAIN : 0;
@@ -76,7 +76,7 @@ static int dump_native_sample(struct sample_sink *sink, const struct sample *sam
 	native->nr_threads++;
 	if (err == -EAGAIN || !native->waits)
 		return hand_on_running(native, sample);
-	return err ? err : native_stacks_hand_on(&native->stacks, sample, native->next);
+	return err ? err : native_stacks_emit(&native->stacks, sample, native->next);
 }
 
 static int dump_native_task(struct sample_sink *sink, const struct task_sample *task)

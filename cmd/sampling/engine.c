@@ -78,7 +78,7 @@ static int create_natives(const struct engine_options *options, struct target *t
 			.sampler = sampler,
 			.period_ns = options->period_ns,
 			.keeps_trampolines = options->keeps_trampolines,
-			.tells_kernel = options->tells_kernel,
+			.has_kernel_frames = options->tells_kernel,
 		},
 		&engine->natives, &engine->no_natives, &engine->no_kernel);
 }
@@ -116,7 +116,7 @@ int engine_open(const struct engine_options *options, struct target *target,
 	};
 	if (may_interrupt)
 		err = try_interrupts(options, sampler, engine);
-	else if (options->kind == ENGINE_RACING && racing_can_tell(&target->runtime.build))
+	else if (options->kind == ENGINE_RACING && racing_supports(&target->runtime.build))
 		engine->kind = ENGINE_RACING;
 	if (!err && options->native)
 		err = open_natives(options, target, sampler, engine);
@@ -151,7 +151,7 @@ bool engine_change(const struct engine *engine, const struct target *target, enu
 		return true;
 	}
 	if (!sampler_end_is_out_of_reach(end) || options->is_exact || options->native ||
-	    !racing_can_tell(&target->runtime.build))
+	    !racing_supports(&target->runtime.build))
 		return false;
 	options->kind = ENGINE_RACING;
 	options->is_named = true;

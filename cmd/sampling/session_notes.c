@@ -196,7 +196,7 @@ static void print_account(const struct session *session)
 /* Set the message: thread states are run by other threads than those that they name. */
 static void explain_elsewhere(const struct session *session, struct message *retmessage)
 {
-	const bool can_race = racing_can_tell(&session->target.runtime.build) &&
+	const bool can_race = racing_supports(&session->target.runtime.build) &&
 			      session->engine.kind != ENGINE_RACING;
 
 	message_set(retmessage,
@@ -378,7 +378,7 @@ void session_notes_followed(const struct session *session)
 static void explain_no_reach(const struct session *session, struct message *reterr)
 {
 	const bool can_race =
-		session->options.engine.native && racing_can_tell(&session->target.runtime.build);
+		session->options.engine.native && racing_supports(&session->target.runtime.build);
 	struct message reach;
 
 	explain_reach(session, ":", &reach);

@@ -231,7 +231,7 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
  * Report a code object that was not reported before. What does not fit is left to the next
  * interrupt. Returns 0, or 1 if the record ends there.
  */
-__noinline int tell_code(__u64 addr, __u64 identity)
+__noinline int report_code(__u64 addr, __u64 identity)
 {
 	struct scratch *scratch = find_scratch();
 	struct interrupt_code *code;
@@ -273,7 +273,7 @@ __noinline int tell_code(__u64 addr, __u64 identity)
  * Find the identity of what a frame runs, and report it if it is new. Returns 0, or 1 if the
  * record ends there.
  */
-__noinline int meet_code(__u64 executable)
+__noinline int identify_code(__u64 executable)
 {
 	struct scratch *scratch = find_scratch();
 	const __u64 *known;
@@ -291,7 +291,7 @@ __noinline int meet_code(__u64 executable)
 		return 1;
 	known = bpf_map_lookup_elem(&known_codes, &scratch->executable);
 	if (scratch->identity && (!known || *known != scratch->identity))
-		return tell_code(executable, scratch->identity);
+		return report_code(executable, scratch->identity);
 	return 0;
 }
 
@@ -315,7 +315,8 @@ static long take_frame(__u32 index, struct scratch **walk)
 	bytes = (__u8 *)(frame + 1);
 	if (faults(record, bytes, size, addr))
 		return 1;
-	if (meet_code(word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1))))
+	if (identify_code(
+		    word_at(bytes, layout.frame.executable & (INTERRUPT_FRAME_MAX_BYTES - 1))))
 		return 1;
 	frame->addr = addr;
 	frame->identity = scratch->identity;
@@ -354,20 +355,20 @@ static long take_loop(__u32 index, struct scratch **walk)
 
 /* Read the words besides the state and its frames. Returns whether they could be read. */
 static __always_inline bool take_words(struct interrupt_record *record,
-				       const struct interrupt_state *told)
+				       const struct interrupt_state *place)
 {
-	const __u32 gil_bytes = told->gil_bytes;
+	const __u32 gil_bytes = place->gil_bytes;
 
 	record->collector = 0;
 	record->tlbc_generation = 0;
-	if (told->gil_addr && gil_bytes <= INTERRUPT_GIL_MAX_BYTES &&
-	    faults(record, record->gil, gil_bytes, told->gil_addr))
+	if (place->gil_addr && gil_bytes <= INTERRUPT_GIL_MAX_BYTES &&
+	    faults(record, record->gil, gil_bytes, place->gil_addr))
 		return false;
-	if (told->collector_addr &&
-	    faults(record, &record->collector, sizeof(record->collector), told->collector_addr))
+	if (place->collector_addr &&
+	    faults(record, &record->collector, sizeof(record->collector), place->collector_addr))
 		return false;
-	return !told->tlbc_addr || !faults(record, &record->tlbc_generation,
-					   sizeof(record->tlbc_generation), told->tlbc_addr);
+	return !place->tlbc_addr || !faults(record, &record->tlbc_generation,
+					    sizeof(record->tlbc_generation), place->tlbc_addr);
 }
 
 /* Find the innermost frame and, in 3.10 to 3.12, the loops. Returns whether they could be read. */
@@ -391,24 +392,24 @@ static __always_inline bool take_ends(struct scratch *scratch, const __u8 *state
 }
 
 /* Read a state and all its frames into the record. */
-static __always_inline void take_state(struct scratch *scratch, const struct interrupt_state *told)
+static __always_inline void take_state(struct scratch *scratch, const struct interrupt_state *place)
 {
 	const __u32 state_bytes = layout.state.head_size & (INTERRUPT_STATE_MAX_BYTES - 1);
 	struct interrupt_record *record = (void *)scratch->bytes;
 	__u8 *state = (__u8 *)(record + 1);
 
-	record->state_addr = told->addr;
-	record->slot = told->slot;
+	record->state_addr = place->addr;
+	record->slot = place->slot;
 	record->nr_frames = 0;
 	record->nr_loops = 0;
 	record->current_addr = 0;
 	record->fault_addr = 0;
-	scratch->interpreter_id = told->interpreter_id;
+	scratch->interpreter_id = place->interpreter_id;
 	scratch->executable = 0;
 	scratch->identity = 0;
 	record->end = INTERRUPT_WHOLE;
 	record->head.nr_bytes = sizeof(*record) + INTERRUPT_ROUND_UP(state_bytes);
-	if (!take_words(record, told) || faults(record, state, state_bytes, told->addr) ||
+	if (!take_words(record, place) || faults(record, state, state_bytes, place->addr) ||
 	    !take_ends(scratch, state))
 		return;
 	scratch->addr = record->current_addr;

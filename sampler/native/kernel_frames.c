@@ -27,8 +27,8 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 	 * threads.
 	 */
 	err = kernel_stack_read(process, process->pid, &kernel->stack);
-	kernel->tells_waiting = !err || err == -ESRCH;
-	if (ret_why->text[0] || kernel->tells_waiting)
+	kernel->has_waiting = !err || err == -ESRCH;
+	if (ret_why->text[0] || kernel->has_waiting)
 		return 0;
 	if (err == -EPERM)
 		message_set(ret_why, "waiting threads have none: /proc/PID/task/TID/stack requires "
@@ -59,7 +59,8 @@ static int append(struct kernel_frames *kernel, const char *name, const char *mo
 	return 0;
 }
 
-int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs)
+int kernel_frames_set_running(struct kernel_frames *kernel, const uint64_t *addrs,
+			      uint32_t nr_addrs)
 {
 	int err = 0;
 
@@ -74,12 +75,12 @@ int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint
 	return err;
 }
 
-int kernel_frames_wait(struct kernel_frames *kernel, pid_t tid)
+int kernel_frames_set_waiting(struct kernel_frames *kernel, pid_t tid)
 {
 	int err = 0;
 
 	kernel->nr_functions = 0;
-	if (!kernel->tells_waiting || kernel_stack_read(kernel->process, tid, &kernel->stack))
+	if (!kernel->has_waiting || kernel_stack_read(kernel->process, tid, &kernel->stack))
 		return 0;
 	for (unsigned int i = 0; !err && i < kernel->stack.nr_frames; i++)
 		err = append(kernel, kernel->stack.frames[i].name, kernel->stack.frames[i].module);

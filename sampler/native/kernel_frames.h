@@ -25,7 +25,7 @@ struct kernel_frames {
 	const struct process *process; /* borrowed */
 	struct sampler *sampler;       /* borrowed; owns the functions */
 	struct kernel_names *names;    /* NULL: addresses cannot be named */
-	bool tells_waiting;
+	bool has_waiting;
 	struct kernel_stack stack;
 	const struct function *functions[PERF_RECORD_MAX_KERNEL_FRAMES]; /* innermost first */
 	uint32_t nr_functions;
@@ -44,10 +44,11 @@ void kernel_frames_close(struct kernel_frames *kernel);
  * Set functions to those at the addresses of a running thread: the current one, then return
  * addresses, at most PERF_RECORD_MAX_KERNEL_FRAMES. Returns 0 or -ENOMEM.
  */
-int kernel_frames_take(struct kernel_frames *kernel, const uint64_t *addrs, uint32_t nr_addrs);
+int kernel_frames_set_running(struct kernel_frames *kernel, const uint64_t *addrs,
+			      uint32_t nr_addrs);
 
 /*
  * Set functions to those that thread tid waits in, or to none if they are unknown. The caller
  * must check afterwards that the thread still waits. Returns 0 or -ENOMEM.
  */
-int kernel_frames_wait(struct kernel_frames *kernel, pid_t tid);
+int kernel_frames_set_waiting(struct kernel_frames *kernel, pid_t tid);

@@ -272,7 +272,7 @@ int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 		.native = native,
 		.activations = activations,
 	};
-	bool tells_addresses = false; /* the interpreter has the addresses of its loops */
+	bool has_addresses = false; /* the interpreter has the addresses of its loops */
 	uint64_t max_frames;
 
 	if (!activations)
@@ -282,7 +282,7 @@ int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 			activations[merge.nr_activations++] =
 				(struct activation){.first = i, .native = NOT_FOUND};
 		activations[merge.nr_activations - 1].end = i + 1;
-		tells_addresses = tells_addresses || sample->details[i].entry_addr;
+		has_addresses = has_addresses || sample->details[i].entry_addr;
 	}
 	/* At most a hole before and after each activation, and one at the end. */
 	max_frames = (uint64_t)sample->nr_frames + native->nr_frames + native->nr_kernel +
@@ -290,7 +290,7 @@ int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 	merge.stack.frames = reallocarray(NULL, max_frames, sizeof(*merge.stack.frames));
 	merge.stack.details = reallocarray(NULL, max_frames, sizeof(*merge.stack.details));
 	if (merge.stack.frames && merge.stack.details) {
-		if (tells_addresses)
+		if (has_addresses)
 			place_by_address(&merge);
 		else
 			place_by_count(&merge);

@@ -453,8 +453,8 @@ static int name_frames(struct native_stacks *stacks)
 	return err;
 }
 
-int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
-			  struct sample_sink *next)
+int native_stacks_emit(struct native_stacks *stacks, const struct sample *sample,
+		       struct sample_sink *next)
 {
 	const struct kernel_frames *kernel = stacks->options.kernel;
 	const struct native_stack native = {

@@ -104,7 +104,7 @@ int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps
 /*
  * Unwind the stack in window whose innermost frame has these registers, up to max_frames frames
  * (at least one, at most those of the options). Until the next call frames has the result,
- * is_whole tells that it has no hole, and registers are those of the outermost frame.
+ * is_whole says that it has no hole, and registers are those of the outermost frame.
  */
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);
@@ -129,8 +129,8 @@ void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *
 
 /*
  * Emit a sample, which has details, to next, with the frames that were unwound last and the
- * kernel's frames (kernel_frames_take(), kernel_frames_wait()). Returns 0, -ENOMEM, or what next
- * returned.
+ * kernel's frames (kernel_frames_set_running(), kernel_frames_set_waiting()). Returns 0, -ENOMEM,
+ * or what next returned.
  */
-int native_stacks_hand_on(struct native_stacks *stacks, const struct sample *sample,
-			  struct sample_sink *next);
+int native_stacks_emit(struct native_stacks *stacks, const struct sample *sample,
+		       struct sample_sink *next);

@@ -25,7 +25,7 @@ void racing_done(struct racing *racing)
 	*racing = (struct racing){0};
 }
 
-bool racing_can_tell(const struct py_build *build)
+bool racing_supports(const struct py_build *build)
 {
 	return !build->free_threaded && !build->traits.frames_on_heap;
 }

@@ -50,7 +50,7 @@ struct racing {
 void racing_done(struct racing *racing);
 
 /* Whether the threads of a build can be read this way: 3.11 and newer, with a GIL. */
-bool racing_can_tell(const struct py_build *build);
+bool racing_supports(const struct py_build *build);
 
 /*
  * Outside of a look: copy the data stack of the thread, through the memory of codes, and put its

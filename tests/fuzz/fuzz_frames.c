@@ -86,7 +86,7 @@ static void race_init(struct race *race, struct fake_python *py)
 {
 	*race = (struct race){.py = py};
 	code_cache_init(&race->codes, &py->fake.memory, &py->build);
-	if (racing_can_tell(&py->build) &&
+	if (racing_supports(&py->build) &&
 	    thread_list_read(&py->fake.memory, &py->build, py->runtime_addr, false,
 			     &race->threads) != 0)
 		abort();

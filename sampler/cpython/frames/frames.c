@@ -106,8 +106,8 @@ int frame_list_add_step(struct frame_list *list, remote_addr addr, const struct 
 
 /* Walking. */
 
-struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thread_addr,
-				  const uint8_t *state)
+struct stack_ends stack_ends_from_copy(const struct py_build *build, remote_addr thread_addr,
+				       const uint8_t *state)
 {
 	const struct py_offsets *offsets = &build->offsets;
 	struct stack_ends ends = {
@@ -129,7 +129,7 @@ struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_
 				  remote_addr thread_addr, const uint8_t *state)
 {
 	const uint32_t current_offset = build->offsets.cframe.current_frame;
-	struct stack_ends ends = stack_ends_take(build, thread_addr, state);
+	struct stack_ends ends = stack_ends_from_copy(build, thread_addr, state);
 
 	if (current_offset != OFFSET_ABSENT)
 		ends.current_err = remote_memory_read_u64(memory, ends.cframe_addr + current_offset,
@@ -462,8 +462,9 @@ int frames_walk(struct code_cache *codes, const struct code_clock *clock,
 	return err;
 }
 
-int frames_take(struct code_cache *codes, const struct code_clock *clock,
-		const struct stack_ends *ends, struct frame_list *list, enum sample_loss *ret_loss)
+int frames_walk_steps(struct code_cache *codes, const struct code_clock *clock,
+		      const struct stack_ends *ends, struct frame_list *list,
+		      enum sample_loss *ret_loss)
 {
 	struct frame_walk walk = new_walk(codes, clock, list);
 	const bool is_open = !list->nr_steps || !list->steps[list->nr_steps - 1].words.previous;
@@ -775,8 +776,8 @@ static int walk_all(struct still_walk *still)
 	}
 }
 
-int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
-		      const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged)
+int frames_walk_core(struct code_cache *codes, const struct code_clock *clock,
+		     const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged)
 {
 	struct still_walk still = {
 		.walk = new_walk(codes, clock, list),

@@ -147,8 +147,8 @@ struct stack_ends stack_ends_read(struct remote_memory *memory, const struct py_
 				  remote_addr thread_addr, const uint8_t *state);
 
 /* The same, without the current frame if the thread state does not hold it (3.11, 3.12). */
-struct stack_ends stack_ends_take(const struct py_build *build, remote_addr thread_addr,
-				  const uint8_t *state);
+struct stack_ends stack_ends_from_copy(const struct py_build *build, remote_addr thread_addr,
+				       const uint8_t *state);
 
 /* Frames that need not be walked: those below the frame at anchor_addr are unchanged. */
 struct kept_frames {
@@ -173,8 +173,9 @@ int frames_walk(struct code_cache *codes, const struct code_clock *clock,
  * The same for a walk whose links were followed earlier: the list has its steps, from the current
  * frame to the end. clock->is_past must be set. Errors of frames_walk().
  */
-int frames_take(struct code_cache *codes, const struct code_clock *clock,
-		const struct stack_ends *ends, struct frame_list *list, enum sample_loss *ret_loss);
+int frames_walk_steps(struct code_cache *codes, const struct code_clock *clock,
+		      const struct stack_ends *ends, struct frame_list *list,
+		      enum sample_loss *ret_loss);
 
 /*
  * The same in a memory that stands still but may lack pieces. A frame whose code object cannot be
@@ -183,8 +184,8 @@ int frames_take(struct code_cache *codes, const struct code_clock *clock,
  * Returns 0; or, only if there is no way on: -EAGAIN (the stack does not end where it must),
  * -EBADMSG, -EFAULT, -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
-int frames_walk_still(struct code_cache *codes, const struct code_clock *clock,
-		      const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged);
+int frames_walk_core(struct code_cache *codes, const struct code_clock *clock,
+		     const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged);
 
 /* Shared with the walks of asyncio_task.c and racing.c. */
 

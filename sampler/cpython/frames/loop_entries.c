@@ -84,8 +84,9 @@ bool loop_entries_need_chain(const struct py_build *build)
 	return !has_entry_frames(build) && build->offsets.cframe.previous != OFFSET_ABSENT;
 }
 
-int loop_entries_take(const struct code_cache *codes, const struct loop_chain *chain,
-		      const struct frame_list *list, bool is_whole, struct loop_entry **ret_entries)
+int loop_entries_from_chain(const struct code_cache *codes, const struct loop_chain *chain,
+			    const struct frame_list *list, bool is_whole,
+			    struct loop_entry **ret_entries)
 {
 	const bool names_entries = has_entry_frames(codes->build);
 	struct loop_entry *entries = calloc(list->nr_frames + 1ull, sizeof(*entries));
@@ -126,10 +127,10 @@ int loop_entries_read(const struct code_cache *codes, remote_addr thread_addr,
 	int err;
 
 	if (!loop_entries_need_chain(codes->build))
-		return loop_entries_take(codes, NULL, list, is_whole, ret_entries);
+		return loop_entries_from_chain(codes, NULL, list, is_whole, ret_entries);
 	places = reallocarray(NULL, max_places, sizeof(*places));
 	if (!places)
 		return -ENOMEM;
 	err = read_chain(codes, thread_addr, max_places, places, &chain);
-	return err ? err : loop_entries_take(codes, &chain, list, is_whole, ret_entries);
+	return err ? err : loop_entries_from_chain(codes, &chain, list, is_whole, ret_entries);
 }

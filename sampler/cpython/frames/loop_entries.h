@@ -40,9 +40,9 @@ bool loop_entries_need_chain(const struct py_build *build);
  * or NULL if it is not needed or unknown. is_whole: the list reaches the outermost frame. Returns 0
  * or -ENOMEM.
  */
-int loop_entries_take(const struct code_cache *codes, const struct loop_chain *chain,
-		      const struct frame_list *list, bool is_whole,
-		      struct loop_entry **ret_entries);
+int loop_entries_from_chain(const struct code_cache *codes, const struct loop_chain *chain,
+			    const struct frame_list *list, bool is_whole,
+			    struct loop_entry **ret_entries);
 
 /*
  * The same with the chain read now from the thread state at thread_addr. What cannot be read stays

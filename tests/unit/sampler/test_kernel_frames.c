@@ -45,7 +45,7 @@ static int waiting_init(struct waiting *waiting)
 	err = kernel_frames_open(&waiting->kernel, &waiting->process, &waiting->sampler,
 				 &waiting->why);
 	cr_assert(zero(int, err));
-	return waiting->kernel.tells_waiting ? 0 : -EPERM;
+	return waiting->kernel.has_waiting ? 0 : -EPERM;
 }
 
 static void end(const struct waiting *waiting)
@@ -64,7 +64,7 @@ static void waiting_done(struct waiting *waiting)
 
 static uint32_t nr_functions(struct waiting *waiting)
 {
-	cr_assert(zero(int, kernel_frames_wait(&waiting->kernel, waiting->process.pid)));
+	cr_assert(zero(int, kernel_frames_set_waiting(&waiting->kernel, waiting->process.pid)));
 	return waiting->kernel.nr_functions;
 }
 
@@ -90,7 +90,7 @@ Test(kernel_frames, not_opened)
 	static struct waiting waiting;
 	const uint64_t addr = UINT64_MAX - 4096;
 
-	cr_expect(zero(int, kernel_frames_take(&waiting.kernel, &addr, 1)));
+	cr_expect(zero(int, kernel_frames_set_running(&waiting.kernel, &addr, 1)));
 	cr_expect(zero(u32, waiting.kernel.nr_functions));
 	cr_expect(zero(u32, nr_functions(&waiting)));
 	kernel_frames_close(&waiting.kernel);

@@ -60,7 +60,7 @@ Test(own_stack, whose_stack_it_is)
 	};
 	static const uint64_t ids[] = {UPPER, LOWER, MAIN, OUTER, INNER};
 	struct fake_memory fake;
-	struct stack_facts facts;
+	struct stack_context context;
 	struct maps maps;
 
 	fake_memory_init(&fake);
@@ -72,8 +72,8 @@ Test(own_stack, whose_stack_it_is)
 	fake_memory_write_u64(&fake, CONTROL - 64, CONTROL - 64);
 	fake_memory_write_u64(&fake, CONTROL - 128 + 16, CONTROL - 128);
 	cr_assert(zero(int, maps_parse(maps_text, strlen(maps_text), &maps)));
-	facts = (struct stack_facts){&fake.memory, &maps, ids, sizeof(ids) / sizeof(*ids),
-				     .main_thread_id = MAIN};
+	context = (struct stack_context){&fake.memory, &maps, ids, sizeof(ids) / sizeof(*ids),
+					 .main_thread_id = MAIN};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct own_stack stack =
 			own_stack_of(cases[i].thread.is_main ? 0 : cases[i].thread.thread_id);
@@ -82,7 +82,7 @@ Test(own_stack, whose_stack_it_is)
 			     STACK_UNKNOWN),
 			  "%s", cases[i].name);
 		cr_expect(eq(u64, stack.wanted_addr, cases[i].addr), "%s", cases[i].name);
-		own_stack_learn(&stack, &cases[i].thread, &facts);
+		own_stack_learn(&stack, &cases[i].thread, &context);
 		cr_expect(zero(u64, stack.wanted_addr));
 		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
 			     cases[i].owner),
@@ -181,7 +181,7 @@ Test(own_stack, of_real_threads, .timeout = 60)
 	struct process process;
 	struct live_memory live;
 	struct other others[NR] = {0};
-	struct stack_facts facts;
+	struct stack_context context;
 	pthread_attr_t attr;
 	struct maps maps;
 	char local;
@@ -200,18 +200,18 @@ Test(own_stack, of_real_threads, .timeout = 60)
 		const uint64_t id = (uint64_t)others[i].thread;
 		struct own_stack stack = own_stack_of(id);
 
-		facts = (struct stack_facts){&live.memory, &maps, &id, 1, 0};
+		context = (struct stack_context){&live.memory, &maps, &id, 1, 0};
 		for (int k = 0; k < NR; k++) {
 			const remote_addr addr = (remote_addr)others[k].local;
 
 			(void)own_stack_owner(&stack, &live.memory, addr);
-			own_stack_learn(&stack, &OTHER(id), &facts);
+			own_stack_learn(&stack, &OTHER(id), &context);
 			cr_expect(eq(int, own_stack_owner(&stack, &live.memory, addr),
 				     i == k ? STACK_OWN : STACK_FOREIGN),
 				  "%d on %d", i, k);
 		}
 		(void)own_stack_owner(&stack, &live.memory, (remote_addr)&local);
-		own_stack_learn(&stack, &OTHER(id), &facts);
+		own_stack_learn(&stack, &OTHER(id), &context);
 		cr_expect(ne(int, own_stack_owner(&stack, &live.memory, (remote_addr)&local),
 			     STACK_OWN));
 	}

@@ -90,7 +90,7 @@ Test(racing, builds)
 {
 	static const struct {
 		uint32_t minor;
-		bool is_told;
+		bool is_supported;
 	} cases[] = {
 		{6, false},
 		{10, false},
@@ -106,7 +106,8 @@ Test(racing, builds)
 		struct fake_python py;
 
 		fake_python_init(&py, cases[i].minor);
-		cr_expect(eq(int, racing_can_tell(&py.build), cases[i].is_told), "case %zu", i);
+		cr_expect(eq(int, racing_supports(&py.build), cases[i].is_supported), "case %zu",
+			  i);
 		fake_python_done(&py);
 	}
 }

@@ -22,7 +22,7 @@ static int take(struct sample_sink *sink, const struct sample *sample)
 }
 
 /* CPU time that an interrupt has reported is not counted again by a tick. */
-Test(sampler_thread, what_was_told_is_not_told_again)
+Test(sampler_thread, counted_cpu_time_is_not_counted_again)
 {
 	static const struct sample_sink_ops ops = {.sample = take};
 	struct taker taker = {.sink.ops = &ops};
@@ -31,19 +31,19 @@ Test(sampler_thread, what_was_told_is_not_told_again)
 	struct sampled_thread sampled = {.info = &info};
 	struct sampler sampler = {.looks.cpu = true, .threads = &sampled, .nr_threads = 1};
 	const struct snapshot_thread thread = {.slot = 0};
-	struct sample told = {0};
+	struct sample sample = {0};
 	uint64_t until_ns;
 
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	cr_assert(zero(int, cpu_clock_open(&process, getpid(), &sampled.cpu.clock)));
 	cr_assert(zero(int, cpu_clock_read(&sampled.cpu.clock, &sampled.cpu.last_ns)));
 	sampled.cpu.has_last = true;
-	sampler_thread_used(&sampler, &sampled, 1000 * (uint64_t)NS_PER_S, &told);
-	cr_expect(eq(u64, told.cpu_ns, 1000 * (uint64_t)NS_PER_S));
-	cr_expect(eq(u32, told.flags, SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU));
+	sampler_thread_used(&sampler, &sampled, 1000 * (uint64_t)NS_PER_S, &sample);
+	cr_expect(eq(u64, sample.cpu_ns, 1000 * (uint64_t)NS_PER_S));
+	cr_expect(eq(u32, sample.flags, SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU));
 	until_ns = sampled.cpu.last_ns;
 	for (int i = 0; i < 3; i++) {
-		cr_assert(zero(int, sampler_thread_tell(&sampler, &thread, (struct sample){0},
+		cr_assert(zero(int, sampler_thread_send(&sampler, &thread, (struct sample){0},
 							&taker.sink)));
 		cr_expect(zero(u64, taker.cpu_ns));
 		cr_expect(eq(u32, taker.flags, SAMPLE_CPU_MEASURED));

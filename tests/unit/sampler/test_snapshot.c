@@ -371,15 +371,15 @@ static void end_live(struct live *live)
 	end(&live->py, &live->snapshot);
 }
 
-/* Take a tick, and pass its stacks on if it held. */
-static enum instant_verdict tick_and_tell(struct live *live)
+/* Take a tick, and commit it if it is proven. */
+static enum instant_verdict tick_and_commit(struct live *live)
 {
 	enum instant_verdict verdict = tick(&live->snapshot);
 
 	for (size_t i = 0; i < live->snapshot.nr_threads; i++)
 		live->snapshot.threads[i]->proof.is_known = true;
-	if (verdict == INSTANT_HELD)
-		snapshot_tell(&live->snapshot);
+	if (verdict == INSTANT_PROVEN)
+		snapshot_commit(&live->snapshot);
 	return verdict;
 }
 
@@ -398,10 +398,10 @@ static enum instant_verdict tick_while(struct live *live, void (*happens)(struct
 	return verdict;
 }
 
-static void expect_held(const struct live *live, bool held)
+static void expect_proven(const struct live *live, bool proven)
 {
 	for (int i = 0; i < NR_LIVE_THREADS; i++)
-		cr_expect(eq(int, thread_of(live, i)->held, held), "3.%u, thread %d",
+		cr_expect(eq(int, thread_of(live, i)->proven, proven), "3.%u, thread %d",
 			  live->py.minor, i);
 }
 
@@ -413,8 +413,8 @@ Test(snapshot, memory_that_stands_still_holds)
 	begin_live(&live, 14);
 	live.snapshot.instant.is_dead = true;
 	set_cpu(&live, 0, OTHER_CPU);
-	cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
-	expect_held(&live, true);
+	cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
+	expect_proven(&live, true);
 	end_live(&live);
 }
 
@@ -422,9 +422,9 @@ Test(snapshot, memory_that_stands_still_holds)
  * With a GIL the witness of its last holder covers all threads; without one each thread needs its
  * own.
  */
-Test(snapshot, witnesses_tell_whether_a_look_held)
+Test(snapshot, witnesses_decide_whether_a_look_is_proven)
 {
-	static const uint32_t not_held[] = {OTHER_CPU, UINT32_MAX, CPU_SETSIZE + 1};
+	static const uint32_t not_held_cpus[] = {OTHER_CPU, UINT32_MAX, CPU_SETSIZE + 1};
 
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct live live;
@@ -432,25 +432,26 @@ Test(snapshot, witnesses_tell_whether_a_look_held)
 		begin_live(&live, fake_python_minors[v]);
 		const bool has_gil = !live.py.build.free_threaded;
 
-		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "3.%u", live.py.minor);
-		expect_held(&live, true);
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN), "3.%u", live.py.minor);
+		expect_proven(&live, true);
 		set_gil(&live.py, live.addrs[0], false, 1);
-		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "its last holder is enough");
-		for (size_t i = 0; i < sizeof(not_held) / sizeof(*not_held); i++) {
-			set_cpu(&live, 1, not_held[i]);
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN),
+			  "its last holder is enough");
+		for (size_t i = 0; i < sizeof(not_held_cpus) / sizeof(*not_held_cpus); i++) {
+			set_cpu(&live, 1, not_held_cpus[i]);
 			cr_expect(eq(int, tick(&live.snapshot),
-				     has_gil ? INSTANT_HELD : INSTANT_MOVED));
-			cr_expect(thread_of(&live, 0)->held);
-			cr_expect(eq(int, thread_of(&live, 1)->held, has_gil));
-			cr_expect(thread_of(&live, 2)->held);
-			set_cpu(&live, 0, not_held[i]);
+				     has_gil ? INSTANT_PROVEN : INSTANT_MOVED));
+			cr_expect(thread_of(&live, 0)->proven);
+			cr_expect(eq(int, thread_of(&live, 1)->proven, has_gil));
+			cr_expect(thread_of(&live, 2)->proven);
+			set_cpu(&live, 0, not_held_cpus[i]);
 			cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
-			cr_expect(not(thread_of(&live, 0)->held));
-			cr_expect(not(thread_of(&live, 1)->held));
-			cr_expect(eq(int, thread_of(&live, 2)->held, !has_gil));
+			cr_expect(not(thread_of(&live, 0)->proven));
+			cr_expect(not(thread_of(&live, 1)->proven));
+			cr_expect(eq(int, thread_of(&live, 2)->proven, !has_gil));
 			set_cpu(&live, 0, HELD_CPU);
 			set_cpu(&live, 1, HELD_CPU);
-			cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+			cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
 		}
 		end_live(&live);
 	}
@@ -488,7 +489,7 @@ Test(snapshot, what_happens_during_a_look)
 	static const struct {
 		char name[32];
 		void (*happens)(struct live *live);
-		bool held, held_without_gil;
+		bool proven, proven_without_gil;
 	} cases[] = {
 		{"nothing", do_nothing, true, true},
 		{"the holder leaves", move_first, false, false},
@@ -502,12 +503,13 @@ Test(snapshot, what_happens_during_a_look)
 			struct live live;
 
 			begin_live(&live, fake_python_minors[v]);
-			const bool held = live.py.build.free_threaded ? cases[i].held_without_gil
-								      : cases[i].held;
+			const bool proven = live.py.build.free_threaded
+						    ? cases[i].proven_without_gil
+						    : cases[i].proven;
 
 			(void)tick(&live.snapshot);
 			cr_expect(eq(int, tick_while(&live, cases[i].happens),
-				     held ? INSTANT_HELD : INSTANT_MOVED),
+				     proven ? INSTANT_PROVEN : INSTANT_MOVED),
 				  "3.%u %s", live.py.minor, cases[i].name);
 			end_live(&live);
 		}
@@ -531,7 +533,7 @@ Test(snapshot, gil_of_a_free_threaded_build)
 		char name[32];
 		uint32_t enabled;
 		void (*happens)(struct live *live);
-		bool held, held_elsewhere; /* the latter with thread 1 on another CPU */
+		bool proven, proven_elsewhere; /* the latter with thread 1 on another CPU */
 	} cases[] = {
 		{"off", 0, do_nothing, true, false},
 		{"off, another takes it", 0, take_gil, true, false},
@@ -556,10 +558,10 @@ Test(snapshot, gil_of_a_free_threaded_build)
 				(void)tick(&live.snapshot);
 				if (elsewhere)
 					set_cpu(&live, 1, OTHER_CPU);
-				const bool held =
-					elsewhere ? cases[c].held_elsewhere : cases[c].held;
+				const bool proven =
+					elsewhere ? cases[c].proven_elsewhere : cases[c].proven;
 				cr_expect(eq(int, tick_while(&live, cases[c].happens),
-					     held ? INSTANT_HELD : INSTANT_MOVED),
+					     proven ? INSTANT_PROVEN : INSTANT_MOVED),
 					  "3.%u %s", live.py.minor, cases[c].name);
 			}
 			end_live(&live);
@@ -579,16 +581,16 @@ Test(snapshot, gil_for_a_time_tells_nothing_between_looks)
 		begin_live(&live, fake_python_minors[v]);
 		if (live.py.build.free_threaded) {
 			enable_gil(&live.py, 1);
-			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
-			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
+			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			for (int i = 0; i < NR_LIVE_THREADS; i++)
 				cr_expect(not(thread_of(&live, i)->unchanged), "3.%u, thread %d",
 					  live.py.minor, i);
 			enable_gil(&live.py, GIL_ON_FOR_GOOD);
-			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			for (int i = 0; i < NR_LIVE_THREADS; i++)
 				cr_expect(not(thread_of(&live, i)->unchanged));
-			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			cr_expect(not(thread_of(&live, 0)->unchanged));
 		}
 		end_live(&live);
@@ -612,12 +614,12 @@ Test(snapshot, last_holder_that_is_not_listed)
 			continue;
 		}
 		set_gil(&live.py, live.py.none_addr, false, 7);
-		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD), "3.%u: the GIL is free",
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN), "3.%u: the GIL is free",
 			  live.py.minor);
 		cr_expect(eq(int, tick_while(&live, begin_thread), INSTANT_MOVED),
 			  "3.%u: a thread has begun", live.py.minor);
 		cr_assert(zero(int, snapshot_refresh(&live.snapshot)));
-		cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+		cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
 		set_gil(&live.py, live.py.none_addr, true, 7);
 		cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED),
 			  "3.%u: an unknown thread runs", live.py.minor);
@@ -642,39 +644,39 @@ Test(snapshot, threads_without_the_gil_are_where_they_were)
 
 		begin_live(&live, fake_python_minors[v]);
 		if (live.py.build.free_threaded) {
-			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
-			cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
+			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS));
 			end_live(&live);
 			continue;
 		}
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "nothing is known yet");
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 1));
 		cr_expect(not(thread_of(&live, 0)->unchanged));
 
 		/* The GIL went to the second thread, so the third did not have it. */
 		set_gil(&live.py, live.addrs[1], true, 2);
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 2));
 		cr_expect(thread_of(&live, 2)->unchanged || thread_of(&live, 2)->checked);
 
 		/*
-		 * A look that did not hold says nothing: the switch count before it is the one to
+		 * A look that is not proven says nothing: the switch count before it is the one to
 		 * compare with.
 		 */
 		set_cpu(&live, 1, OTHER_CPU);
 		set_gil(&live.py, live.addrs[1], true, 4);
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_MOVED));
 		set_cpu(&live, 1, HELD_CPU);
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "anybody may have had it");
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 1));
 
 		live.snapshot.instant.gil_distrusted = true;
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS));
 		end_live(&live);
 	}
@@ -687,11 +689,11 @@ Test(snapshot, unchanged_threads_are_checked_in_turn)
 	bool was_checked[NR_LIVE_THREADS] = {false};
 
 	begin_live(&live, 14);
-	(void)tick_and_tell(&live);
+	(void)tick_and_commit(&live);
 	for (int look = 0; look < NR_LIVE_THREADS; look++) {
 		size_t nr_checked = 0;
 
-		(void)tick_and_tell(&live);
+		(void)tick_and_commit(&live);
 		for (int i = 0; i < NR_LIVE_THREADS; i++) {
 			const struct snapshot_thread *thread = thread_of(&live, i);
 
@@ -712,14 +714,14 @@ Test(snapshot, look_at_one_thread)
 	struct live live;
 
 	begin_live(&live, 14);
-	(void)tick_and_tell(&live);
+	(void)tick_and_commit(&live);
 	for (int i = 0; i < NR_LIVE_THREADS; i++)
 		thread_of(&live, i)->copied = false;
-	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_HELD));
+	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_PROVEN));
 	cr_expect(thread_of(&live, 0)->copied);
 	cr_expect(not(thread_of(&live, 1)->copied));
 	cr_expect(thread_of(&live, 2)->copied);
-	cr_expect(thread_of(&live, 2)->held);
+	cr_expect(thread_of(&live, 2)->proven);
 
 	set_cpu(&live, 0, OTHER_CPU);
 	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_MOVED));
@@ -739,15 +741,15 @@ Test(snapshot, thread_that_is_excused)
 	struct live live;
 
 	begin_live(&live, 14);
-	cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+	cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 	cr_expect(thread_of(&live, 0)->proof.is_watched);
 	thread_of(&live, 0)->proof.is_excused = true;
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
 	cr_expect(not(thread_of(&live, 0)->proof.is_watched));
-	cr_expect(not(thread_of(&live, 0)->held));
+	cr_expect(not(thread_of(&live, 0)->proven));
 	cr_expect(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2)));
 	thread_of(&live, 0)->proof.is_excused = false;
-	cr_expect(eq(int, tick(&live.snapshot), INSTANT_HELD));
+	cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
 	end_live(&live);
 }
 
@@ -768,7 +770,7 @@ Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 		begin_live(&live, minors[v]);
 		live.snapshot.instant.means.process = &process;
 		live.snapshot.instant.means.prefers_clock = false;
-		(void)tick_and_tell(&live);
+		(void)tick_and_commit(&live);
 		for (int i = 0; i < NR_LIVE_THREADS; i++)
 			thread_of(&live, i)->tid = i == 1 ? waiter.tid : gettid();
 		if (has_gil)
@@ -778,7 +780,7 @@ Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 			const bool slept = look == 1;
 
 			live.snapshot.instant.is_late = look == 1 || look == 2;
-			(void)tick_and_tell(&live);
+			(void)tick_and_commit(&live);
 			cr_expect(eq(int, thread_of(&live, 1)->slept, slept), "look %d", look);
 			cr_expect(eq(int, thread_of(&live, 2)->slept, slept &&has_gil), "look %d",
 				  look);
@@ -797,25 +799,25 @@ Test(snapshot, state_that_another_thread_runs)
 		struct live live;
 
 		begin_live(&live, fake_python_minors[v]);
-		(void)tick_and_tell(&live);
+		(void)tick_and_commit(&live);
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_foreign = true;
 		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
 		cr_expect(eq(int, verdict, INSTANT_MOVED));
-		cr_expect(not(thread_of(&live, 0)->held));
-		cr_expect(thread_of(&live, 1)->held ||
+		cr_expect(not(thread_of(&live, 0)->proven));
+		cr_expect(thread_of(&live, 1)->proven ||
 				  snapshot_stands_apart(&live.snapshot, thread_of(&live, 1)),
 			  "waiting threads are proven anyway");
 		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));
-		cr_expect(eq(int, tick_and_tell(&live), INSTANT_MOVED),
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_MOVED),
 			  "the evidence still counts");
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_own = true;
 		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
-		cr_expect(eq(int, verdict, INSTANT_HELD), "it runs its state itself");
+		cr_expect(eq(int, verdict, INSTANT_PROVEN), "it runs its state itself");
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_own = true;
-		thread_of(&live, 0)->proof.is_untold = true;
+		thread_of(&live, 0)->proof.runner_is_unknown = true;
 		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
 		cr_expect(eq(int, verdict, INSTANT_MOVED));
 		end_live(&live);
@@ -830,12 +832,12 @@ Test(snapshot, state_that_moves_though_its_thread_stands_still)
 	uint64_t nr_looks;
 
 	begin_live(&live, 14);
-	(void)tick_and_tell(&live);
+	(void)tick_and_commit(&live);
 	cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 	thread_of(&live, 0)->proof.has_moved = true;
 	cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
 	cr_expect(eq(int, verdict, INSTANT_MOVED));
-	for (nr_looks = 1; nr_looks < 5000 && tick_and_tell(&live) == INSTANT_MOVED; nr_looks++)
+	for (nr_looks = 1; nr_looks < 5000 && tick_and_commit(&live) == INSTANT_MOVED; nr_looks++)
 		;
 	cr_expect(eq(u64, nr_looks, 1024));
 	cr_expect(eq(u64, live.snapshot.instant.nr_foreign, nr_looks));
@@ -846,7 +848,7 @@ Test(snapshot, state_that_moves_though_its_thread_stands_still)
 	thread_of(&live, 0)->proof.has_moved = true;
 	cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
 	set_cpu(&live, 0, HELD_CPU);
-	cr_expect(eq(int, tick_and_tell(&live), INSTANT_HELD));
+	cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 	cr_expect(eq(u64, live.snapshot.instant.nr_foreign, nr_looks));
 	end_live(&live);
 }
@@ -859,6 +861,6 @@ Test(snapshot, witness_that_cannot_be_read)
 	begin_live(&live, 14);
 	fake_memory_unmap(&live.py.fake, cpu_word(-1));
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
-	expect_held(&live, false);
+	expect_proven(&live, false);
 	end_live(&live);
 }

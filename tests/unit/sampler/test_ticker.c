@@ -198,8 +198,8 @@ Test(ticker, only_sleeps)
 	}
 }
 
-/* Ticks that are put off keep their places in their intervals, and none is skipped. */
-Test(ticker, ticks_can_be_put_off)
+/* Postponed ticks keep their places in their intervals, and none is skipped. */
+Test(ticker, ticks_can_be_postponed)
 {
 	enum { MS = 1000000 };
 	struct fake_clock fake = {.look_ns = 1};
@@ -209,14 +209,14 @@ Test(ticker, ticks_can_be_put_off)
 	fake_start(&fake, &ticker, 100);
 	fake_tick(&fake, &ticker, 0);
 	deadline_ns = ticker.deadline_ns;
-	cr_expect(zero(u64, ticker_put_off(&ticker, 0)));
-	cr_expect(zero(u64, ticker_put_off(&ticker, deadline_ns)));
+	cr_expect(zero(u64, ticker_postpone(&ticker, 0)));
+	cr_expect(zero(u64, ticker_postpone(&ticker, deadline_ns)));
 	cr_expect(eq(u64, ticker.deadline_ns, deadline_ns));
-	cr_expect(eq(u64, ticker_put_off(&ticker, deadline_ns + 1), 1));
-	cr_expect(eq(u64, ticker_put_off(&ticker, deadline_ns + 40 * MS), 3));
+	cr_expect(eq(u64, ticker_postpone(&ticker, deadline_ns + 1), 1));
+	cr_expect(eq(u64, ticker_postpone(&ticker, deadline_ns + 40 * MS), 3));
 	cr_expect(eq(u64, ticker.deadline_ns, deadline_ns + 40 * MS));
 	fake_tick(&fake, &ticker, 0);
-	/* The number of ticks put off that were due after the end. */
+	/* The number of postponed ticks that were due after the end. */
 	cr_expect(eq(u64, ticker_finish(&ticker, START_NS + 10 * MS), 5));
 	cr_expect(zero(u64, ticker_finish(&ticker, START_NS + 60 * MS)));
 	cr_expect(zero(u64, fake.stats.late_ticks));

@@ -632,7 +632,7 @@ enum { NR_TOLD_MINORS = 4 };
 
 Test(code, reported_code_is_known_after_it_was_freed)
 {
-	enum { BEFORE = 5, BEHIND = 7, OTHER = 9 };
+	enum { BEFORE = 5, AFTER = 7, OTHER = 9 };
 
 	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
 		struct fake_python py;
@@ -645,7 +645,7 @@ Test(code, reported_code_is_known_after_it_was_freed)
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "before"});
 		cr_assert(zero(int, tell(&py, &cache, addr, BEFORE, TOLD_TEXT_BYTES)));
 		fake_python_code_free(&py, addr);
-		fake_python_code_at(&py, addr, &(struct fake_code){.name = "behind"});
+		fake_python_code_at(&py, addr, &(struct fake_code){.name = "after"});
 		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEFORE, &code)));
 		expect_string(code->function->qualname, "before");
 		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr), 1));
@@ -657,13 +657,13 @@ Test(code, reported_code_is_known_after_it_was_freed)
 		/* A look that finds another object at the address forgets the reported one. */
 		struct code_clock clock = fake_python_clock(&py, 2);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		expect_string(code->function->qualname, "behind");
+		expect_string(code->function->qualname, "after");
 		expect_forgotten(&teller, addr);
 		cr_expect(eq(int, code_cache_get_told(&cache, addr, BEFORE, &same), -EAGAIN));
 		/* An object found by a look and then reported is one object. */
 		const uint32_t nr_loads = code->nr_loads;
-		cr_assert(zero(int, tell(&py, &cache, addr, BEHIND, TOLD_TEXT_BYTES)));
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEHIND, &same)));
+		cr_assert(zero(int, tell(&py, &cache, addr, AFTER, TOLD_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_told(&cache, addr, AFTER, &same)));
 		cr_expect(eq(ptr, code, same));
 		cr_expect(eq(uint, code->nr_loads, nr_loads));
 		end(&py, &cache);

@@ -53,13 +53,13 @@ static void edit_table(struct fake_python *py, const struct edit *edits, uint32_
 	for (size_t i = 0; i < MAX_EDITS && edits[i].words; i++) {
 		uint8_t *at = table + edits[i].at;
 		size_t words = (size_t)abs(edits[i].words);
-		size_t behind = TABLE_BYTES - edits[i].at - 8 * words;
+		size_t after = TABLE_BYTES - edits[i].at - 8 * words;
 
 		if (edits[i].words < 0) {
-			memmove(at, at + 8 * words, behind);
+			memmove(at, at + 8 * words, after);
 			continue;
 		}
-		memmove(at + 8 * words, at, behind);
+		memmove(at + 8 * words, at, after);
 		for (size_t k = 0; k < words; k++) {
 			uint64_t value = edits[i].value + 8 * k;
 
@@ -352,10 +352,10 @@ Test(debug_offsets, two_layouts_that_fit_are_refused)
 }
 
 /* Write a list head that points to itself twice, and the word after it. */
-static void add_empty_list(struct fake_python *py, uint32_t offset, uint64_t behind)
+static void add_empty_list(struct fake_python *py, uint32_t offset, uint64_t after)
 {
 	const uint64_t addr = py->interp_addr + offset;
-	const uint64_t words[] = {addr, addr, behind};
+	const uint64_t words[] = {addr, addr, after};
 
 	fake_memory_write(&py->fake, addr, words, sizeof(words));
 }

@@ -478,18 +478,18 @@ static void end_cframe_unreadable(struct stage *stage)
 }
 
 /* As for a generator between the two stores of a yield. */
-static void end_behind_frame(struct stage *stage)
+static void end_after_frame(struct stage *stage)
 {
 	set_previous(stage, stage->stack.expected[0], 0);
 }
 
-static void end_behind_inner_frame(struct stage *stage)
+static void end_after_inner_frame(struct stage *stage)
 {
 	set_previous(stage, stage->stack.expected[2], 0);
 }
 
 /* After the entry frame there is no base frame. */
-static void end_behind_shim(struct stage *stage)
+static void end_after_shim(struct stage *stage)
 {
 	const remote_addr shim_addr =
 		get_word(stage, stage->stack.expected[0], stage->py.build.offsets.frame.previous);
@@ -497,7 +497,7 @@ static void end_behind_shim(struct stage *stage)
 	set_previous(stage, shim_addr, 0);
 }
 
-static void end_behind_no_entry(struct stage *stage)
+static void end_after_no_entry(struct stage *stage)
 {
 	fake_memory_write_u8(&stage->py.fake,
 			     stage->stack.expected[0] + stage->py.build.offsets.frame.is_entry, 0);
@@ -530,10 +530,10 @@ Test(frames, a_stack_that_does_not_end_where_it_must_is_lost)
 		void (*change)(struct stage *stage);
 		unsigned int versions, lost;
 	} cases[] = {
-		{"after the outermost frame", end_behind_frame, ALWAYS, FROM_12_TO_14 | IN_15},
-		{"after an inner frame", end_behind_inner_frame, ALWAYS, ALWAYS},
-		{"after the entry frame", end_behind_shim, FROM_12_TO_14 | IN_15, IN_15},
-		{"not after an entry", end_behind_no_entry, IN_11, IN_11},
+		{"after the outermost frame", end_after_frame, ALWAYS, FROM_12_TO_14 | IN_15},
+		{"after an inner frame", end_after_inner_frame, ALWAYS, ALWAYS},
+		{"after the entry frame", end_after_shim, FROM_12_TO_14 | IN_15, IN_15},
+		{"not after an entry", end_after_no_entry, IN_11, IN_11},
 		{"one loop more", end_one_loop_more, IN_11 | IN_12, ALWAYS},
 		{"one loop less", end_one_loop_less, IN_11 | IN_12, ALWAYS},
 		{"no frame in a loop", end_no_frame_in_a_loop, IN_11 | IN_12, ALWAYS},
@@ -796,7 +796,7 @@ static int take(struct stage *stage)
 	const struct stack_ends ends = ends_of(stage);
 
 	clock.is_past = true;
-	return frames_take(&stage->codes, &clock, &ends, &stage->list, &stage->loss);
+	return frames_walk_steps(&stage->codes, &clock, &ends, &stage->list, &stage->loss);
 }
 
 Test(frames, a_walk_that_was_made_before_is_taken)

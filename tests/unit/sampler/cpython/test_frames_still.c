@@ -69,7 +69,7 @@ static int walk(struct stage *stage, bool *ret_bridged)
 {
 	const struct code_clock clock = fake_python_clock(&stage->py, 1);
 
-	return frames_walk_still(&stage->codes, &clock, &stage->ends, &stage->list, ret_bridged);
+	return frames_walk_core(&stage->codes, &clock, &stage->ends, &stage->list, ret_bridged);
 }
 
 static void check_frames(const struct stage *stage, const char *name)

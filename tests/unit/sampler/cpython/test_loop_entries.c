@@ -18,7 +18,7 @@ enum { MAX = 8, CFRAME_BYTES = 24, FRAME_BYTES = 0x100 };
 /*
  * frames: the Python frames, outermost first; "E" is one for which the loop was called (3.11).
  * cframes: innermost first, the index of each one's frame, "x" for a missing frame, "-" for
- * unmapped memory, "@" for the previous one again. told: the index of the cframe at each frame,
+ * unmapped memory, "@" for the previous one again. expected: the index of the cframe at each frame,
  * or ".".
  */
 struct entries_case {
@@ -27,7 +27,7 @@ struct entries_case {
 	const char *frames;
 	bool is_partial;
 	const char *cframes;
-	const char *told;
+	const char *expected;
 };
 
 static remote_addr cframe_addr(size_t index)
@@ -89,8 +89,8 @@ static void check(const struct entries_case *entries_case)
 	cr_assert(zero(int, loop_entries_read(&codes, THREAD_ADDR, &list, !entries_case->is_partial,
 					      &entries)));
 	for (uint32_t i = 0; i < list.nr_frames; i++) {
-		const char told = entries_case->told[i];
-		const remote_addr wanted = told == '.' ? 0 : cframe_addr((size_t)(told - '0'));
+		const char cframe = entries_case->expected[i];
+		const remote_addr wanted = cframe == '.' ? 0 : cframe_addr((size_t)(cframe - '0'));
 
 		cr_expect(eq(u64, entries[i].c_addr, wanted), "%s: frame %u", entries_case->name,
 			  i);
