@@ -308,8 +308,8 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 }
 
 /* walk_for_dump() for memory that stands still. */
-static int walk_still(struct sampler *sampler, struct snapshot_thread *thread,
-		      struct sample *ret_sample)
+static int walk_core(struct sampler *sampler, struct snapshot_thread *thread,
+		     struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct stack_ends ends = stack_ends_read(sampler->snapshot.memory, sampler->build,
@@ -377,11 +377,11 @@ static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
 	struct sample sample;
 	int err;
 
-	(void)code_cache_relieve(&sampler->codes);
+	(void)code_cache_clear_if_full(&sampler->codes);
 	if (sink->ops->look)
 		sink->ops->look(sink, sampler->threads[thread->slot].info);
-	err = sampler->looks.still ? walk_still(sampler, thread, &sample)
-				   : walk_for_dump(sampler, thread, &sample);
+	err = sampler->looks.is_core ? walk_core(sampler, thread, &sample)
+				     : walk_for_dump(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
 	return sampler->looks.details ? emit_detailed(sampler, thread, sample, sink)
@@ -397,7 +397,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	/* List the threads. A process may start and end threads all the time. */
 	if (!err)
 		err = snapshot_refresh(snapshot);
-	for (int i = 1; !snapshot->is_still && i < REFRESH_MAX_TRIES && sampler_is_transient(err);
+	for (int i = 1; !snapshot->is_core && i < REFRESH_MAX_TRIES && sampler_is_transient(err);
 	     i++) {
 		(void)usleep(REFRESH_PAUSE_US);
 		err = snapshot_refresh(snapshot);

@@ -40,8 +40,8 @@ struct sent_thread {
 };
 
 struct sampler_interrupts {
-	struct code_teller teller; /* of the sampler's code cache */
-	struct sampler *sampler;   /* borrowed */
+	struct code_reporter reporter; /* of the sampler's code cache */
+	struct sampler *sampler;       /* borrowed */
 	struct interrupts *interrupts;
 	struct interrupt_layout layout; /* of its records */
 	uint64_t period_ns;
@@ -205,9 +205,9 @@ static void take_state(const struct sampler_interrupts *interrupts, struct snaps
 		.interp_addr = snapshot->interpreters[thread->ref.interpreter].ref.addr,
 		.tick = interrupts->tick,
 		.tlbc_generation = record->tlbc_generation,
-		.is_past = true,
-		.past_tick = record->time_ns > interrupts->settled_ns ? interrupts->tick
-								      : interrupts->last_tick,
+		.frames_are_older = true,
+		.newer_from_tick = record->time_ns > interrupts->settled_ns ? interrupts->tick
+									    : interrupts->last_tick,
 	};
 	snapshot_set_words(snapshot, thread, record->gil, record->collector);
 }
@@ -365,26 +365,28 @@ static int take_stack(void *context, const struct interrupt_record *record)
 	return err ? err : emit_walked(interrupts, thread, record);
 }
 
-static struct told_text told_text(const uint8_t *bytes, uint32_t nr_bytes, size_t max_bytes)
+static struct reported_text reported_text(const uint8_t *bytes, uint32_t nr_bytes, size_t max_bytes)
 {
-	return (struct told_text){bytes, nr_bytes, nr_bytes < max_bytes};
+	return (struct reported_text){bytes, nr_bytes, nr_bytes < max_bytes};
 }
 
 static int take_code(void *context, const struct interrupt_code *code)
 {
 	struct sampler_interrupts *interrupts = context;
-	const struct told_code told = {
+	const struct reported_code reported = {
 		.addr = code->addr,
 		.identity = code->identity,
 		.object = code->object,
-		.texts = {told_text(code->qualname, code->qualname_bytes, sizeof(code->qualname)),
-			  told_text(code->filename, code->filename_bytes, sizeof(code->filename)),
-			  told_text(code->linetable, code->linetable_bytes,
-				    sizeof(code->linetable))},
+		.texts = {reported_text(code->qualname, code->qualname_bytes,
+					sizeof(code->qualname)),
+			  reported_text(code->filename, code->filename_bytes,
+					sizeof(code->filename)),
+			  reported_text(code->linetable, code->linetable_bytes,
+					sizeof(code->linetable))},
 		.bytecode_length = code->bytecode_length,
 	};
-	const struct code_clock clock = {.tick = interrupts->tick, .is_past = true};
-	int err = code_cache_tell(&interrupts->sampler->codes, &told, &clock);
+	const struct code_clock clock = {.tick = interrupts->tick, .frames_are_older = true};
+	int err = code_cache_add_reported(&interrupts->sampler->codes, &reported, &clock);
 
 	/* There may be more, which need room. */
 	interrupts->nr_steady = 0;
@@ -393,9 +395,9 @@ static int take_code(void *context, const struct interrupt_code *code)
 	return err == -EAGAIN || sampler_is_transient(err) ? 0 : err;
 }
 
-static void forget_code(struct code_teller *teller, remote_addr code_addr)
+static void forget_code(struct code_reporter *reporter, remote_addr code_addr)
 {
-	const struct sampler_interrupts *interrupts = (struct sampler_interrupts *)teller;
+	const struct sampler_interrupts *interrupts = (struct sampler_interrupts *)reporter;
 
 	interrupts_forget_code(interrupts->interrupts, code_addr);
 }
@@ -541,8 +543,8 @@ int sampler_interrupts_create(struct sampler *sampler,
 		return err;
 	}
 	interrupts->period_ns = interrupts_period_ns(interrupts->interrupts);
-	interrupts->teller.forget = forget_code;
-	sampler->codes.teller = &interrupts->teller;
+	interrupts->reporter.forget = forget_code;
+	sampler->codes.reporter = &interrupts->reporter;
 	sampler->interrupts = interrupts;
 	*ret_interrupts = interrupts;
 	return 0;
@@ -566,7 +568,7 @@ struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interru
 	struct interrupts *released = interrupts->interrupts;
 
 	(void)interrupts_turn(released, false);
-	interrupts->sampler->codes.teller = NULL;
+	interrupts->sampler->codes.reporter = NULL;
 	interrupts->sampler->interrupts = NULL;
 	free(interrupts->sent);
 	free(interrupts);

@@ -85,8 +85,8 @@ void sampler_destroy(struct sampler *sampler)
 void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks)
 {
 	sampler->looks = *looks;
-	sampler->codes.is_still = looks->still;
-	sampler->snapshot.is_still = looks->still;
+	sampler->codes.is_core = looks->is_core;
+	sampler->snapshot.is_core = looks->is_core;
 	if (looks->cpu)
 		descriptor_limit_raise(); /* for the clocks, one each */
 }
@@ -193,11 +193,11 @@ static int prepare(struct sampler *sampler)
 	int err = 0;
 
 	/* Lists that refer to dropped code must not be reused. */
-	if (code_cache_relieve(&sampler->codes))
+	if (code_cache_clear_if_full(&sampler->codes))
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			snapshot->threads[i]->proof.is_known = false;
 	/* If the tables are large, drop what no thread's last stack needs. */
-	if (code_cache_is_due(&sampler->codes)) {
+	if (code_cache_should_drop(&sampler->codes)) {
 		for (uint32_t i = 0; i < sampler->nr_threads; i++)
 			frame_list_use_codes(&sampler->threads[i].list);
 		code_cache_drop_unused(&sampler->codes);

@@ -42,7 +42,7 @@ struct tasks {
 };
 
 /* Whether an error concerns one task or list, and neither the target nor us. */
-static bool is_passing(int err)
+static bool is_transient(int err)
 {
 	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
@@ -66,7 +66,7 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 		err = remote_memory_read_u64(
 			memory, owner->thread->ref.addr + asyncio->thread.running_task, &task);
 	if (err || !loop || !task)
-		return is_passing(err) ? 0 : err;
+		return is_transient(err) ? 0 : err;
 	owner->running_addr = task;
 	for (uint32_t i = 0; i < tasks->list.nr; i++)
 		if (tasks->list.addrs[i] == task)
@@ -75,15 +75,16 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 }
 
 /*
- * Read a task until two reads in a row agree; memory that stands still needs one. The result is
- * in the flags and error of sample. The first read uses pages that may be old, the others do not.
+ * Read a task until two reads in a row agree; a core file needs one. The result is in the flags
+ * and error of sample. The first read uses pages that may be old, the others do not.
+ *
  * Returns 0; -ENOENT (it has ended), -ENOMEM, -ESRCH, -EPERM, or an error of task_read().
  */
 static int read_task(struct tasks *tasks, const struct task_owner *owner, remote_addr addr,
 		     struct task_words *ret_words, struct task_sample *sample)
 {
 	struct sampler *sampler = tasks->sampler;
-	const bool still = sampler->looks.still;
+	const bool is_core = sampler->looks.is_core;
 	uint32_t nr_frames = UINT32_MAX;
 	bool proven = false;
 	int chain_err = 0;
@@ -95,17 +96,17 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		if (!err) {
 			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, owner->clock,
 						     ret_words->coro_addr, &tasks->chain);
-			err = is_passing(chain_err) ? 0 : chain_err;
+			err = is_transient(chain_err) ? 0 : chain_err;
 		}
 		/* The pages may be older than the task. */
-		if (!i && is_passing(err)) {
+		if (!i && is_transient(err)) {
 			near_memory_forget(tasks->near);
 			continue;
 		}
 		if (err || !ret_words->coro_addr)
 			break;
-		proven = !chain_err && (still || (i && tasks->chain.nr_unchanged == nr_frames &&
-						  tasks->chain.nr_frames == nr_frames));
+		proven = !chain_err && (is_core || (i && tasks->chain.nr_unchanged == nr_frames &&
+						    tasks->chain.nr_frames == nr_frames));
 		nr_frames = tasks->chain.nr_frames;
 	}
 	tasks->reader.memory = &tasks->near->memory;
@@ -171,13 +172,13 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 
 	if (err)
 		return err;
-	/* Unless memory stands still, bypass the pages, which may be older than the words. */
-	if (!sampler->looks.still)
+	/* Unless it is a core file, bypass the pages, which may be older than the words. */
+	if (!sampler->looks.is_core)
 		tasks->reader.memory = &tasks->memory.memory;
 	err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
 	if (!err) {
 		err = task_read_name(&tasks->reader, &words, &name);
-		err = is_passing(err) ? 0 : err;
+		err = is_transient(err) ? 0 : err;
 	}
 	tasks->reader.memory = &tasks->near->memory;
 	if (err)
@@ -203,15 +204,15 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 		tasks->list.nr = 0;
 		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
 	}
-	tasks->complete = tasks->complete && !is_passing(err);
-	if (!err || is_passing(err))
+	tasks->complete = tasks->complete && !is_transient(err);
+	if (!err || is_transient(err))
 		err = read_running(tasks, owner);
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);
-		/* A task that can no longer be read has ended, unless memory stands still. */
-		if (err == -E2BIG || (is_passing(err) && tasks->sampler->looks.still))
+		/* A task that can no longer be read has ended, unless in a core file. */
+		if (err == -E2BIG || (is_transient(err) && tasks->sampler->looks.is_core))
 			tasks->complete = false;
-		if (is_passing(err) || err == -ENOENT)
+		if (is_transient(err) || err == -ENOENT)
 			err = 0;
 	}
 	return err;

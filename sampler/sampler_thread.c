@@ -313,7 +313,7 @@ static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
 	thread->proof.is_own = owner == STACK_OWN;
 	thread->proof.is_foreign = owner == STACK_FOREIGN;
 	/* After an interrupt nothing can have moved, and nothing is to be read again. */
-	thread->proof.has_moved = owner == STACK_UNKNOWN && !thread->clock.is_past &&
+	thread->proof.has_moved = owner == STACK_UNKNOWN && !thread->clock.frames_are_older &&
 				  has_moved_on(sampler, thread, list);
 }
 

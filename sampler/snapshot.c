@@ -205,7 +205,7 @@ int snapshot_refresh(struct snapshot *snapshot)
 	cleanup_free uint8_t *used = NULL;
 	bool complete;
 	int err = thread_list_read(snapshot->memory, snapshot->build, snapshot->runtime_addr,
-				   snapshot->is_still, &list);
+				   snapshot->is_core, &list);
 	/* Check after the read, and also if it failed: an exec may be the reason. */
 	const int check_err = remote_memory_check(snapshot->memory);
 

@@ -162,8 +162,8 @@ struct snapshot {
 	uint32_t nr_slots;     /* one above the highest slot in use so far */
 	uint64_t nr_refreshes; /* number of thread lists read */
 	bool stale;	       /* the thread list has changed: refresh before the next look */
-	bool is_still;	       /* the memory does not change, and may lack pieces */
-	int list_err; /* with is_still: why the lists could not be read to their ends, or 0 */
+	bool is_core;	       /* the memory does not change, and may lack pieces */
+	int list_err; /* with is_core: why the lists could not be read to their ends, or 0 */
 
 	const struct snapshot_thread *only; /* the only thread of the current look; NULL: all */
 };

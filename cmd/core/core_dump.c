@@ -151,7 +151,7 @@ static int begin(struct core_dump *dump, struct core_target *target,
 {
 	const struct sampler_looks looks = {
 		.details = true,
-		.still = true,
+		.is_core = true,
 		.value_max_chars = options->value_max_chars,
 	};
 	struct sample_sink *sink;

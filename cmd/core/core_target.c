@@ -116,16 +116,16 @@ static enum exit_status explain(const struct core_target *target, int err, struc
  */
 static int make_command_line(struct core_target *target)
 {
-	const struct sys_facts *facts = &target->facts;
+	const struct sys_info *sys = &target->sys_info;
 	const char *told = target->core->notes.psinfo.arguments;
 	const size_t told_bytes = strlen(told);
 	const bool is_whole = told_bytes > 0 && told_bytes < CORE_ARGUMENTS_MAX_BYTES - 2;
 	struct text *text = &target->command_line;
 
-	if (facts->arguments && (facts->has_original || !is_whole))
-		for (size_t i = 0; i < facts->nr_arguments; i++) {
+	if (sys->arguments && (sys->has_original || !is_whole))
+		for (size_t i = 0; i < sys->nr_arguments; i++) {
 			text_puts(text, i ? " " : "");
-			text_puts(text, facts->arguments[i]);
+			text_puts(text, sys->arguments[i]);
 		}
 	if (!text->length)
 		text_puts(text, told);
@@ -159,8 +159,8 @@ static int find_interpreter(struct core_target *target, struct message *reterr)
 	err = type_names_init(&target->names, program.memory, &target->runtime.build,
 			      target->runtime.addr);
 	if (!err)
-		err = sys_facts_read(&target->names.memory, &target->runtime.build,
-				     target->runtime.addr, &target->facts);
+		err = sys_info_read(&target->names.memory, &target->runtime.build,
+				    target->runtime.addr, &target->sys_info);
 	return err ? err : make_command_line(target);
 }
 
@@ -217,9 +217,9 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 
 	*ret_post_mortem = (struct post_mortem){
 		.core_path = target->path,
-		.executable = executable ? executable->path : target->facts.executable,
-		.arguments = (const char *const *)target->facts.arguments,
-		.nr_arguments = target->facts.nr_arguments,
+		.executable = executable ? executable->path : target->sys_info.executable,
+		.arguments = (const char *const *)target->sys_info.arguments,
+		.nr_arguments = target->sys_info.nr_arguments,
 		.signal = death->signal,
 		.code = death->code,
 		.has_addr = death->has_addr,
@@ -261,7 +261,7 @@ enum exit_status core_target_explain(const struct core_target *target, int err,
 void core_target_close(struct core_target *target)
 {
 	text_done(&target->command_line);
-	sys_facts_done(&target->facts);
+	sys_info_done(&target->sys_info);
 	type_names_done(&target->names);
 	core_files_close(target->files);
 	core_close(target->core);

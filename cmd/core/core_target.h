@@ -9,7 +9,7 @@
 #include "procmem/core/core.h"
 #include "procmem/message.h"
 #include "sampler/cpython/find/runtime.h"
-#include "sampler/cpython/find/sys_facts.h"
+#include "sampler/cpython/find/sys_info.h"
 #include "sampler/cpython/find/type_names.h"
 #include "sampler/sampler.h"
 #include "symbols/elf/core_files.h"
@@ -21,7 +21,7 @@ struct core_target {
 	const struct core_file_places *places;
 	struct runtime runtime;
 	struct type_names names; /* stacks are read through its memory */
-	struct sys_facts facts;
+	struct sys_info sys_info;
 	struct text command_line; /* owned; arguments separated by blanks; "": unknown */
 	struct core_fault fault;  /* the fault behind the signal, if was_raised_again */
 	bool was_raised_again;

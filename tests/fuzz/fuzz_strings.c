@@ -108,7 +108,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (bytes_read(&fake.memory, offsets, INPUT_ADDR, MAX_BYTES, &bytes, &size_bytes) == 0 &&
 	    (size_bytes > MAX_BYTES || size_bytes > size))
 		abort();
-	if (string_own_bytes(offsets, data + 1, size - 1) > size - 1)
+	if (string_valid_bytes(offsets, data + 1, size - 1) > size - 1)
 		abort();
 	fake_memory_done(&fake);
 	return 0;

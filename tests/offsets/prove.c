@@ -88,26 +88,28 @@ void prove_tables(void)
 #else
 	struct py_offsets is_known = {0};
 
-#define TABLE_BYTES(cells, truth)  PROVE(CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS), truth);
-#define TLBC(member, cells, truth) PROVE(CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS), truth);
-#define TOLD(of, field, cells, truth)                              \
-	PROVE(CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS), truth); \
-	is_known.of.field = CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS) != __;
+#define TABLE_BYTES(cells, truth) PROVE(CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS), truth);
+#define TLBC(member, cells, truth) \
+	PROVE(CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS), truth);
+#define PRESENT(of, field, cells, truth)                                   \
+	PROVE(CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS), truth); \
+	is_known.of.field = CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS) != __;
 #define START		 0
-#define ALWAYS		 true
-#define OWN		 true
-#define RELEASE		 IS_RELEASE
+#define ANY_LAYOUT	 true
+#define OWN_LAYOUT	 true
+#define RELEASE_LAYOUT	 IS_RELEASE
 #define FIELD(of, field) of##_##field
-#define LACKED(of, field, from, holds, cells)                             \
-	if (LACKED_CELL(cells) != __) {                                   \
-		is_known.of.field = true;                                 \
-		if (holds)                                                \
-			PROVE(LACKED_CELL(cells), of##_##field - (from)); \
+#define MISSING(of, field, from, applies_to, cells)                        \
+	if (MISSING_CELL(cells) != __) {                                   \
+		is_known.of.field = true;                                  \
+		if (applies_to)                                            \
+			PROVE(MISSING_CELL(cells), of##_##field - (from)); \
 	}
-#define LACKED_CELL(cells) CELL(cells, 2 * (MINOR - FIRST_MINOR_THAT_TELLS) + FREE_THREADED)
+#define MISSING_CELL(cells) \
+	CELL(cells, 2 * (MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS) + FREE_THREADED)
 #include "sampler/cpython/layout/debug_offsets.def"
 
-	/* Each field that the version has is either told or lacked. */
+	/* Each field that the version has is either present or missing. */
 #define ROW(of, field, width, cells, truth) PROVE(is_known.of.field, of##_##field != __);
 #include "sampler/cpython/layout/offsets.def"
 
@@ -116,8 +118,8 @@ void prove_tables(void)
 #undef PLACE
 #define PLACE(field) table.field
 	static const struct _Py_DebugOffsets table = _Py_DebugOffsets_INIT("xdebugpy");
-#define TOLD(of, field, cells, truth)                          \
-	if (CELL(cells, MINOR - FIRST_MINOR_THAT_TELLS) != __) \
+#define PRESENT(of, field, cells, truth)                               \
+	if (CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS) != __) \
 		PROVE(truth, of##_##field);
 #include "sampler/cpython/layout/debug_offsets.def"
 #endif

@@ -79,9 +79,9 @@ static struct function_entry *entry_create(const struct function *wanted, uint64
 	return entry;
 }
 
-bool function_is_other(const struct function *function)
+bool function_is_overflow(const struct function *function)
 {
-	return !function->path[0] && strcmp(function->qualname, FUNCTION_TABLE_OTHER) == 0;
+	return !function->path[0] && strcmp(function->qualname, FUNCTION_TABLE_OVERFLOW) == 0;
 }
 
 const struct function *function_table_get(struct function_table *table, enum function_kind kind,
@@ -104,8 +104,9 @@ const struct function *function_table_get(struct function_table *table, enum fun
 	i = slot_find(table, hash, &wanted);
 	if (table->slots[i])
 		return &table->slots[i]->function;
-	if (table->max_bytes && table->nr_bytes >= table->max_bytes && !function_is_other(&wanted))
-		return function_table_get(table, FUNCTION_PYTHON, FUNCTION_TABLE_OTHER, "", 0);
+	if (table->max_bytes && table->nr_bytes >= table->max_bytes &&
+	    !function_is_overflow(&wanted))
+		return function_table_get(table, FUNCTION_PYTHON, FUNCTION_TABLE_OVERFLOW, "", 0);
 	table->slots[i] = entry_create(&wanted, hash, table->nr_functions);
 	if (!table->slots[i])
 		return NULL;

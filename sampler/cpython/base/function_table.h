@@ -10,7 +10,7 @@
 struct function_entry;
 
 /* The name of the one function that stands for all that exceed max_bytes. */
-#define FUNCTION_TABLE_OTHER "[other functions]"
+#define FUNCTION_TABLE_OVERFLOW "[other functions]"
 
 /* Empty and unlimited if zero-initialised. */
 struct function_table {
@@ -18,12 +18,12 @@ struct function_table {
 	size_t nr_slots;
 	uint32_t nr_functions;
 	size_t nr_bytes;  /* used by the functions */
-	size_t max_bytes; /* limit; further functions become FUNCTION_TABLE_OTHER; 0: none */
+	size_t max_bytes; /* limit; further functions become FUNCTION_TABLE_OVERFLOW; 0: none */
 };
 
 /*
  * The function with that kind, name, path and line, created if it is new. The strings are copied.
- * When max_bytes is used up, every new function is FUNCTION_TABLE_OTHER, which has no path and line
+ * When max_bytes is used up, every new function is FUNCTION_TABLE_OVERFLOW, which has no path and line
  * 0. Valid until function_table_done(). Returns NULL if out of memory.
  */
 const struct function *function_table_get(struct function_table *table, enum function_kind kind,
@@ -31,7 +31,7 @@ const struct function *function_table_get(struct function_table *table, enum fun
 					  int32_t first_line);
 
 /* Whether function is the one that stands for all that exceed max_bytes. */
-bool function_is_other(const struct function *function);
+bool function_is_overflow(const struct function *function);
 
 /* Free all functions and leave the table empty. Accepts NULL. */
 void function_table_done(struct function_table *table);

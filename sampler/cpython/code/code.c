@@ -18,9 +18,9 @@
 #define FRAME_SIZE_MAX_BYTES (64u << 20)
 
 /* How much of each text is kept, and read ahead; nearly all functions have less. */
-enum { AHEAD_TEXTS_BYTES = 192 + 320 + 512 };
+enum { PREFETCHED_TEXTS_BYTES = 192 + 320 + 512 };
 static const struct {
-	uint16_t kept_bytes, ahead_bytes;
+	uint16_t kept_bytes, prefetched_bytes;
 } text_sizes[NR_CODE_TEXTS] = {
 	[CODE_QUALNAME] = {128, 192}, [CODE_FILENAME] = {256, 320}, [CODE_LINETABLE] = {256, 512}};
 
@@ -39,8 +39,8 @@ static void code_forget(struct code_cache *cache, struct code *code)
 {
 	cache->table_bytes -= code->table_bytes;
 	cache->nr_cleared += code->function != NULL;
-	if (code->identity && cache->teller)
-		cache->teller->forget(cache->teller, code->addr);
+	if (code->identity && cache->reporter)
+		cache->reporter->forget(cache->reporter, code->addr);
 	free(code->linetable);
 	free(code->lines);
 	free(code->copies.starts);
@@ -87,7 +87,7 @@ void code_cache_done(struct code_cache *cache)
 	function_table_done(&cache->functions);
 }
 
-bool code_cache_relieve(struct code_cache *cache)
+bool code_cache_clear_if_full(struct code_cache *cache)
 {
 	if (!cache->tables_full)
 		return false;
@@ -98,17 +98,17 @@ bool code_cache_relieve(struct code_cache *cache)
 	return true;
 }
 
-bool code_cache_is_due(const struct code_cache *cache)
+bool code_cache_should_drop(const struct code_cache *cache)
 {
-	return cache->nr_new >= CODES_OF_A_TURN ||
-	       cache->nr_new_executables >= EXECUTABLES_OF_A_TURN;
+	return cache->nr_new >= DROP_AFTER_NEW_CODES ||
+	       cache->nr_new_executables >= DROP_AFTER_NEW_EXECUTABLES;
 }
 
 void code_cache_drop_unused(struct code_cache *cache)
 {
 	drop(cache, &cache->executables, false);
 	cache->nr_new_executables = 0;
-	if (cache->nr_new < CODES_OF_A_TURN)
+	if (cache->nr_new < DROP_AFTER_NEW_CODES)
 		return;
 	drop(cache, &cache->codes, false);
 	cache->nr_new = 0;
@@ -129,7 +129,7 @@ static bool is_code_type(struct code_cache *cache, remote_addr type_addr)
 }
 
 /* Get the fingerprint of an object that was read. Returns -EBADMSG if it is no code object. */
-static int take_fingerprint(struct code_cache *cache, const uint8_t *object,
+static int make_fingerprint(struct code_cache *cache, const uint8_t *object,
 			    struct code_fingerprint *ret_fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
@@ -159,7 +159,7 @@ static int read_object(struct code_cache *cache, struct remote_memory *memory, r
 	if (addr % sizeof(uint64_t))
 		return -EBADMSG;
 	err = remote_memory_read(memory, addr, object, code_head_bytes(&cache->build->offsets));
-	return err ? err : take_fingerprint(cache, object, ret_fingerprint);
+	return err ? err : make_fingerprint(cache, object, ret_fingerprint);
 }
 
 /* Where a text is read from: its length precedes everything that identifies it. */
@@ -182,7 +182,7 @@ static void trim(const struct py_offsets *offsets, enum code_text text,
 	uint64_t own_bytes = 0;
 
 	if (text != CODE_LINETABLE) {
-		own_bytes = string_own_bytes(offsets, bytes, range->done_bytes);
+		own_bytes = string_valid_bytes(offsets, bytes, range->done_bytes);
 		content_offset = string_content_offset(offsets, bytes, range->done_bytes);
 	} else if (range->done_bytes >= sizeof(uint64_t)) {
 		own_bytes = field_u64(bytes, 0) + content_offset;
@@ -229,17 +229,17 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 /*
  * A memory that holds the texts of a new code object. They are read ahead in one call, because a
  * program that creates and frees functions all the time leaves only microseconds between the copy
- * of a frame and the end of the object, and a dozen calls take longer. Or they are as the object's
- * own thread reported them (told_code). Reads are served from here if possible, else from inner.
+ * of a frame and the end of the object, and a dozen calls serve_read longer. Or they are as the object's
+ * own thread reported them (reported_code). Reads are served from here if possible, else from inner.
  */
-struct code_ahead {
+struct prefetched_code {
 	struct remote_memory memory; /* for readers */
 	struct remote_memory *inner; /* borrowed for as long as memory is read */
-	bool is_told;	  /* the ranges are of an earlier moment, of an object that may be gone */
-	size_t nr_ranges; /* number of ranges; without is_told 0 after a read of inner */
+	bool is_reported; /* the ranges are of an earlier moment, of an object that may be gone */
+	size_t nr_ranges; /* number of ranges; without is_reported 0 after a read of inner */
 	/* After done_bytes of a range the object has ended, or its rest is missing. */
 	struct remote_range ranges[NR_CODE_TEXTS + 2];
-	uint8_t texts[AHEAD_TEXTS_BYTES];
+	uint8_t texts[PREFETCHED_TEXTS_BYTES];
 	uint64_t bytecode_length;
 	uint8_t object[CODE_MAX_BYTES];
 };
@@ -255,10 +255,10 @@ static uint64_t offset_in(const struct remote_range *range, const struct remote_
 /*
  * Serve a read from the ranges, as far as they could be read. Returns false if it is not in them.
  */
-static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
+static bool serve_read(const struct prefetched_code *prefetched, struct remote_range *wanted)
 {
-	for (size_t i = 0; i < ahead->nr_ranges; i++) {
-		const struct remote_range *range = &ahead->ranges[i];
+	for (size_t i = 0; i < prefetched->nr_ranges; i++) {
+		const struct remote_range *range = &prefetched->ranges[i];
 		const uint64_t offset = offset_in(range, wanted);
 
 		if (offset == UINT64_MAX || wanted->size > range->size - offset)
@@ -273,14 +273,15 @@ static bool take(const struct code_ahead *ahead, struct remote_range *wanted)
 }
 
 /* Whether the bytes just read continue a reported range, and agree with it where they overlap. */
-static bool goes_on(const struct code_ahead *ahead, const struct remote_range *read)
+static bool continues_range(const struct prefetched_code *prefetched,
+			    const struct remote_range *read)
 {
 	bool is_begun = false;
 
-	for (size_t i = 0; i < ahead->nr_ranges; i++) {
-		const struct remote_range *range = &ahead->ranges[i];
+	for (size_t i = 0; i < prefetched->nr_ranges; i++) {
+		const struct remote_range *range = &prefetched->ranges[i];
 		const uint64_t offset = offset_in(range, read);
-		const uint8_t *told = range->buffer;
+		const uint8_t *reported = range->buffer;
 		const uint8_t *bytes = read->buffer;
 
 		if (offset == UINT64_MAX)
@@ -288,47 +289,49 @@ static bool goes_on(const struct code_ahead *ahead, const struct remote_range *r
 		for (uint64_t k = offset; k < range->done_bytes && k - offset < read->done_bytes;
 		     k++)
 			/* A text's hash, after its length, may have been computed since. */
-			if (k / sizeof(uint64_t) != 1 && told[k] != bytes[k - offset])
+			if (k / sizeof(uint64_t) != 1 && reported[k] != bytes[k - offset])
 				return false;
 		is_begun |= offset < range->done_bytes;
 	}
 	return is_begun;
 }
 
-static int ahead_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
-			     size_t nr_ranges)
+static int prefetched_read_ranges(struct remote_memory *memory, struct remote_range *ranges,
+				  size_t nr_ranges)
 {
-	struct code_ahead *ahead = (struct code_ahead *)memory;
-	size_t nr_taken = 0;
+	struct prefetched_code *prefetched = (struct prefetched_code *)memory;
+	size_t nr_served = 0;
 	int err;
 
-	while (nr_taken < nr_ranges && take(ahead, &ranges[nr_taken]))
-		nr_taken++;
-	if (nr_taken == nr_ranges)
+	while (nr_served < nr_ranges && serve_read(prefetched, &ranges[nr_served]))
+		nr_served++;
+	if (nr_served == nr_ranges)
 		return 0;
-	if (!ahead->is_told)
-		ahead->nr_ranges = 0;
-	err = remote_memory_read_ranges(ahead->inner, ranges, nr_ranges);
-	for (size_t i = 0; !err && ahead->is_told && i < nr_ranges; i++)
-		if (!goes_on(ahead, &ranges[i]))
+	if (!prefetched->is_reported)
+		prefetched->nr_ranges = 0;
+	err = remote_memory_read_ranges(prefetched->inner, ranges, nr_ranges);
+	for (size_t i = 0; !err && prefetched->is_reported && i < nr_ranges; i++)
+		if (!continues_range(prefetched, &ranges[i]))
 			ranges[i].done_bytes = 0;
 	return err;
 }
 
-static void ahead_begin(struct code_ahead *ahead, struct code_cache *cache, bool is_told)
+static void prefetched_begin(struct prefetched_code *prefetched, struct code_cache *cache,
+			     bool is_reported)
 {
-	static const struct remote_memory_ops ops = {.read_ranges = ahead_read_ranges};
+	static const struct remote_memory_ops ops = {.read_ranges = prefetched_read_ranges};
 
-	ahead->memory.ops = &ops;
-	ahead->inner = cache->memory;
-	ahead->is_told = is_told;
-	ahead->nr_ranges = 0;
+	prefetched->memory.ops = &ops;
+	prefetched->inner = cache->memory;
+	prefetched->is_reported = is_reported;
+	prefetched->nr_ranges = 0;
 }
 
 /* Add a range of an object, held in buffer or to be read into it. */
-static void ahead_add(struct code_ahead *ahead, remote_addr addr, void *buffer, size_t size)
+static void prefetched_add(struct prefetched_code *prefetched, remote_addr addr, void *buffer,
+			   size_t size)
 {
-	ahead->ranges[ahead->nr_ranges++] =
+	prefetched->ranges[prefetched->nr_ranges++] =
 		(struct remote_range){.addr = addr, .buffer = buffer, .size = size};
 }
 
@@ -338,52 +341,58 @@ static void ahead_add(struct code_ahead *ahead, remote_addr addr, void *buffer, 
  * inner all reads go there, so that later reads never return older bytes. Nothing is owned. Returns
  * 0, -ESRCH or -EPERM.
  */
-static int ahead_read(struct code_ahead *ahead, struct code_cache *cache, remote_addr object_addr,
-		      const struct code_fingerprint *fingerprint)
+static int prefetched_read(struct prefetched_code *prefetched, struct code_cache *cache,
+			   remote_addr object_addr, const struct code_fingerprint *fingerprint)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
 	size_t start = 0;
 
-	ahead_begin(ahead, cache, false);
+	prefetched_begin(prefetched, cache, false);
 	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++) {
-		const size_t size = text_sizes[i].ahead_bytes;
+		const size_t size = text_sizes[i].prefetched_bytes;
 
-		ahead_add(ahead, text_addr(offsets, fingerprint, i), ahead->texts + start, size);
+		prefetched_add(prefetched, text_addr(offsets, fingerprint, i),
+			       prefetched->texts + start, size);
 		start += size;
 	}
 	if (fingerprint->bytecode)
-		ahead_add(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
-			  &ahead->bytecode_length, sizeof(ahead->bytecode_length));
-	ahead_add(ahead, object_addr, ahead->object, code_head_bytes(offsets));
-	return remote_memory_read_ranges(ahead->inner, ahead->ranges, ahead->nr_ranges);
+		prefetched_add(prefetched, fingerprint->bytecode + offsets->bytes.ob_size,
+			       &prefetched->bytecode_length, sizeof(prefetched->bytecode_length));
+	prefetched_add(prefetched, object_addr, prefetched->object, code_head_bytes(offsets));
+	return remote_memory_read_ranges(prefetched->inner, prefetched->ranges,
+					 prefetched->nr_ranges);
 }
 
 /* Add a reported part of an object; it needs no read. */
-static void ahead_add_told(struct code_ahead *ahead, remote_addr addr, const void *bytes,
-			   size_t nr_bytes, bool is_whole)
+static void prefetched_add_reported(struct prefetched_code *prefetched, remote_addr addr,
+				    const void *bytes, size_t nr_bytes, bool is_whole)
 {
-	ahead_add(ahead, addr, (void *)bytes, is_whole ? SIZE_MAX : nr_bytes);
-	ahead->ranges[ahead->nr_ranges - 1].done_bytes = nr_bytes;
+	prefetched_add(prefetched, addr, (void *)bytes, is_whole ? SIZE_MAX : nr_bytes);
+	prefetched->ranges[prefetched->nr_ranges - 1].done_bytes = nr_bytes;
 }
 
 /*
  * The same for an object as reported. The continuation of a reported text is read from inner; it
- * counts as missing (-EFAULT) unless it agrees with the reported bytes. told is borrowed for as
- * long as ahead is used.
+ * counts as missing (-EFAULT) unless it agrees with the reported bytes. reported is borrowed for as
+ * long as prefetched is used.
  */
-static void ahead_take(struct code_ahead *ahead, struct code_cache *cache,
-		       const struct code_fingerprint *fingerprint, const struct told_code *told)
+static void prefetched_from_report(struct prefetched_code *prefetched, struct code_cache *cache,
+				   const struct code_fingerprint *fingerprint,
+				   const struct reported_code *reported)
 {
 	const struct py_offsets *offsets = &cache->build->offsets;
 
-	ahead_begin(ahead, cache, true);
+	prefetched_begin(prefetched, cache, true);
 	for (unsigned int i = 0; i < NR_CODE_TEXTS; i++)
-		ahead_add_told(ahead, text_addr(offsets, fingerprint, i), told->texts[i].bytes,
-			       told->texts[i].nr_bytes, told->texts[i].is_whole);
+		prefetched_add_reported(prefetched, text_addr(offsets, fingerprint, i),
+					reported->texts[i].bytes, reported->texts[i].nr_bytes,
+					reported->texts[i].is_whole);
 	if (fingerprint->bytecode)
-		ahead_add_told(ahead, fingerprint->bytecode + offsets->bytes.ob_size,
-			       &told->bytecode_length, sizeof(told->bytecode_length), false);
-	ahead_add_told(ahead, told->addr, told->object, code_head_bytes(offsets), false);
+		prefetched_add_reported(prefetched, fingerprint->bytecode + offsets->bytes.ob_size,
+					&reported->bytecode_length,
+					sizeof(reported->bytecode_length), false);
+	prefetched_add_reported(prefetched, reported->addr, reported->object,
+				code_head_bytes(offsets), false);
 }
 
 /* Whether the object just read is the one of the entry. */
@@ -488,7 +497,7 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 /* Whether err is a missing piece of a core file, for which a placeholder is used. */
 static bool is_gap(const struct code_cache *cache, int err)
 {
-	return cache->is_still && (err == -EFAULT || err == -EBADMSG);
+	return cache->is_core && (err == -EFAULT || err == -EBADMSG);
 }
 
 /* Read a text of a code object, or use a placeholder. */
@@ -532,7 +541,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
 		return -ENOMEM;
-	if (function_is_other(code->function))
+	if (function_is_overflow(code->function))
 		forget_lines(code);
 	code->fingerprint = *fingerprint;
 	return 0;
@@ -550,7 +559,7 @@ struct code *code_cache_missing(struct code_cache *cache)
 }
 
 /* Store the object that was read at code->addr in the entry. Returns 0, -EAGAIN, -EBADMSG, … */
-static int take_object(struct code_cache *cache, struct remote_memory *memory, struct code *code,
+static int load_object(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 		       const uint8_t *object, const struct code_fingerprint *fingerprint,
 		       const struct code_clock *clock)
 {
@@ -584,7 +593,7 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 {
 	uint8_t object[CODE_MAX_BYTES];
 	struct code_fingerprint fingerprint;
-	struct code_ahead ahead;
+	struct prefetched_code prefetched;
 	struct code_texts texts;
 	int err = read_object(cache, cache->memory, code->addr, object, &fingerprint);
 
@@ -596,9 +605,9 @@ static int code_check(struct code_cache *cache, struct code *code, const struct 
 	}
 	code_forget(cache, code);
 	if (!err)
-		err = ahead_read(&ahead, cache, code->addr, &fingerprint);
+		err = prefetched_read(&prefetched, cache, code->addr, &fingerprint);
 	if (!err)
-		err = take_object(cache, &ahead.memory, code, object, &fingerprint, clock);
+		err = load_object(cache, &prefetched.memory, code, object, &fingerprint, clock);
 	if (err)
 		code_forget(cache, code);
 	/* That there is no code object any more is remembered as well. */
@@ -636,7 +645,7 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	if (err)
 		return err;
 	code->in_use = code->nr_loads > 0;
-	if (code->nr_loads && code_cache_holds(cache, code, clock))
+	if (code->nr_loads && code_cache_is_current(cache, code, clock))
 		err = code->function ? 0 : -EBADMSG;
 	else
 		err = code_check(cache, code, clock);
@@ -645,21 +654,21 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
 	return err;
 }
 
-int code_cache_tell(struct code_cache *cache, const struct told_code *told,
-		    const struct code_clock *clock)
+int code_cache_add_reported(struct code_cache *cache, const struct reported_code *reported,
+			    const struct code_clock *clock)
 {
 	struct code_fingerprint fingerprint;
-	struct code_ahead ahead;
+	struct prefetched_code prefetched;
 	struct code_texts texts;
 	struct code *code;
 	bool is_missing = false;
-	int err = code_entry_get(&cache->codes, MAX_CODES, &cache->nr_new, told->addr, &code);
+	int err = code_entry_get(&cache->codes, MAX_CODES, &cache->nr_new, reported->addr, &code);
 
 	if (err)
 		return err;
-	err = take_fingerprint(cache, told->object, &fingerprint);
+	err = make_fingerprint(cache, reported->object, &fingerprint);
 	for (unsigned int i = 0; !err && i < NR_CODE_TEXTS; i++) {
-		if (told->texts[i].nr_bytes)
+		if (reported->texts[i].nr_bytes)
 			continue;
 		/* It was not in memory: fault it in for the next time. */
 		(void)remote_memory_fault_in(cache->memory, fingerprint.text_addrs[i]);
@@ -668,29 +677,29 @@ int code_cache_tell(struct code_cache *cache, const struct told_code *told,
 	if (is_missing)
 		return -EAGAIN;
 	if (!err) {
-		ahead_take(&ahead, cache, &fingerprint, told);
-		err = read_texts(cache, &ahead.memory, &fingerprint, &texts);
+		prefetched_from_report(&prefetched, cache, &fingerprint, reported);
+		err = read_texts(cache, &prefetched.memory, &fingerprint, &texts);
 	}
 	if (err || !code->function || !is_same(code, &fingerprint, &texts)) {
 		code_forget(cache, code);
 		if (!err)
-			err = take_object(cache, &ahead.memory, code, told->object, &fingerprint,
-					  clock);
+			err = load_object(cache, &prefetched.memory, code, reported->object,
+					  &fingerprint, clock);
 		if (err)
 			code_forget(cache, code);
 	}
 	/* That it is no code object is remembered as well. */
 	if (!err || err == -EBADMSG) {
 		code->checked = *clock;
-		code->identity = told->identity;
+		code->identity = reported->identity;
 	}
 	if (!err)
 		code->in_use = true;
 	return err;
 }
 
-int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
-			struct code **ret_code)
+int code_cache_get_reported(struct code_cache *cache, remote_addr addr, uint64_t identity,
+			    struct code **ret_code)
 {
 	struct code *code = addr_map_get(&cache->codes, addr);
 
@@ -703,8 +712,8 @@ int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t ide
 		*ret_code = code;
 		return 0;
 	}
-	if (cache->teller)
-		cache->teller->forget(cache->teller, addr);
+	if (cache->reporter)
+		cache->reporter->forget(cache->reporter, addr);
 	return -EAGAIN;
 }
 

@@ -39,11 +39,11 @@
  * last drop. An entry takes 1 kB, and some programs create and free code all the time. MAX_CODES
  * limits the entries in all (500 MB of our memory); code at further addresses is refused.
  */
-#define CODES_OF_A_TURN 512u
-#define MAX_CODES	(1u << 20)
+#define DROP_AFTER_NEW_CODES 512u
+#define MAX_CODES	     (1u << 20)
 
 /* The same for executables; most new ones come from looks that were dropped. */
-#define EXECUTABLES_OF_A_TURN 128u
+#define DROP_AFTER_NEW_EXECUTABLES 128u
 
 /*
  * Functions are kept until the end, because profiles refer to them. This limits their names and
@@ -60,9 +60,9 @@ struct code_clock {
 	uint32_t tlbc_generation; /* of thread-local bytecode, if the build has it */
 	bool has_generation;
 	bool has_next_version;
-	bool is_past; /* the frames are older than the look: code_cache_get_told() */
+	bool frames_are_older; /* the frames are older than the look: code_cache_get_reported() */
 	/* Executables first read at this tick or later are newer than the frames; 0: tick. */
-	uint64_t past_tick;
+	uint64_t newer_from_tick;
 };
 
 /* The texts of a code object: two str objects and a bytes object. */
@@ -106,9 +106,9 @@ struct code_copies {
 /* What the executable of a frame is (executable_get()). */
 enum executable_kind {
 	EXECUTABLE_UNREAD,
-	EXECUTABLE_NOTHING, /* None: the frame is not shown */
-	EXECUTABLE_CODE,    /* a code object, which has an entry in codes */
-	EXECUTABLE_NAMED,   /* something else, described by function */
+	EXECUTABLE_HIDDEN, /* None: the frame is not shown */
+	EXECUTABLE_CODE,   /* a code object, which has an entry in codes */
+	EXECUTABLE_NAMED,  /* something else, described by function */
 };
 
 struct code {
@@ -124,7 +124,7 @@ struct code {
 	uint64_t identity; /* as last reported; 0: it was not reported */
 	bool in_use;	   /* since unused entries were last dropped */
 	uint32_t nr_loads; /* rises if another object is found at the address */
-	bool has_gaps;	   /* a part of it is not in memory: code_cache.is_still */
+	bool has_gaps;	   /* a part of it is not in memory: code_cache.is_core */
 	/*
 	 * Not a code object (executable_get()). Only function, nr_loads, kind, checked and
 	 * since_tick are set.
@@ -142,7 +142,7 @@ struct code {
 };
 
 /* A str or bytes object as reported, from its length on. */
-struct told_text {
+struct reported_text {
 	const uint8_t *bytes;
 	size_t nr_bytes; /* number of bytes reported; 0: it was not in memory */
 	bool is_whole;	 /* nothing follows */
@@ -151,48 +151,49 @@ struct told_text {
 /*
  * A code object as reported, with its texts, by the thread that ran it while the object was alive.
  */
-struct told_code {
+struct reported_code {
 	remote_addr addr;
 	uint64_t identity;     /* distinguishes objects at the same address; not 0 */
 	const uint8_t *object; /* code_head_bytes() of it */
-	struct told_text texts[NR_CODE_TEXTS];
+	struct reported_text texts[NR_CODE_TEXTS];
 	uint64_t bytecode_length; /* if it is a separate object */
 };
 
 /* Reports code objects, each one once. */
-struct code_teller {
+struct code_reporter {
 	/* Report the object at that address again when it is next met. */
-	void (*forget)(struct code_teller *teller, remote_addr code_addr);
+	void (*forget)(struct code_reporter *reporter, remote_addr code_addr);
 };
 
 /*
  * Number of executables of hidden frames that are remembered: None, and before 3.13 one per
  * interpreter. Further ones are read again in every tick.
  */
-enum { MAX_NOTHINGS = 16 };
+enum { MAX_HIDDEN_EXECUTABLES = 16 };
 
 struct code_cache {
 	struct remote_memory *memory;	 /* borrowed */
 	const struct py_build *build;	 /* borrowed */
 	struct function_table functions; /* live until code_cache_done() */
 	struct addr_map codes;
-	struct addr_map executables;	    /* executables that may not be code objects */
-	uint32_t nr_new_executables;	    /* since unused ones were last dropped */
-	remote_addr nothings[MAX_NOTHINGS]; /* executables of frames that are not shown */
-	uint32_t nr_nothings;		    /* number found so far; the oldest make room */
-	remote_addr code_type_addr;	    /* &PyCode_Type; 0 until known */
-	bool next_version_unusable;	    /* the counter is not where our table has it */
+	struct addr_map executables; /* executables that may not be code objects */
+	uint32_t nr_new_executables; /* since unused ones were last dropped */
+	remote_addr hidden_executables
+		[MAX_HIDDEN_EXECUTABLES]; /* executables of frames that are not shown */
+	uint32_t nr_hidden_executables;	  /* number found so far; the oldest make room */
+	remote_addr code_type_addr;	  /* &PyCode_Type; 0 until known */
+	bool next_version_unusable;	  /* the counter is not where our table has it */
 	/*
 	 * The memory does not change and may lack pieces: a core file. "<name not in the core>" or
 	 * the like replaces a missing text.
 	 */
-	bool is_still;
-	struct code missing;	    /* for frames whose code object cannot be read; foreign */
-	size_t table_bytes;	    /* of all entries, including lines not decoded yet */
-	bool tables_full;	    /* an entry was refused for lack of room */
-	uint32_t nr_new;	    /* entries since unused ones were last dropped */
-	uint64_t nr_cleared;	    /* entries that have become invalid */
-	struct code_teller *teller; /* borrowed; NULL: code is not reported */
+	bool is_core;
+	struct code missing;		/* for frames whose code object cannot be read; foreign */
+	size_t table_bytes;		/* of all entries, including lines not decoded yet */
+	bool tables_full;		/* an entry was refused for lack of room */
+	uint32_t nr_new;		/* entries since unused ones were last dropped */
+	uint64_t nr_cleared;		/* entries that have become invalid */
+	struct code_reporter *reporter; /* borrowed; NULL: code is not reported */
 };
 
 /*
@@ -207,8 +208,8 @@ void code_cache_done(struct code_cache *cache);
  * Whether no code object can have appeared (or gone) between the entry's last check and clock, so
  * that the entry need not be checked again.
  */
-static inline bool code_cache_holds(const struct code_cache *cache, const struct code *code,
-				    const struct code_clock *clock)
+static inline bool code_cache_is_current(const struct code_cache *cache, const struct code *code,
+					 const struct code_clock *clock)
 {
 	const struct code_clock *checked = &code->checked;
 
@@ -225,15 +226,15 @@ static inline bool code_cache_holds(const struct code_cache *cache, const struct
  * Between two ticks: if an entry was refused for lack of room, clear all entries and return true.
  * Cleared entries remain, as if their objects had been replaced.
  */
-bool code_cache_relieve(struct code_cache *cache);
+bool code_cache_clear_if_full(struct code_cache *cache);
 
 /* Whether so many entries are new, in either table, that unused ones should be dropped. */
-bool code_cache_is_due(const struct code_cache *cache);
+bool code_cache_should_drop(const struct code_cache *cache);
 
 /*
  * Between two ticks: drop the entries that are not in_use, and clear in_use of the others. The
  * caller has set in_use of every entry to which it holds a pointer. Entries of code objects are
- * only dropped if CODES_OF_A_TURN are new. If memory is short, all entries stay.
+ * only dropped if DROP_AFTER_NEW_CODES are new. If memory is short, all entries stay.
  */
 void code_cache_drop_unused(struct code_cache *cache);
 
@@ -260,15 +261,15 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
  * text was not in memory, and has been requested), -EFAULT (a text is longer than reported, and the
  * rest is gone), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
-int code_cache_tell(struct code_cache *cache, const struct told_code *told,
-		    const struct code_clock *clock);
+int code_cache_add_reported(struct code_cache *cache, const struct reported_code *told,
+			    const struct code_clock *clock);
 
 /*
  * The code object at addr that was reported with that identity. Returns 0; -EBADMSG (there was
  * none); -EAGAIN (it is not known, or not any more; it will be reported again).
  */
-int code_cache_get_told(struct code_cache *cache, remote_addr addr, uint64_t identity,
-			struct code **ret_code);
+int code_cache_get_reported(struct code_cache *cache, remote_addr addr, uint64_t identity,
+			    struct code **ret_code);
 
 /*
  * The stand-in for a code object that cannot be read; valid as long as the cache. Returns NULL if
@@ -333,12 +334,12 @@ enum { EXECUTABLE_NAME_MAX_BYTES = 256 };
 #define MAX_EXECUTABLES (1u << 14)
 
 /* Whether frames with that executable are known not to be shown: NULL, None, 3.12's trampoline. */
-static inline bool executable_is_nothing(const struct code_cache *codes, remote_addr addr)
+static inline bool executable_is_hidden(const struct code_cache *codes, remote_addr addr)
 {
 	if (!addr)
 		return true;
-	for (uint32_t i = 0; i < codes->nr_nothings && i < MAX_NOTHINGS; i++)
-		if (codes->nothings[i] == addr)
+	for (uint32_t i = 0; i < codes->nr_hidden_executables && i < MAX_HIDDEN_EXECUTABLES; i++)
+		if (codes->hidden_executables[i] == addr)
 			return true;
 	return false;
 }

@@ -245,7 +245,7 @@ static int describe(struct description *of, remote_addr addr)
 	if (err)
 		return err;
 	of->kind = type.kind == VALUE_CODE && type.is_exact   ? EXECUTABLE_CODE
-		   : type.kind == VALUE_NONE && type.is_exact ? EXECUTABLE_NOTHING
+		   : type.kind == VALUE_NONE && type.is_exact ? EXECUTABLE_HIDDEN
 							      : EXECUTABLE_NAMED;
 	if (of->kind != EXECUTABLE_NAMED)
 		return 0;
@@ -272,7 +272,7 @@ static int load(struct code_cache *codes, struct code *entry, const struct code_
 					      found.path, (int32_t)found.line);
 		if (!function)
 			err = -ENOMEM;
-		else if (function_is_other(function))
+		else if (function_is_overflow(function))
 			err = -E2BIG;
 	}
 	description_done(&found);
@@ -309,8 +309,8 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	 * The frame ran this object only if it was read before the frame, and has not changed
 	 * since.
 	 */
-	if (clock->is_past && entry->kind == EXECUTABLE_NAMED &&
-	    entry->since_tick >= (clock->past_tick ? clock->past_tick : clock->tick))
+	if (clock->frames_are_older && entry->kind == EXECUTABLE_NAMED &&
+	    entry->since_tick >= (clock->newer_from_tick ? clock->newer_from_tick : clock->tick))
 		return -EAGAIN;
 	if (entry->kind == EXECUTABLE_CODE) {
 		err = code_cache_get(codes, addr, clock, &entry);
@@ -320,8 +320,9 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	/* None, or the shims' code object of 3.12: never freed, so remembered for good. */
 	if (!entry->function ||
 	    (!entry->foreign && strcmp(entry->function->qualname, TRAMPOLINE_NAME) == 0)) {
-		if (!executable_is_nothing(codes, addr))
-			codes->nothings[codes->nr_nothings++ % MAX_NOTHINGS] = addr;
+		if (!executable_is_hidden(codes, addr))
+			codes->hidden_executables[codes->nr_hidden_executables++ %
+						  MAX_HIDDEN_EXECUTABLES] = addr;
 		entry = NULL;
 	}
 	*ret_code = entry;

@@ -13,44 +13,45 @@ enum { DEBUG_OFFSETS_MAX_BYTES = 1536 };
 enum { COOKIE_BYTES = 8, VERSION_OFFSET = 8, FREE_THREADED_OFFSET = 16, HEAD_BYTES = 24 };
 
 /* A column for each minor version. */
-enum { NR_COLUMNS = NEWEST_MINOR - FIRST_MINOR_THAT_TELLS + 1 };
+enum { NR_COLUMNS = NEWEST_MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS + 1 };
 
 /* The place of each number. */
 static const struct {
 	size_t index; /* in struct py_offsets as an array */
 	uint32_t places[NR_COLUMNS];
-} told[] = {
-#define TOLD(of, field, cells, truth) {OFFSET_INDEX(of, field), {CELLS cells}},
+} present[] = {
+#define PRESENT(of, field, cells, truth) {OFFSET_INDEX(of, field), {CELLS cells}},
 #include "sampler/cpython/layout/debug_offsets.def"
 };
 
-/* The layouts to which a LACKED row applies: any, the version's own, a release build's own. */
-enum holds { ALWAYS, OWN, RELEASE };
+/* The layouts to which a MISSING row applies: any, the version's own, a release build's own. */
+enum applies_to { ANY_LAYOUT, OWN_LAYOUT, RELEASE_LAYOUT };
 
-/* The LACKED rows: distances, for each version in a build with the GIL and a free-threaded one. */
+/* The MISSING rows: distances, for each version in a build with the GIL and a free-threaded one. */
 static const struct {
 	size_t index, from; /* from: an index as well, or START */
-	enum holds holds;
+	enum applies_to applies_to;
 	int64_t numbers[2 * NR_COLUMNS];
-} lacked[] = {
-#define START				      NR_OFFSETS
-#define LACKED(of, field, from, holds, cells) {OFFSET_INDEX(of, field), from, holds, {CELLS cells}},
-#define FIELD				      OFFSET_INDEX
+} missing[] = {
+#define START NR_OFFSETS
+#define MISSING(of, field, from, applies_to, cells) \
+	{OFFSET_INDEX(of, field), from, applies_to, {CELLS cells}},
+#define FIELD OFFSET_INDEX
 #include "sampler/cpython/layout/debug_offsets.def"
 };
 
 /* A missing number does not compile. */
-#define EXPECT(cells, nr)		      _Static_assert(NR_CELLS(cells) == (nr), "one for each version")
-#define TABLE_BYTES(cells, truth)	      EXPECT(cells, NR_COLUMNS);
-#define TLBC(member, cells, truth)	      EXPECT(cells, NR_COLUMNS);
-#define TOLD(of, field, cells, truth)	      EXPECT(cells, NR_COLUMNS);
-#define LACKED(of, field, from, holds, cells) EXPECT(cells, 2 * NR_COLUMNS);
+#define EXPECT(cells, nr)			    _Static_assert(NR_CELLS(cells) == (nr), "one for each version")
+#define TABLE_BYTES(cells, truth)		    EXPECT(cells, NR_COLUMNS);
+#define TLBC(member, cells, truth)		    EXPECT(cells, NR_COLUMNS);
+#define PRESENT(of, field, cells, truth)	    EXPECT(cells, NR_COLUMNS);
+#define MISSING(of, field, from, applies_to, cells) EXPECT(cells, 2 * NR_COLUMNS);
 #include "sampler/cpython/layout/debug_offsets.def"
 
 static size_t column_of(uint32_t minor)
 {
-	assert(minor >= FIRST_MINOR_THAT_TELLS);
-	return (minor < NEWEST_MINOR ? minor : NEWEST_MINOR) - FIRST_MINOR_THAT_TELLS;
+	assert(minor >= FIRST_MINOR_WITH_DEBUG_OFFSETS);
+	return (minor < NEWEST_MINOR ? minor : NEWEST_MINOR) - FIRST_MINOR_WITH_DEBUG_OFFSETS;
 }
 
 /* A copy of the debug offsets. */
@@ -65,7 +66,7 @@ struct debug_offsets_layout debug_offsets_layout(uint32_t minor)
 {
 	const size_t column = column_of(minor);
 	struct debug_offsets_layout layout = {
-		.minor = FIRST_MINOR_THAT_TELLS + (uint32_t)column,
+		.minor = FIRST_MINOR_WITH_DEBUG_OFFSETS + (uint32_t)column,
 #define TABLE_BYTES(cells, truth)  .size = ((const uint32_t[]){CELLS cells})[column],
 #define TLBC(member, cells, truth) .tlbc_at.member = ((const uint32_t[]){CELLS cells})[column],
 #include "sampler/cpython/layout/debug_offsets.def"
@@ -73,8 +74,8 @@ struct debug_offsets_layout debug_offsets_layout(uint32_t minor)
 	uint32_t *places = (uint32_t *)&layout.at;
 
 	memset(&layout.at, 0xff, sizeof(layout.at)); /* OFFSET_ABSENT */
-	for (size_t i = 0; i < sizeof(told) / sizeof(*told); i++)
-		places[told[i].index] = told[i].places[column];
+	for (size_t i = 0; i < sizeof(present) / sizeof(*present); i++)
+		places[present[i].index] = present[i].places[column];
 	return layout;
 }
 
@@ -131,7 +132,7 @@ static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t 
 }
 
 /*
- * Add the numbers that debug offsets lack, from the LACKED rows for the build's version. is_own:
+ * Add the numbers that debug offsets lack, from the MISSING rows for the build's version. is_own:
  * the table has its version's own layout; otherwise only rows that apply to any layout count. A
  * number relative to an absent field stays absent. Returns 0, or -EBADMSG (a number that cannot be
  * an offset).
@@ -141,16 +142,16 @@ static int supplement(bool is_own, struct py_build *build)
 	const size_t column = 2 * column_of(build->version_hex >> 16 & 0xff) + build->free_threaded;
 	uint32_t *values = (uint32_t *)&build->offsets;
 
-	for (size_t i = 0; i < sizeof(lacked) / sizeof(*lacked); i++) {
-		const int64_t number = lacked[i].numbers[column];
-		const int64_t from = lacked[i].from == START ? 0 : values[lacked[i].from];
+	for (size_t i = 0; i < sizeof(missing) / sizeof(*missing); i++) {
+		const int64_t number = missing[i].numbers[column];
+		const int64_t from = missing[i].from == START ? 0 : values[missing[i].from];
 
-		if (values[lacked[i].index] != OFFSET_ABSENT || number == OFFSET_ABSENT ||
-		    from == OFFSET_ABSENT || (lacked[i].holds != ALWAYS && !is_own))
+		if (values[missing[i].index] != OFFSET_ABSENT || number == OFFSET_ABSENT ||
+		    from == OFFSET_ABSENT || (missing[i].applies_to != ANY_LAYOUT && !is_own))
 			continue;
 		if (from + number < 0 || from + number > STRUCT_MAX_BYTES)
 			return -EBADMSG;
-		values[lacked[i].index] = (uint32_t)(from + number);
+		values[missing[i].index] = (uint32_t)(from + number);
 	}
 	return 0;
 }
@@ -275,9 +276,9 @@ static bool same_shape(const struct group *group, const uint32_t *a, const uint3
 	const uint32_t shift = group_span(group, a).start - group_span(group, b).start;
 
 	for (size_t i = group->first; i <= group->last; i++) {
-		const bool is_told = a[i] != OFFSET_ABSENT;
+		const bool is_present = a[i] != OFFSET_ABSENT;
 
-		if (is_told != (b[i] != OFFSET_ABSENT) || (is_told && a[i] != b[i] + shift))
+		if (is_present != (b[i] != OFFSET_ABSENT) || (is_present && a[i] != b[i] + shift))
 			return false;
 	}
 	return true;
@@ -297,7 +298,7 @@ struct search {
 };
 
 /* Whether a has every number that b has, with the same value. */
-static bool says_all_of(const struct py_build *a, const struct py_build *b)
+static bool has_all_of(const struct py_build *a, const struct py_build *b)
 {
 	const uint32_t *ours = (const uint32_t *)&a->offsets;
 	const uint32_t *theirs = (const uint32_t *)&b->offsets;
@@ -309,7 +310,7 @@ static bool says_all_of(const struct py_build *a, const struct py_build *b)
 }
 
 /* All groups have a place: keep the resulting build if the interpreter confirms it. */
-static void search_judge(struct search *search)
+static void search_check(struct search *search)
 {
 	struct debug_offsets_layout layout = {.tlbc_at = {OFFSET_ABSENT, OFFSET_ABSENT}};
 	struct py_build build;
@@ -322,12 +323,12 @@ static void search_judge(struct search *search)
 		layout.tlbc_at.code_array = layout.at.code.code_adaptive + 8;
 	}
 	if (convert(search->table, &layout, &build) != 0 || !build_consistent(&build) ||
-	    !numbers_plausible(&build) || (search->nr_found && says_all_of(&search->found, &build)))
+	    !numbers_plausible(&build) || (search->nr_found && has_all_of(&search->found, &build)))
 		return;
 	search->nr_looks++;
 	if (build_check_live(search->memory, search->runtime_addr, &build) != BUILD_LIVE_PROVEN)
 		return;
-	if (!search->nr_found || !says_all_of(&build, &search->found))
+	if (!search->nr_found || !has_all_of(&build, &search->found))
 		search->nr_found++;
 	search->found = build;
 }
@@ -388,7 +389,7 @@ static bool search_over(const struct search *search)
 static void search_group(struct search *search, const struct group *group, uint32_t from)
 {
 	if (group == groups + NR_GROUPS) {
-		search_judge(search);
+		search_check(search);
 		return;
 	}
 	for (size_t i = NR_COLUMNS; i > 0; i--) {
@@ -413,7 +414,7 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 
 	for (uint32_t i = 0; i < NR_COLUMNS; i++) {
 		const struct debug_offsets_layout layout =
-			debug_offsets_layout(FIRST_MINOR_THAT_TELLS + i);
+			debug_offsets_layout(FIRST_MINOR_WITH_DEBUG_OFFSETS + i);
 
 		memcpy(search.known[i], &layout.at, sizeof(layout.at));
 	}
@@ -452,8 +453,9 @@ static int match_layout(struct remote_memory *memory, remote_addr runtime_addr,
 
 	if (!err)
 		build.newer_than_tested = minor != layout.minor;
-	if (!err && (!build_consistent(&build) || !numbers_plausible(&build) ||
-		     build_check_known(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS))
+	if (!err &&
+	    (!build_consistent(&build) || !numbers_plausible(&build) ||
+	     build_check_repeatedly(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS))
 		err = -EBADMSG;
 	if (err == -EBADMSG) {
 		err = search_layout(memory, runtime_addr, table, &build);
@@ -513,8 +515,8 @@ int build_load(struct remote_memory *memory, remote_addr runtime_addr, uint32_t 
 	err = offsets_of_version(version_hex, &build, reterr);
 	if (err)
 		return err;
-	found = build_check_known(memory, runtime_addr, &build);
-	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_FOREIGN) {
+	found = build_check_repeatedly(memory, runtime_addr, &build);
+	if (found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_NO_CODE) {
 		version_format(version_hex, version);
 		message_set(
 			reterr,

@@ -147,12 +147,12 @@ enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
 struct live {
 	struct remote_memory *memory;
 	const struct py_build *build;
-	bool only_threads;	/* do not check frames */
-	unsigned int nr_frames; /* checked in this try */
-	bool fits;		/* a thread names its interpreter */
-	bool has_foreign;	/* an executable was seen that is no code object */
-	bool has_code;		/* one was seen that is a code object */
-	remote_addr code_addr;	/* of a whole one; 0 if none was seen */
+	bool only_threads;	   /* do not check frames */
+	unsigned int nr_frames;	   /* checked in this try */
+	bool fits;		   /* a thread names its interpreter */
+	bool has_other_executable; /* an executable was seen that is no code object */
+	bool has_code;		   /* one was seen that is a code object */
+	remote_addr code_addr;	   /* of a whole one; 0 if none was seen */
 };
 
 static bool read_word(const struct live *live, remote_addr addr, uint64_t *ret_word)
@@ -218,7 +218,7 @@ static bool frames_have_code(struct live *live, remote_addr addr)
 			return false;
 		executable &= ~tags;
 		if (!type_is(live, executable, "code", VALUE_OBJECT)) {
-			live->has_foreign = true;
+			live->has_other_executable = true;
 		} else {
 			/* Without the names of types it may be anything, unless it is whole. */
 			live->has_code = true;
@@ -312,8 +312,8 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 		if (!read_word(live, interp_addr + offsets->interpreter.next, &interp_addr))
 			return BUILD_LIVE_CONTRADICTS;
 	}
-	if (live->has_foreign && !live->has_code)
-		return BUILD_LIVE_FOREIGN;
+	if (live->has_other_executable && !live->has_code)
+		return BUILD_LIVE_NO_CODE;
 	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
 }
 
@@ -362,8 +362,8 @@ enum build_live build_check_threads(struct remote_memory *memory, remote_addr ru
 	return check(&live, runtime_addr, LIVE_TRIES);
 }
 
-enum build_live build_check_known(struct remote_memory *memory, remote_addr runtime_addr,
-				  const struct py_build *build)
+enum build_live build_check_repeatedly(struct remote_memory *memory, remote_addr runtime_addr,
+				       const struct py_build *build)
 {
 	struct live live = {.memory = memory, .build = build};
 	enum build_live found = check(&live, runtime_addr, PATIENT_TRIES);
@@ -371,7 +371,7 @@ enum build_live build_check_known(struct remote_memory *memory, remote_addr runt
 	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
 		return found;
 	/* In motion in every try, but a thread was where only this build has one. */
-	return live.has_foreign && !live.has_code ? BUILD_LIVE_FOREIGN : BUILD_LIVE_FITS;
+	return live.has_other_executable && !live.has_code ? BUILD_LIVE_NO_CODE : BUILD_LIVE_FITS;
 }
 
 /* The size of dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */

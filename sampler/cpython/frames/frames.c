@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "procmem/array.h"
-#include "sampler/cpython/base/circle.h"
+#include "sampler/cpython/base/cycle.h"
 
 /* The list. */
 
@@ -194,10 +194,11 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	int err;
 
 	/* The code that the frame at this index ran at the last tick is the most likely one. */
-	if (walk->clock->is_past) {
-		err = code_cache_get_told(walk->codes, words->executable, words->identity, &code);
+	if (walk->clock->frames_are_older) {
+		err = code_cache_get_reported(walk->codes, words->executable, words->identity,
+					      &code);
 	} else if (known && known->executable == words->executable && !known->code->foreign &&
-		   code_cache_holds(walk->codes, known->code, walk->clock)) {
+		   code_cache_is_current(walk->codes, known->code, walk->clock)) {
 		code = known->code;
 		err = code->function ? 0 : -EBADMSG;
 	} else {
@@ -218,7 +219,7 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 		words->instr_ptr = code->code_start_addr + (uint64_t)offset;
 	/* If the code is gone by now, the thread's copy of it is gone, too. */
 	if (err == -E2BIG ||
-	    (err == -ENOENT && walk->clock->is_past && walk->build->tlbc.code_array))
+	    (err == -ENOENT && walk->clock->frames_are_older && walk->build->tlbc.code_array))
 		return walk_lost(walk, LOSS_CODE);
 	return err ? err : walk_append(walk, addr, words, code);
 }
@@ -233,7 +234,7 @@ static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_wor
 	int err = executable_get(walk->codes, words->executable, walk->clock, &code);
 
 	/* What the frame ran may be gone by now. */
-	if ((err == -EBADMSG || err == -EFAULT) && walk->clock->is_past)
+	if ((err == -EBADMSG || err == -EFAULT) && walk->clock->frames_are_older)
 		err = -EAGAIN;
 	if (err == -EBADMSG || err == -EFAULT)
 		return -ENOENT;
@@ -263,7 +264,7 @@ static int walk_step(struct frame_walk *walk, remote_addr addr, struct frame_wor
 		return -EAGAIN;
 	if (traits->frames_on_heap) {
 		err = words->executable ? walk_frame(walk, addr, words) : 0;
-	} else if (!executable_is_nothing(walk->codes, words->executable)) {
+	} else if (!executable_is_hidden(walk->codes, words->executable)) {
 		err = is_shim ? -ENOENT : walk_frame(walk, addr, words);
 		if (err == -ENOENT)
 			err = walk_link(walk, addr, words);
@@ -284,7 +285,7 @@ static bool is_entry_frame(const struct code_cache *codes, const struct frame_wo
 	return !codes->build->traits.frames_on_heap &&
 	       codes->build->offsets.frame.is_entry == OFFSET_ABSENT &&
 	       words->owner >= codes->build->traits.shim_owner &&
-	       executable_is_nothing(codes, words->executable);
+	       executable_is_hidden(codes, words->executable);
 }
 
 /* Whether the thread is in exactly that many calls of the interpreter's loop. */
@@ -371,7 +372,7 @@ static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote
 	const struct py_offsets *offsets = &walk->build->offsets;
 	remote_addr addr = ends->current_frame_addr;
 	uint8_t bytes[FRAME_MAX_BYTES];
-	struct circle circle = {0};
+	struct cycle_detector cycle = {0};
 	int err = ends->current_err;
 
 	walk->list->nr_steps = 0;
@@ -379,9 +380,9 @@ static int follow(struct frame_walk *walk, const struct stack_ends *ends, remote
 	*ret_open = false;
 	while (!err && addr && addr != ends->base_frame_addr && !*ret_anchored) {
 		/* Each frame is followed by one shim at most. */
-		if (circle_closes(&circle, addr))
+		if (cycle_detector_visit(&cycle, addr))
 			return walk_lost(walk, LOSS_UNFINISHED);
-		if (circle.nr > 2ull * MAX_FRAMES + 1)
+		if (cycle.nr > 2ull * MAX_FRAMES + 1)
 			return walk_lost(walk, LOSS_TOO_DEEP);
 		err = remote_memory_read(walk->codes->memory, addr, bytes,
 					 frame_head_bytes(offsets));
@@ -477,7 +478,7 @@ int frames_walk_steps(struct code_cache *codes, const struct code_clock *clock,
 }
 
 /*
- * Walking a memory that stands still but may lack pieces. If the links lead nowhere, as in core
+ * Walking a memory that does not change but may lack pieces. If the links lead nowhere, as in core
  * files that lack the C stack, frames are found by the data-stack chunks alone (3.11 and newer):
  * the code object gives the size of a frame, and its callee begins where it ends.
  */
@@ -501,7 +502,7 @@ struct chunk {
 /* Words that may be skipped, in all chunks, because no frame begins there. */
 #define MAX_SKIPS (64u << 10)
 
-struct still_walk {
+struct core_walk {
 	struct frame_walk walk;
 	const struct stack_ends *ends;
 	struct chunk *chunks; /* newest first; owned */
@@ -552,35 +553,34 @@ static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_a
 /*
  * List the chunks, newest first, as far as they can be read. Returns 0, -ENOMEM, -ESRCH or -EPERM.
  */
-static int list_chunks(struct still_walk *still)
+static int list_chunks(struct core_walk *core)
 {
-	remote_addr top_addr = still->ends->datastack_top_addr;
-	remote_addr addr = still->ends->newest_chunk_addr;
-	struct circle circle = {0};
+	remote_addr top_addr = core->ends->datastack_top_addr;
+	remote_addr addr = core->ends->newest_chunk_addr;
+	struct cycle_detector cycle = {0};
 
-	while (addr && !circle_closes(&circle, addr) && still->nr_chunks < MAX_CHUNKS) {
-		struct chunk *chunks = array_reserve(still->chunks, still->nr_chunks + 1,
-						     &still->max_chunks, sizeof(*chunks));
+	while (addr && !cycle_detector_visit(&cycle, addr) && core->nr_chunks < MAX_CHUNKS) {
+		struct chunk *chunks = array_reserve(core->chunks, core->nr_chunks + 1,
+						     &core->max_chunks, sizeof(*chunks));
 		int err;
 
 		if (!chunks)
 			return -ENOMEM;
-		still->chunks = chunks;
-		err = read_chunk(still->walk.codes, addr, top_addr, &chunks[still->nr_chunks],
-				 &addr);
+		core->chunks = chunks;
+		err = read_chunk(core->walk.codes, addr, top_addr, &chunks[core->nr_chunks], &addr);
 		if (err)
 			return remote_error_is_fatal(err) ? err : 0;
-		still->nr_chunks++;
+		core->nr_chunks++;
 		top_addr = 0;
 	}
-	still->has_all_chunks = !addr && still->nr_chunks;
+	core->has_all_chunks = !addr && core->nr_chunks;
 	return 0;
 }
 
 /* Read the size of the frame at addr. Returns 0, -EBADMSG (no frame is there), -EFAULT, … */
-static int read_size(const struct still_walk *still, remote_addr addr, uint32_t *ret_size_bytes)
+static int read_size(const struct core_walk *core, remote_addr addr, uint32_t *ret_size_bytes)
 {
-	struct code_cache *codes = still->walk.codes;
+	struct code_cache *codes = core->walk.codes;
 	const struct py_offsets *offsets = &codes->build->offsets;
 	uint8_t bytes[FRAME_MAX_BYTES];
 	struct frame_words words;
@@ -593,39 +593,39 @@ static int read_size(const struct still_walk *still, remote_addr addr, uint32_t 
 	words = frame_words(offsets, bytes);
 	if (!words.executable || words.owner != OWNED_BY_THREAD)
 		return -EBADMSG;
-	err = code_cache_get(codes, words.executable, still->walk.clock, &code);
+	err = code_cache_get(codes, words.executable, core->walk.clock, &code);
 	if (!err)
-		err = code_place(codes, code, still->walk.clock, words.instr_ptr, &place_addr);
+		err = code_place(codes, code, core->walk.clock, words.instr_ptr, &place_addr);
 	if (!err)
 		*ret_size_bytes = code->frame_size_bytes;
 	return err;
 }
 
 /* Find the frames of a chunk, skipping what is no frame. Returns 0, -ENOMEM, -ESRCH or -EPERM. */
-static int outline_chunk(struct still_walk *still, const struct chunk *chunk)
+static int outline_chunk(struct core_walk *core, const struct chunk *chunk)
 {
 	remote_addr addr = chunk->start;
 
-	while (addr < chunk->end && still->nr_outlined < MAX_FRAMES) {
+	while (addr < chunk->end && core->nr_outlined < MAX_FRAMES) {
 		uint32_t size_bytes = 0;
-		int err = read_size(still, addr, &size_bytes);
+		int err = read_size(core, addr, &size_bytes);
 
 		if (remote_error_is_fatal(err))
 			return err;
 		if (err || !size_bytes || size_bytes > chunk->end - addr) {
-			if (!still->nr_skips_left)
+			if (!core->nr_skips_left)
 				return 0;
-			still->nr_skips_left--;
+			core->nr_skips_left--;
 			addr += sizeof(uint64_t);
 			continue;
 		}
-		remote_addr *addrs = array_reserve(still->outline, still->nr_outlined + 1,
-						   &still->max_outlined, sizeof(*addrs));
+		remote_addr *addrs = array_reserve(core->outline, core->nr_outlined + 1,
+						   &core->max_outlined, sizeof(*addrs));
 
 		if (!addrs)
 			return -ENOMEM;
-		still->outline = addrs;
-		addrs[still->nr_outlined++] = addr;
+		core->outline = addrs;
+		addrs[core->nr_outlined++] = addr;
 		addr += size_bytes;
 	}
 	return 0;
@@ -638,13 +638,13 @@ static bool is_gap(int err)
 }
 
 /* Whether the words can be a frame's although its code object cannot be read. */
-static bool may_be_frame(const struct still_walk *still, remote_addr addr,
+static bool may_be_frame(const struct core_walk *core, remote_addr addr,
 			 const struct frame_words *words)
 {
-	return still->nr_missing < MAX_MISSING && addr % sizeof(uint64_t) == 0 &&
+	return core->nr_missing < MAX_MISSING && addr % sizeof(uint64_t) == 0 &&
 	       words->executable && words->previous != addr &&
-	       (still->walk.build->traits.frames_on_heap ||
-		words->owner < still->walk.build->traits.shim_owner);
+	       (core->walk.build->traits.frames_on_heap ||
+		words->owner < core->walk.build->traits.shim_owner);
 }
 
 /*
@@ -652,21 +652,21 @@ static bool may_be_frame(const struct still_walk *still, remote_addr addr,
  * is not shown, and its code object is a constant of a file, which a core lacks. It stands at the
  * second of four instructions; no function calls another one as early.
  */
-static bool is_init_cleanup(const struct still_walk *still, const struct frame_words *words)
+static bool is_init_cleanup(const struct core_walk *core, const struct frame_words *words)
 {
 	enum { INIT_CLEANUP_MAX_BYTES = 4 };
-	const uint32_t start = still->walk.build->offsets.code.code_adaptive;
+	const uint32_t start = core->walk.build->offsets.code.code_adaptive;
 	uint64_t word;
 
 	return start != OFFSET_ABSENT &&
 	       words->instr_ptr - (words->executable + start) <= INIT_CLEANUP_MAX_BYTES &&
-	       remote_memory_read_u64(still->walk.codes->memory, words->executable, &word) != 0;
+	       remote_memory_read_u64(core->walk.codes->memory, words->executable, &word) != 0;
 }
 
 /* Append the frame at addr; *ret_next gets its `previous`. */
-static int still_step(struct still_walk *still, remote_addr addr, remote_addr *ret_next)
+static int core_step(struct core_walk *core, remote_addr addr, remote_addr *ret_next)
 {
-	struct frame_walk *walk = &still->walk;
+	struct frame_walk *walk = &core->walk;
 	const struct py_offsets *offsets = &walk->build->offsets;
 	const bool on_heap = walk->build->traits.frames_on_heap;
 	const uint32_t nr_before = walk->list->nr_frames;
@@ -679,99 +679,99 @@ static int still_step(struct still_walk *still, remote_addr addr, remote_addr *r
 	words = frame_words(offsets, bytes);
 	err = walk_step(walk, addr, &words);
 	if (!err) {
-		still->nr_missing = 0;
-	} else if (is_gap(err) && may_be_frame(still, addr, &words)) {
+		core->nr_missing = 0;
+	} else if (is_gap(err) && may_be_frame(core, addr, &words)) {
 		struct code *missing = code_cache_missing(walk->codes);
 
 		err = 0;
-		if (!is_init_cleanup(still, &words)) {
-			still->nr_missing++;
+		if (!is_init_cleanup(core, &words)) {
+			core->nr_missing++;
 			err = missing ? walk_append(walk, addr, &words, missing) : -ENOMEM;
 		}
 	}
 	if (err)
 		return err;
 	if (walk->list->nr_frames > nr_before && !on_heap && words.owner == OWNED_BY_THREAD)
-		still->lowest_addr = addr;
+		core->lowest_addr = addr;
 	*ret_next = words.previous;
 	return 0;
 }
 
 /* Whether the walk, which ended with err, has reached the outermost frame on the data stack. */
-static bool still_is_whole(const struct still_walk *still, int err)
+static bool core_is_whole(const struct core_walk *core, int err)
 {
-	const struct stack_ends *ends = still->ends;
+	const struct stack_ends *ends = core->ends;
 	const remote_addr bottom_addr =
-		still->has_all_chunks ? still->chunks[still->nr_chunks - 1].start : 0;
+		core->has_all_chunks ? core->chunks[core->nr_chunks - 1].start : 0;
 
 	if (!ends->newest_chunk_addr)
 		return !err;
-	if (!still->lowest_addr)
+	if (!core->lowest_addr)
 		return ends->datastack_top_addr <= bottom_addr;
-	return still->lowest_addr == bottom_addr;
+	return core->lowest_addr == bottom_addr;
 }
 
 /*
  * Find the innermost frame on the data stack below those walked: *ret_addr, or 0 if there is none.
  * Returns 0, -ENOMEM, -ESRCH or -EPERM.
  */
-static int find_below(struct still_walk *still, remote_addr *ret_addr)
+static int find_below(struct core_walk *core, remote_addr *ret_addr)
 {
 	int err = 0;
 
 	*ret_addr = 0;
-	if (!still->is_outlined) {
-		for (uint32_t i = still->nr_chunks; !err && i > 0; i--)
-			err = outline_chunk(still, &still->chunks[i - 1]);
+	if (!core->is_outlined) {
+		for (uint32_t i = core->nr_chunks; !err && i > 0; i--)
+			err = outline_chunk(core, &core->chunks[i - 1]);
 		if (err)
 			return err;
-		still->is_outlined = true;
-		still->nr_below = still->nr_outlined;
+		core->is_outlined = true;
+		core->nr_below = core->nr_outlined;
 	}
-	while (still->lowest_addr && still->nr_below > 0 &&
-	       still->outline[still->nr_below - 1] != still->lowest_addr)
-		still->nr_below--;
-	if (still->lowest_addr && still->nr_below > 0)
-		still->nr_below--;
-	if (still->nr_below > 0)
-		*ret_addr = still->outline[still->nr_below - 1];
+	while (core->lowest_addr && core->nr_below > 0 &&
+	       core->outline[core->nr_below - 1] != core->lowest_addr)
+		core->nr_below--;
+	if (core->lowest_addr && core->nr_below > 0)
+		core->nr_below--;
+	if (core->nr_below > 0)
+		*ret_addr = core->outline[core->nr_below - 1];
 	return 0;
 }
 
 /* Follow `previous` from addr to the end of the links. */
-static int still_follow(struct still_walk *still, remote_addr addr, struct circle *circle)
+static int core_follow(struct core_walk *core, remote_addr addr, struct cycle_detector *cycle)
 {
 	int err = 0;
 
-	while (!err && addr && addr != still->ends->base_frame_addr) {
-		if (circle_closes(circle, addr) || circle->nr > 2ull * MAX_FRAMES + 1)
+	while (!err && addr && addr != core->ends->base_frame_addr) {
+		if (cycle_detector_visit(cycle, addr) || cycle->nr > 2ull * MAX_FRAMES + 1)
 			return -E2BIG;
-		err = still_step(still, addr, &addr);
+		err = core_step(core, addr, &addr);
 	}
 	/* 3.15 has a base frame: the stack must end there. */
-	if (!err && still->ends->base_frame_addr && !addr && still->walk.list->nr_frames)
+	if (!err && core->ends->base_frame_addr && !addr && core->walk.list->nr_frames)
 		err = -EAGAIN;
 	return err;
 }
 
-static int walk_all(struct still_walk *still)
+static int walk_all(struct core_walk *core)
 {
-	struct circle circle = {0};
-	remote_addr addr = still->ends->current_frame_addr;
-	int err = still->ends->current_err;
+	struct cycle_detector cycle = {0};
+	remote_addr addr = core->ends->current_frame_addr;
+	int err = core->ends->current_err;
 	int below_err;
 
 	for (;;) {
 		if (!err)
-			err = still_follow(still, addr, &circle);
+			err = core_follow(core, addr, &cycle);
 		if (err && !is_gap(err))
 			return err;
-		if (still_is_whole(still, err))
+		if (core_is_whole(core, err))
 			return 0;
-		below_err = find_below(still, &addr);
+		below_err = find_below(core, &addr);
 		if (below_err || !addr)
 			return below_err ? below_err : err;
-		still->bridged = true;
+		core->bridged = true;
 		err = 0;
 	}
 }
@@ -779,17 +779,17 @@ static int walk_all(struct still_walk *still)
 int frames_walk_core(struct code_cache *codes, const struct code_clock *clock,
 		     const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged)
 {
-	struct still_walk still = {
+	struct core_walk core = {
 		.walk = new_walk(codes, clock, list),
 		.ends = ends,
 		.nr_skips_left = MAX_SKIPS,
 	};
-	int err = list_chunks(&still);
+	int err = list_chunks(&core);
 
 	list->nr_known = 0;
 	frame_list_begin(list, 0);
 	if (!err)
-		err = walk_all(&still);
+		err = walk_all(&core);
 	/* The walk appended the innermost frame first. */
 	for (uint32_t i = 0, j = list->nr_frames; i + 1 < j; i++) {
 		struct walked_frame swapped = list->frames[i];
@@ -797,8 +797,8 @@ int frames_walk_core(struct code_cache *codes, const struct code_clock *clock,
 		list->frames[i] = list->frames[--j];
 		list->frames[j] = swapped;
 	}
-	free(still.chunks);
-	free(still.outline);
-	*ret_bridged = still.bridged;
+	free(core.chunks);
+	free(core.outline);
+	*ret_bridged = core.bridged;
 	return err;
 }

@@ -171,7 +171,7 @@ int frames_walk(struct code_cache *codes, const struct code_clock *clock,
 
 /*
  * The same for a walk whose links were followed earlier: the list has its steps, from the current
- * frame to the end. clock->is_past must be set. Errors of frames_walk().
+ * frame to the end. clock->frames_are_older must be set. Errors of frames_walk().
  */
 int frames_walk_steps(struct code_cache *codes, const struct code_clock *clock,
 		      const struct stack_ends *ends, struct frame_list *list,

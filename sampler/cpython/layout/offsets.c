@@ -9,7 +9,7 @@
 #include "procmem/cleanup.h"
 
 /* A column for each version that does not carry its own offsets. */
-enum { NR_COLUMNS = FIRST_MINOR_THAT_TELLS - OLDEST_MINOR };
+enum { NR_COLUMNS = FIRST_MINOR_WITH_DEBUG_OFFSETS - OLDEST_MINOR };
 
 static const uint32_t matrix[NR_OFFSETS][NR_COLUMNS] = {
 #define ROW(of, field, width, cells, truth) [OFFSET_INDEX(of, field)] = {CELLS cells},
@@ -85,7 +85,8 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 	const uint32_t minor = version_hex >> 16 & 0xff;
 	char version[VERSION_MAX_BYTES];
 
-	if (version_hex >> 24 == 3 && minor >= OLDEST_MINOR && minor < FIRST_MINOR_THAT_TELLS) {
+	if (version_hex >> 24 == 3 && minor >= OLDEST_MINOR &&
+	    minor < FIRST_MINOR_WITH_DEBUG_OFFSETS) {
 		struct py_build build = {
 			.version_hex = version_hex,
 			.traits = traits_of_version(minor),

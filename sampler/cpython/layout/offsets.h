@@ -24,7 +24,7 @@
 #define SUPPORTED_VERSIONS "3.6 to 3.15"
 
 /* The same as minor versions, and the first one that carries its own offsets. */
-enum { OLDEST_MINOR = 6, FIRST_MINOR_THAT_TELLS = 13, NEWEST_MINOR = 15 };
+enum { OLDEST_MINOR = 6, FIRST_MINOR_WITH_DEBUG_OFFSETS = 13, NEWEST_MINOR = 15 };
 
 /* No struct of CPython is larger: the runtime of 3.15 has 350 kB. */
 #define STRUCT_MAX_BYTES (4u << 20)

@@ -321,7 +321,7 @@ static int find_in_piece(const struct dict *dict, const char *key, uint32_t *fir
 			 remote_addr *ret_value_addr)
 {
 	const struct py_offsets *offsets = &dict->build->offsets;
-	const size_t head_bytes = string_head_bytes(offsets, strlen(key));
+	const size_t head_bytes = string_compare_bytes(offsets, strlen(key));
 	uint8_t objects[DICT_PIECE_ENTRIES][KEY_MAX_BYTES];
 	struct remote_range ranges[DICT_PIECE_ENTRIES];
 	struct dict_entry entries[DICT_PIECE_ENTRIES];

@@ -194,7 +194,7 @@ uint32_t string_content_offset(const struct py_offsets *offsets, const uint8_t *
 	       offsets->unicode.length;
 }
 
-size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes)
+size_t string_valid_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes)
 {
 	const uint32_t flags = state_of(offsets, bytes, size_bytes);
 	const uint32_t data_offset = string_content_offset(offsets, bytes, size_bytes);
@@ -208,7 +208,7 @@ size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, 
 	return data_offset + (size_t)chars_bytes;
 }
 
-size_t string_head_bytes(const struct py_offsets *offsets, size_t nr_chars)
+size_t string_compare_bytes(const struct py_offsets *offsets, size_t nr_chars)
 {
 	return offsets->unicode.ascii_data - offsets->unicode.length + nr_chars;
 }
@@ -222,7 +222,7 @@ bool string_is(const struct py_offsets *offsets, const uint8_t *bytes, const cha
 
 	return field_u64(bytes, 0) == nr_chars &&
 	       (flags & (STATE_KIND_MASK | STATE_COMPACT | STATE_ASCII)) == wanted &&
-	       memcmp(bytes + string_head_bytes(offsets, 0), text, nr_chars) == 0;
+	       memcmp(bytes + string_compare_bytes(offsets, 0), text, nr_chars) == 0;
 }
 
 enum { PAGE_BYTES = 4096 };

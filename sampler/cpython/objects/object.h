@@ -61,7 +61,8 @@ int string_chars(struct remote_memory *memory, const struct remote_text *text, u
  * How many of the size_bytes bytes that were read of a str object, from its length on, are its own.
  * Bytes after its last character belong to other objects.
  */
-size_t string_own_bytes(const struct py_offsets *offsets, const uint8_t *bytes, size_t size_bytes);
+size_t string_valid_bytes(const struct py_offsets *offsets, const uint8_t *bytes,
+			  size_t size_bytes);
 
 /* The offset of its characters in those bytes. */
 uint32_t string_content_offset(const struct py_offsets *offsets, const uint8_t *bytes,
@@ -78,7 +79,7 @@ int bytes_read(struct remote_memory *memory, const struct py_offsets *offsets, r
  * How many bytes of a str object with nr_chars ASCII characters string_is() needs, from its length
  * on; and whether such bytes are those of a str equal to text, which is ASCII.
  */
-size_t string_head_bytes(const struct py_offsets *offsets, size_t nr_chars);
+size_t string_compare_bytes(const struct py_offsets *offsets, size_t nr_chars);
 bool string_is(const struct py_offsets *offsets, const uint8_t *bytes, const char *text);
 
 /* C strings: names of static types and of functions written in C. */

@@ -218,7 +218,7 @@ int value_write_name(struct remote_memory *memory, const struct py_build *build,
 }
 
 /* Write the characters of a str as they are. */
-static void write_plain(struct writer *writer, remote_addr addr)
+static void write_unquoted(struct writer *writer, remote_addr addr)
 {
 	(void)failed(writer, value_write_name(writer->memory, writer->build, addr, writer->text));
 }
@@ -302,7 +302,7 @@ static void write_comma(struct writer *writer, uint64_t nr_written)
  * Mark that the container at addr, of which nr_written items were written, has further or different
  * ones.
  */
-static void write_lack(struct writer *writer, int err, uint64_t nr_written, remote_addr addr)
+static void write_incomplete(struct writer *writer, int err, uint64_t nr_written, remote_addr addr)
 {
 	if (err != -E2BIG)
 		write_comma(writer, nr_written);
@@ -329,7 +329,7 @@ static void write_items(struct writer *writer, remote_addr addr, remote_addr ite
 		nr = piece_of(i, nr_items, PIECE_ITEMS);
 		err = remote_memory_read(writer->memory, piece_addr, items, nr * sizeof(*items));
 		if (err)
-			write_lack(writer, err, i, piece_addr);
+			write_incomplete(writer, err, i, piece_addr);
 		for (size_t k = 0; !err && k < nr; k++) {
 			write_comma(writer, i + k);
 			write_part(writer, items[k]);
@@ -383,7 +383,7 @@ static void write_set(struct writer *writer, remote_addr addr)
 		int err = set_next(&set, &member_addr);
 
 		if (err) {
-			write_lack(writer, err, nr_written, addr);
+			write_incomplete(writer, err, nr_written, addr);
 			break;
 		}
 		write_comma(writer, nr_written++);
@@ -407,7 +407,7 @@ static void write_dict(struct writer *writer, remote_addr addr)
 
 		if (err) {
 			if (err != -ENOENT || nr_written != nr_used)
-				write_lack(writer, err, nr_written, addr);
+				write_incomplete(writer, err, nr_written, addr);
 			break;
 		}
 		write_comma(writer, nr_written++);
@@ -440,7 +440,7 @@ static void write_c_name(struct writer *writer, const char *name)
 static void write_name(struct writer *writer, remote_addr addr)
 {
 	if (!failed(writer, has_kind(writer, addr, VALUE_STR) ? 0 : -EBADMSG))
-		write_plain(writer, addr);
+		write_unquoted(writer, addr);
 }
 
 /* Read a field of a heap type, at a distance before its cached keys. */
@@ -450,7 +450,7 @@ static remote_addr read_heap_field(struct writer *writer, remote_addr type_addr,
 }
 
 /* Clear the error of a part that could not be read. Returns whether there was one. */
-static bool leave_out(struct writer *writer)
+static bool clear_unreadable(struct writer *writer)
 {
 	const int err = writer->text->err;
 
@@ -480,7 +480,7 @@ static void write_type_name(struct writer *writer, const struct value_type *type
 
 		write_c_name(writer, dot ? dot + 1 : name);
 	}
-	if (leave_out(writer))
+	if (clear_unreadable(writer))
 		value_text_puts(writer->text, "object");
 }
 
@@ -498,7 +498,7 @@ static void write_class_module(struct writer *writer, remote_addr addr)
 	value_text_puts(writer->text, ".");
 	if (writer->text->err == -ENOENT)
 		writer->text->err = 0;
-	(void)leave_out(writer);
+	(void)clear_unreadable(writer);
 }
 
 static void write_class(struct writer *writer, remote_addr addr)
@@ -532,7 +532,7 @@ static void write_module(struct writer *writer, remote_addr addr)
 	    failed(writer, has_kind(writer, name_addr, VALUE_STR) ? 0 : -EBADMSG))
 		return;
 	value_text_puts(writer->text, "<module '");
-	write_plain(writer, name_addr);
+	write_unquoted(writer, name_addr);
 	value_text_puts(writer->text, "'>");
 }
 
@@ -602,7 +602,7 @@ static void write_builtin(struct writer *writer, remote_addr addr)
 		value_text_puts(writer->text, " ");
 		write_c_name(writer, name);
 	}
-	(void)leave_out(writer);
+	(void)clear_unreadable(writer);
 	value_text_puts(writer->text, has_self ? " of " : ">");
 	if (has_self && !failed(writer, 0))
 		write_other(writer, self_addr);
@@ -790,7 +790,7 @@ static bool is_derived(struct writer *writer, remote_addr addr, const char *name
 static void write_as_str(struct writer *writer, remote_addr addr)
 {
 	if (has_kind(writer, addr, VALUE_STR))
-		write_plain(writer, addr);
+		write_unquoted(writer, addr);
 	else
 		write_part(writer, addr);
 }

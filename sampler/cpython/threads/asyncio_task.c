@@ -8,7 +8,7 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
-#include "sampler/cpython/base/circle.h"
+#include "sampler/cpython/base/cycle.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/object.h"
 
@@ -50,7 +50,7 @@ int addr_list_append(struct addr_list *list, remote_addr addr)
 int task_list_read(const struct task_reader *reader, remote_addr head_addr, struct addr_list *list)
 {
 	remote_addr addr = head_addr;
-	struct circle circle = {0};
+	struct cycle_detector cycle = {0};
 	struct list_node node;
 	remote_addr before_addr;
 	int err = remote_memory_read(reader->memory, head_addr, &node, sizeof(node));
@@ -61,7 +61,7 @@ int task_list_read(const struct task_reader *reader, remote_addr head_addr, stru
 		err = remote_memory_read(reader->memory, addr, &node, sizeof(node));
 		if (!err && node.prev != before_addr)
 			err = -EAGAIN;
-		if (!err && (circle_closes(&circle, addr) || list->nr >= TASKS_MAX))
+		if (!err && (cycle_detector_visit(&cycle, addr) || list->nr >= TASKS_MAX))
 			err = -E2BIG;
 		if (!err)
 			err = addr_list_append(list, addr - reader->asyncio->task.node);
@@ -305,7 +305,7 @@ int await_chain_walk(struct code_cache *codes, struct task_reader *reader,
 		.reader = reader,
 	};
 	remote_addr addr = coro_addr;
-	struct circle circle = {0};
+	struct cycle_detector cycle = {0};
 	struct object_head head;
 	struct value_type type;
 	remote_addr next_addr;
@@ -313,7 +313,7 @@ int await_chain_walk(struct code_cache *codes, struct task_reader *reader,
 
 	frame_list_begin(list, 0);
 	for (; !err && addr; addr = next_addr) {
-		if (circle_closes(&circle, addr) || circle.nr > AWAIT_CHAIN_MAX)
+		if (cycle_detector_visit(&cycle, addr) || cycle.nr > AWAIT_CHAIN_MAX)
 			return -E2BIG;
 		err = read_type(reader, addr, &head, &type);
 		if (err)

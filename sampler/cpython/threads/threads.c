@@ -7,7 +7,7 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
-#include "sampler/cpython/base/circle.h"
+#include "sampler/cpython/base/cycle.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/object.h"
 
@@ -58,13 +58,13 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 	const struct interpreter_ref *ref = &list->interpreters[interpreter];
 	remote_addr addr = ref->threads_head_addr;
 	uint8_t state[THREAD_STATE_MAX_BYTES];
-	struct circle circle = {0};
+	struct cycle_detector cycle = {0};
 
 	while (addr) {
 		struct thread_ref *threads;
 		int err;
 
-		if (list->nr_threads == MAX_THREADS || circle_closes(&circle, addr))
+		if (list->nr_threads == MAX_THREADS || cycle_detector_visit(&cycle, addr))
 			return -E2BIG;
 		threads = array_reserve(list->threads, (uint32_t)list->nr_threads + 1,
 					&list->max_threads, sizeof(*threads));
@@ -89,17 +89,17 @@ static int list_threads(struct remote_memory *memory, const struct py_build *bui
 	return 0;
 }
 
-/* is_still: damage costs only the rest of its list, and is reported in list->err. */
+/* is_core: damage costs only the rest of its list, and is reported in list->err. */
 static int list_interpreters(struct remote_memory *memory, const struct py_build *build,
-			     remote_addr addr, bool is_still, struct thread_list *list)
+			     remote_addr addr, bool is_core, struct thread_list *list)
 {
-	struct circle circle = {0};
+	struct cycle_detector cycle = {0};
 
 	while (addr) {
 		struct interpreter_ref *interpreters;
 		int err;
 
-		if (list->nr_interpreters == MAX_INTERPRETERS || circle_closes(&circle, addr))
+		if (list->nr_interpreters == MAX_INTERPRETERS || cycle_detector_visit(&cycle, addr))
 			return -E2BIG;
 		interpreters =
 			array_reserve(list->interpreters, (uint32_t)list->nr_interpreters + 1,
@@ -113,7 +113,7 @@ static int list_interpreters(struct remote_memory *memory, const struct py_build
 			return err;
 		addr = interpreters[list->nr_interpreters++].next_addr;
 		err = list_threads(memory, build, list->nr_interpreters - 1, list);
-		if (err && is_still && err != -ENOMEM)
+		if (err && is_core && err != -ENOMEM)
 			list->err = err;
 		else if (err)
 			return err;
@@ -122,7 +122,7 @@ static int list_interpreters(struct remote_memory *memory, const struct py_build
 }
 
 int thread_list_read(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, bool is_still, struct thread_list *ret_list)
+		     remote_addr runtime_addr, bool is_core, struct thread_list *ret_list)
 {
 	struct thread_list list = {0};
 	remote_addr head_addr;
@@ -132,12 +132,12 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 	if (!err && !head_addr)
 		err = -ENOENT;
 	if (!err)
-		err = list_interpreters(memory, build, head_addr, is_still, &list);
+		err = list_interpreters(memory, build, head_addr, is_core, &list);
 	/* The main interpreter is the oldest, so it is the last. */
 	if (build->offsets.interpreter.id == OFFSET_ABSENT)
 		for (size_t i = 0; i < list.nr_interpreters; i++)
 			list.interpreters[i].id = (int64_t)(list.nr_interpreters - 1 - i);
-	if (err && err != -ENOMEM && is_still && list.nr_interpreters) {
+	if (err && err != -ENOMEM && is_core && list.nr_interpreters) {
 		list.err = err;
 		err = 0;
 	}

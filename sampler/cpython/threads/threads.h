@@ -46,7 +46,7 @@ struct thread_list {
 };
 
 /*
- * Read the lists. is_still: the memory stands still and may lack pieces; the lists are then read as
+ * Read the lists. is_core: the memory stands still and may lack pieces; the lists are then read as
  * far as possible and ret_list->err is set; an error is only returned if no interpreter can be
  * read.
  *
@@ -59,7 +59,7 @@ struct thread_list {
  * PyInterpreterState_ThreadHead and their Next).
  */
 int thread_list_read(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, bool is_still, struct thread_list *ret_list);
+		     remote_addr runtime_addr, bool is_core, struct thread_list *ret_list);
 void thread_list_done(struct thread_list *list);
 
 /*

@@ -526,7 +526,7 @@ Test(sampler, stack_with_a_name_there_is_no_room_for_is_taken)
 	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1)));
 	cr_assert(eq(sz, sink.nr_samples, 1));
 	cr_assert(eq(u32, sampler->threads[0].list.nr_frames, 1));
-	cr_expect(function_is_other(sampler->threads[0].last.frames[0].function));
+	cr_expect(function_is_overflow(sampler->threads[0].last.frames[0].function));
 	cr_expect(zero(i32, sampler->threads[0].last.frames[0].line));
 	sampler_destroy(sampler);
 	fake_python_done(&py);
@@ -895,7 +895,7 @@ Test(sampler, code_without_end_takes_little_room)
 
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
-		for (uint64_t tick = 1; tick <= 3 * CODES_OF_A_TURN; tick++) {
+		for (uint64_t tick = 1; tick <= 3 * DROP_AFTER_NEW_CODES; tick++) {
 			remote_addr code_addr = fake_python_code(&py, &code);
 
 			fake_memory_write_u64(&py.fake, frame_addr + offsets->frame.executable,
@@ -906,9 +906,9 @@ Test(sampler, code_without_end_takes_little_room)
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, tick)));
 		}
 		/* Before 3.13 each code object is asked for twice, so it stays one turn longer. */
-		cr_expect(le(sz, sampler->codes.codes.nr_used, 2 * CODES_OF_A_TURN + 2), "3.%u",
-			  py.minor);
-		cr_expect(lt(u64, CODES_OF_A_TURN, sampler_stats(sampler)->samples), "3.%u",
+		cr_expect(le(sz, sampler->codes.codes.nr_used, 2 * DROP_AFTER_NEW_CODES + 2),
+			  "3.%u", py.minor);
+		cr_expect(lt(u64, DROP_AFTER_NEW_CODES, sampler_stats(sampler)->samples), "3.%u",
 			  py.minor);
 		sampler_destroy(sampler);
 		fake_python_done(&py);

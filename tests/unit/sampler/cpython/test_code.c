@@ -8,7 +8,7 @@
 
 #include "sampler/cpython/objects/object.h"
 #include "tests/support/fake_python.h"
-#include "tests/support/told_object.h"
+#include "tests/support/reported_object.h"
 
 static void begin(struct fake_python *py, struct code_cache *cache, uint32_t minor)
 {
@@ -108,29 +108,31 @@ Test(code, entry_holds_while_a_counter_stands_still)
 
 		struct code_clock later = fake_python_clock(&py, 2);
 		bool counters = later.has_generation || later.has_next_version;
-		cr_expect(eq(int, code_cache_holds(&cache, code, &later), counters));
+		cr_expect(eq(int, code_cache_is_current(&cache, code, &later), counters));
 
 		/* One made, none freed: the generation is unchanged. */
 		py.next_version++;
 		later = fake_python_clock(&py, 3);
-		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_generation));
+		cr_expect(
+			eq(int, code_cache_is_current(&cache, code, &later), later.has_generation));
 		/* One freed, none made: the version is unchanged. */
 		py.next_version--;
 		py.generation++;
 		later = fake_python_clock(&py, 4);
-		cr_expect(eq(int, code_cache_holds(&cache, code, &later), later.has_next_version));
+		cr_expect(eq(int, code_cache_is_current(&cache, code, &later),
+			     later.has_next_version));
 		/* Both have changed. */
 		py.next_version++;
 		later = fake_python_clock(&py, 5);
-		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		cr_expect(not(code_cache_is_current(&cache, code, &later)));
 		/* When versions have run out the counter stays 0 and says nothing. */
 		later.next_version = 0;
 		code->checked.next_version = 0;
-		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		cr_expect(not(code_cache_is_current(&cache, code, &later)));
 		/* Another interpreter's counters say nothing. */
 		later = code->checked;
 		later.interp_addr += 8;
-		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		cr_expect(not(code_cache_is_current(&cache, code, &later)));
 		end(&py, &cache);
 	}
 }
@@ -151,7 +153,7 @@ Test(code, object_younger_than_the_counters_is_looked_at_again)
 		cr_expect(not(cache.next_version_unusable));
 		struct code_clock later = fake_python_clock(&py, 2);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &early, &code)));
-		cr_expect(not(code_cache_holds(&cache, code, &later)));
+		cr_expect(not(code_cache_is_current(&cache, code, &later)));
 		fake_python_code_free(&py, addr);
 		fake_python_code_at(&py, addr, &(struct fake_code){.name = "newer"});
 		later = fake_python_clock(&py, 3);
@@ -264,7 +266,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 		clock = fake_python_clock(&py, 10 * tick);
 		fake_memory_write_u8(&py.fake, name_addr + offsets->unicode.ascii_data + 1,
 				     (uint8_t)digit);
-		cr_expect(not(code_cache_holds(&cache, code, &clock)));
+		cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 		expect_name(&cache, addr, &clock, name);
 	}
 	/* Neither the reference count nor the bytes after the str count. */
@@ -272,7 +274,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 	fake_memory_map_bytes(&py.fake, name_addr + offsets->unicode.ascii_data + 3, "next", 4);
 	clock = fake_python_clock(&py, 100);
 	expect_name(&cache, addr, &clock, "f5");
-	cr_expect(code_cache_holds(&cache, code, &clock));
+	cr_expect(code_cache_is_current(&cache, code, &clock));
 	end(&py, &cache);
 }
 
@@ -296,7 +298,7 @@ Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
 	cr_expect(eq(str, (char *)code->function->path, (char *)"/f1.py"));
 	fake_memory_write_u8(&py.fake, path_addr + offsets->unicode.ascii_data + 2, '2');
 	clock = fake_python_clock(&py, 2);
-	cr_expect(not(code_cache_holds(&cache, code, &clock)));
+	cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	cr_expect(eq(str, (char *)code->function->path, (char *)"/f2.py"));
 	cr_assert(gt(sz, code->linetable_bytes, 0));
@@ -304,11 +306,11 @@ Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
 
 	fake_memory_write_u8(&py.fake, table_addr + offsets->bytes.ob_sval, first);
 	clock = fake_python_clock(&py, 3);
-	cr_expect(not(code_cache_holds(&cache, code, &clock)));
+	cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	cr_expect(eq(u8, code->linetable[0], first));
 	clock = fake_python_clock(&py, 4);
-	cr_expect(not(code_cache_holds(&cache, code, &clock)));
+	cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 	const uint32_t nr_loads = code->nr_loads;
 
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
@@ -486,7 +488,7 @@ Test(code, tables_of_all_together_are_bounded)
 	/* An object that was refused in one tick is taken in the next. */
 	for (int i = 0; i < NR_CODES; i++) {
 		if (code_cache_get(&cache, addrs[i], &clock, &code) == -E2BIG)
-			code_cache_relieve(&cache);
+			code_cache_clear_if_full(&cache);
 		cr_assert(zero(int, code_cache_get(&cache, addrs[i], &clock, &code)));
 		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr + 20), 11));
 	}
@@ -551,9 +553,9 @@ Test(code, names_of_all_together_are_bounded)
 		fake_memory_write_u64(&py.fake, addr + py.build.offsets.code.qualname, name_addr);
 		fake_memory_write_u64(&py.fake, addr + py.build.offsets.code.filename, name_addr);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		nr_known += !function_is_other(code->function);
+		nr_known += !function_is_overflow(code->function);
 	}
-	cr_expect(eq(str, (char *)code->function->qualname, (char *)FUNCTION_TABLE_OTHER));
+	cr_expect(eq(str, (char *)code->function->qualname, (char *)FUNCTION_TABLE_OVERFLOW));
 	cr_expect(zero(i32, code_line(&cache, code, code->code_start_addr)));
 	cr_expect(lt(int, 1000, nr_known));
 	cr_expect(lt(int, nr_known, NR_CODES));
@@ -572,7 +574,7 @@ Test(code, that_is_not_used_is_dropped)
 	int nr_drops = 0;
 
 	begin(&py, &cache, 15);
-	for (uint32_t i = 0; i < NR_TURNS * CODES_OF_A_TURN; i++) {
+	for (uint32_t i = 0; i < NR_TURNS * DROP_AFTER_NEW_CODES; i++) {
 		remote_addr addr =
 			fake_python_code(&py, &(struct fake_code){.name = "f", .nr_units = 4});
 		struct code_clock clock = fake_python_clock(&py, i + 1);
@@ -586,7 +588,7 @@ Test(code, that_is_not_used_is_dropped)
 			cr_assert(zero(int, code_cache_get(&cache, used_addrs[u], &clock, &code)));
 			cr_assert(eq(ptr, code, used[u]));
 		}
-		if (code_cache_is_due(&cache)) {
+		if (code_cache_should_drop(&cache)) {
 			listed->in_use = true;
 			code_cache_drop_unused(&cache);
 			nr_drops++;
@@ -601,69 +603,69 @@ Test(code, that_is_not_used_is_dropped)
 
 /* Code as the target's interrupt reported it, whatever is at its address now. */
 
-struct teller {
-	struct code_teller teller;
+struct reporter {
+	struct code_reporter reporter;
 	remote_addr forgotten; /* the last one forgotten */
 };
 
-static void forget(struct code_teller *teller, remote_addr code_addr)
+static void forget(struct code_reporter *reporter, remote_addr code_addr)
 {
-	((struct teller *)teller)->forgotten = code_addr;
+	((struct reporter *)reporter)->forgotten = code_addr;
 }
 
-static void expect_forgotten(struct teller *teller, remote_addr code_addr)
+static void expect_forgotten(struct reporter *reporter, remote_addr code_addr)
 {
-	cr_expect(eq(u64, teller->forgotten, code_addr));
-	teller->forgotten = 0;
+	cr_expect(eq(u64, reporter->forgotten, code_addr));
+	reporter->forgotten = 0;
 }
 
-static int tell(const struct fake_python *py, struct code_cache *cache, remote_addr addr,
-		uint64_t identity, size_t max_bytes)
+static int report(const struct fake_python *py, struct code_cache *cache, remote_addr addr,
+		  uint64_t identity, size_t max_bytes)
 {
-	static struct told_object object;
-	const struct code_clock clock = {.tick = 1, .is_past = true};
+	static struct reported_object object;
+	const struct code_clock clock = {.tick = 1, .frames_are_older = true};
 
-	told_object_read(&object, py, addr, identity, max_bytes);
-	return code_cache_tell(cache, &object.told, &clock);
+	reported_object_read(&object, py, addr, identity, max_bytes);
+	return code_cache_add_reported(cache, &object.reported, &clock);
 }
 
-static const uint32_t told_minors[] = {8, 11, 12, 15};
-enum { NR_TOLD_MINORS = 4 };
+static const uint32_t reported_minors[] = {8, 11, 12, 15};
+enum { NR_REPORTED_MINORS = 4 };
 
 Test(code, reported_code_is_known_after_it_was_freed)
 {
 	enum { BEFORE = 5, AFTER = 7, OTHER = 9 };
 
-	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
+	for (size_t i = 0; i < NR_REPORTED_MINORS; i++) {
 		struct fake_python py;
-		struct teller teller = {{forget}, 0};
+		struct reporter reporter = {{forget}, 0};
 		struct code_cache cache;
 		struct code *code, *same;
 
-		begin(&py, &cache, told_minors[i]);
-		cache.teller = &teller.teller;
+		begin(&py, &cache, reported_minors[i]);
+		cache.reporter = &reporter.reporter;
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "before"});
-		cr_assert(zero(int, tell(&py, &cache, addr, BEFORE, TOLD_TEXT_BYTES)));
+		cr_assert(zero(int, report(&py, &cache, addr, BEFORE, REPORTED_TEXT_BYTES)));
 		fake_python_code_free(&py, addr);
 		fake_python_code_at(&py, addr, &(struct fake_code){.name = "after"});
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, BEFORE, &code)));
+		cr_assert(zero(int, code_cache_get_reported(&cache, addr, BEFORE, &code)));
 		expect_string(code->function->qualname, "before");
 		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr), 1));
 		/* An unknown object has to be reported first. */
-		expect_forgotten(&teller, 0);
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, OTHER, &same), -EAGAIN));
-		expect_forgotten(&teller, addr);
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, 0, &same), -EBADMSG));
+		expect_forgotten(&reporter, 0);
+		cr_expect(eq(int, code_cache_get_reported(&cache, addr, OTHER, &same), -EAGAIN));
+		expect_forgotten(&reporter, addr);
+		cr_expect(eq(int, code_cache_get_reported(&cache, addr, 0, &same), -EBADMSG));
 		/* A look that finds another object at the address forgets the reported one. */
 		struct code_clock clock = fake_python_clock(&py, 2);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 		expect_string(code->function->qualname, "after");
-		expect_forgotten(&teller, addr);
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, BEFORE, &same), -EAGAIN));
+		expect_forgotten(&reporter, addr);
+		cr_expect(eq(int, code_cache_get_reported(&cache, addr, BEFORE, &same), -EAGAIN));
 		/* An object found by a look and then reported is one object. */
 		const uint32_t nr_loads = code->nr_loads;
-		cr_assert(zero(int, tell(&py, &cache, addr, AFTER, TOLD_TEXT_BYTES)));
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, AFTER, &same)));
+		cr_assert(zero(int, report(&py, &cache, addr, AFTER, REPORTED_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_reported(&cache, addr, AFTER, &same)));
 		cr_expect(eq(ptr, code, same));
 		cr_expect(eq(uint, code->nr_loads, nr_loads));
 		end(&py, &cache);
@@ -673,42 +675,42 @@ Test(code, reported_code_is_known_after_it_was_freed)
 Test(code, dropped_code_is_reported_again)
 {
 	struct fake_python py;
-	struct teller teller = {{forget}, 0};
+	struct reporter reporter = {{forget}, 0};
 	struct code_cache cache;
 	struct code *code;
 	remote_addr unused_addr = 0;
 
 	begin(&py, &cache, 15);
-	cache.teller = &teller.teller;
-	for (uint32_t i = 0; i < CODES_OF_A_TURN; i++) {
+	cache.reporter = &reporter.reporter;
+	for (uint32_t i = 0; i < DROP_AFTER_NEW_CODES; i++) {
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 
-		cr_assert(zero(int, tell(&py, &cache, addr, i + 1, TOLD_TEXT_BYTES)));
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, i + 1, &code)));
+		cr_assert(zero(int, report(&py, &cache, addr, i + 1, REPORTED_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_reported(&cache, addr, i + 1, &code)));
 		code->in_use = i > 0;
 		unused_addr = i ? unused_addr : addr;
 	}
-	cr_assert(code_cache_is_due(&cache));
+	cr_assert(code_cache_should_drop(&cache));
 	code_cache_drop_unused(&cache);
-	expect_forgotten(&teller, unused_addr);
+	expect_forgotten(&reporter, unused_addr);
 	end(&py, &cache);
 }
 
 /* A str stays the same when its UTF-8 form is made, and so does its code. */
 Test(code, utf8_form_does_not_change_the_identity)
 {
-	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
+	for (size_t i = 0; i < NR_REPORTED_MINORS; i++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, told_minors[i]);
+		begin(&py, &cache, reported_minors[i]);
 		const struct py_offsets *offsets = &py.build.offsets;
 		/* Long enough that a non-ASCII str, whose head is longer, fits. */
 		remote_addr addr = fake_python_code(
 			&py, &(struct fake_code){.name = "a_function_with_a_long_name_of_its_own"});
-		struct told_object object;
-		told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
+		struct reported_object object;
+		reported_object_read(&object, &py, addr, 1, REPORTED_TEXT_BYTES);
 		const remote_addr text_addr = field_u64(object.object, offsets->code.qualname);
 		uint64_t state;
 		cr_assert(zero(int,
@@ -718,8 +720,8 @@ Test(code, utf8_form_does_not_change_the_identity)
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.length, 1);
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.state, state);
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.compact_data, 'g');
-		cr_assert(zero(int, tell(&py, &cache, addr, 1, TOLD_TEXT_BYTES)));
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, 1, &code)));
+		cr_assert(zero(int, report(&py, &cache, addr, 1, REPORTED_TEXT_BYTES)));
+		cr_assert(zero(int, code_cache_get_reported(&cache, addr, 1, &code)));
 		expect_string(code->function->qualname, "g");
 		const uint32_t nr_loads = code->nr_loads;
 		for (uint32_t offset = offsets->unicode.state + 8;
@@ -727,7 +729,7 @@ Test(code, utf8_form_does_not_change_the_identity)
 			fake_memory_write_u64(&py.fake, text_addr + offset, 12345);
 		struct code_clock clock = fake_python_clock(&py, 2);
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		cr_expect(eq(uint, code->nr_loads, nr_loads), "3.%u", told_minors[i]);
+		cr_expect(eq(uint, code->nr_loads, nr_loads), "3.%u", reported_minors[i]);
 		end(&py, &cache);
 	}
 }
@@ -738,65 +740,66 @@ Test(code, utf8_form_does_not_change_the_identity)
  */
 Test(code, long_names_are_completed_from_memory)
 {
-	static const char name[] = "a_function_whose_name_is_longer_than_what_is_told_of_it";
-	enum { TOLD_BYTES = 64 };
+	static const char name[] = "a_function_whose_name_is_longer_than_what_is_reported_of_it";
+	enum { REPORTED_BYTES = 64 };
 
-	for (size_t i = 0; i < NR_TOLD_MINORS; i++) {
-		static struct told_object object;
+	for (size_t i = 0; i < NR_REPORTED_MINORS; i++) {
+		static struct reported_object object;
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
-		const struct code_clock clock = {.tick = 1, .is_past = true};
+		const struct code_clock clock = {.tick = 1, .frames_are_older = true};
 
-		begin(&py, &cache, told_minors[i]);
+		begin(&py, &cache, reported_minors[i]);
 		const struct py_offsets *offsets = &py.build.offsets;
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = name});
-		told_object_read(&object, &py, addr, 1, TOLD_BYTES);
-		cr_assert(not(object.told.texts[CODE_QUALNAME].is_whole));
+		reported_object_read(&object, &py, addr, 1, REPORTED_BYTES);
+		cr_assert(not(object.reported.texts[CODE_QUALNAME].is_whole));
 		const remote_addr text_addr = field_u64(object.object, offsets->code.qualname);
 		/* The hash was computed after the report. */
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.length + 8, 12345);
-		cr_assert(zero(int, code_cache_tell(&cache, &object.told, &clock)));
-		cr_assert(zero(int, code_cache_get_told(&cache, addr, 1, &code)));
+		cr_assert(zero(int, code_cache_add_reported(&cache, &object.reported, &clock)));
+		cr_assert(zero(int, code_cache_get_reported(&cache, addr, 1, &code)));
 		expect_string(code->function->qualname, name);
 		cache.tables_full = true;
-		cr_assert(code_cache_relieve(&cache));
+		cr_assert(code_cache_clear_if_full(&cache));
 		/* Another text is at the address now. */
 		fake_memory_write_u64(&py.fake, text_addr + offsets->unicode.ascii_data, 0x6162);
-		object.told.identity = 2;
-		cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EFAULT));
-		cr_expect(eq(int, code_cache_get_told(&cache, addr, 2, &code), -EAGAIN));
+		object.reported.identity = 2;
+		cr_expect(eq(int, code_cache_add_reported(&cache, &object.reported, &clock),
+			     -EFAULT));
+		cr_expect(eq(int, code_cache_get_reported(&cache, addr, 2, &code), -EAGAIN));
 		end(&py, &cache);
 	}
 }
 
 Test(code, broken_reports_are_refused)
 {
-	static struct told_object object;
+	static struct reported_object object;
 	struct fake_python py;
 	struct code_cache cache;
 	struct code *code;
-	const struct code_clock clock = {.tick = 1, .is_past = true};
+	const struct code_clock clock = {.tick = 1, .frames_are_older = true};
 
 	begin(&py, &cache, 15);
 	const struct py_offsets *offsets = &py.build.offsets;
 	remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
-	cr_assert(zero(int, tell(&py, &cache,
-				 fake_python_code(&py, &(struct fake_code){.name = "other"}), 1,
-				 TOLD_TEXT_BYTES)));
-	told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
-	object.told.texts[CODE_LINETABLE].nr_bytes = 0;
+	cr_assert(zero(int, report(&py, &cache,
+				   fake_python_code(&py, &(struct fake_code){.name = "other"}), 1,
+				   REPORTED_TEXT_BYTES)));
+	reported_object_read(&object, &py, addr, 1, REPORTED_TEXT_BYTES);
+	object.reported.texts[CODE_LINETABLE].nr_bytes = 0;
 	const uint64_t nr_ranges = py.fake.nr_ranges;
-	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EAGAIN));
+	cr_expect(eq(int, code_cache_add_reported(&cache, &object.reported, &clock), -EAGAIN));
 	cr_expect(eq(u64, py.fake.nr_ranges, nr_ranges + 1), "it is brought in");
-	cr_expect(eq(int, code_cache_get_told(&cache, addr, 1, &code), -EAGAIN));
-	told_object_read(&object, &py, addr, 1, TOLD_TEXT_BYTES);
+	cr_expect(eq(int, code_cache_get_reported(&cache, addr, 1, &code), -EAGAIN));
+	reported_object_read(&object, &py, addr, 1, REPORTED_TEXT_BYTES);
 	memset(object.object + offsets->object.ob_type, 1, sizeof(uint64_t));
-	cr_expect(eq(int, code_cache_tell(&cache, &object.told, &clock), -EBADMSG));
-	cr_expect(eq(int, code_cache_get_told(&cache, addr, 1, &code), -EBADMSG));
+	cr_expect(eq(int, code_cache_add_reported(&cache, &object.reported, &clock), -EBADMSG));
+	cr_expect(eq(int, code_cache_get_reported(&cache, addr, 1, &code), -EBADMSG));
 	/* Now there is a code object in its place. */
-	cr_assert(zero(int, tell(&py, &cache, addr, 2, TOLD_TEXT_BYTES)));
-	cr_expect(eq(int, code_cache_get_told(&cache, addr, 3, &code), -EAGAIN));
-	cr_expect(zero(int, code_cache_get_told(&cache, addr, 2, &code)));
+	cr_assert(zero(int, report(&py, &cache, addr, 2, REPORTED_TEXT_BYTES)));
+	cr_expect(eq(int, code_cache_get_reported(&cache, addr, 3, &code), -EAGAIN));
+	cr_expect(zero(int, code_cache_get_reported(&cache, addr, 2, &code)));
 	end(&py, &cache);
 }

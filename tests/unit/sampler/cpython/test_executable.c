@@ -135,7 +135,7 @@ Test(executable, says_what_each_kind_is_called)
 		clock = fake_python_clock(&py, 1);
 		cr_assert(zero(int, executable_get(&codes, py.none_addr, &clock, &code)));
 		cr_expect(code == NULL);
-		cr_expect(executable_is_nothing(&codes, py.none_addr));
+		cr_expect(executable_is_hidden(&codes, py.none_addr));
 		cr_assert(zero(int, executable_get(&codes, run, &clock, &code)));
 		cr_assert(code != NULL);
 		cr_expect(not(code->foreign));
@@ -420,7 +420,7 @@ Test(executable, unused_ones_are_dropped)
 			(void)executable_get(&codes, 8 * (MAX_EXECUTABLES * turn + i), &clock,
 					     &code);
 		cr_assert(zero(int, executable_get(&codes, addr, &clock, &code)));
-		cr_assert(code_cache_is_due(&codes));
+		cr_assert(code_cache_should_drop(&codes));
 
 		/* An object used in the last tick stays until the next one is over. */
 		code_cache_drop_unused(&codes);

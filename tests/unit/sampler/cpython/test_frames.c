@@ -8,7 +8,7 @@
 
 #include "tests/support/fake_objects.h"
 #include "tests/support/fake_stack.h"
-#include "tests/support/told_object.h"
+#include "tests/support/reported_object.h"
 
 enum { CHUNK_BYTES = 16384, WORDS = 20 };
 
@@ -772,8 +772,8 @@ Test(frames, a_code_object_that_took_another_ones_place_is_named)
 
 static void take_steps(struct stage *stage, remote_addr changed_addr)
 {
-	static struct told_object object;
-	const struct code_clock clock = {.tick = stage->tick, .is_past = true};
+	static struct reported_object object;
+	const struct code_clock clock = {.tick = stage->tick, .frames_are_older = true};
 	struct frame_list *list = &stage->list;
 
 	for (uint32_t i = 0; i < list->nr_steps; i++) {
@@ -784,8 +784,10 @@ static void take_steps(struct stage *stage, remote_addr changed_addr)
 		words->identity = 0;
 		if (code_cache_get(&stage->codes, words->executable, &now, &code) != 0)
 			continue;
-		told_object_read(&object, &stage->py, words->executable, 1, TOLD_TEXT_BYTES);
-		cr_assert(zero(int, code_cache_tell(&stage->codes, &object.told, &clock)));
+		reported_object_read(&object, &stage->py, words->executable, 1,
+				     REPORTED_TEXT_BYTES);
+		cr_assert(zero(int,
+			       code_cache_add_reported(&stage->codes, &object.reported, &clock)));
 		words->identity = words->executable == changed_addr ? 2 : 1;
 	}
 }
@@ -795,7 +797,7 @@ static int take(struct stage *stage)
 	struct code_clock clock = fake_python_clock(&stage->py, ++stage->tick);
 	const struct stack_ends ends = ends_of(stage);
 
-	clock.is_past = true;
+	clock.frames_are_older = true;
 	return frames_walk_steps(&stage->codes, &clock, &ends, &stage->list, &stage->loss);
 }
 
@@ -1019,7 +1021,7 @@ Test(frames, any_corruption_ends_in_an_answer)
 		}
 		/* Discard everything learned during the damage. */
 		stage.py.generation += 2;
-		stage.codes.nr_nothings = 0;
+		stage.codes.nr_hidden_executables = 0;
 		fake_python_code_free(&stage.py, make_code(&stage.py, "gone"));
 		expect_walk(&stage, "restored");
 		stage_done(&stage);

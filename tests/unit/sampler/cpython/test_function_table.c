@@ -76,8 +76,8 @@ Test(function_table, new_ones_beyond_the_bound_share_one)
 	const struct function *other = function_table_get(&table, FUNCTION_PYTHON, "g", "/a.py", 2);
 	size_t nr_bytes = table.nr_bytes;
 
-	cr_expect(not(function_is_other(known)));
-	cr_expect(function_is_other(other));
+	cr_expect(not(function_is_overflow(known)));
+	cr_expect(function_is_overflow(other));
 	cr_expect(eq(str, (char *)other->path, (char *)""));
 	cr_expect(zero(i32, other->first_line));
 	cr_expect(eq(ptr, (void *)function_table_get(&table, FUNCTION_PYTHON, "h", "/b.py", 3),

@@ -49,7 +49,7 @@ static void stage_init(struct stage *stage, uint32_t minor)
 	}
 	fake_stack_finish(&stage->stack);
 	code_cache_init(&stage->codes, &stage->py.fake.memory, &stage->py.build);
-	stage->codes.is_still = true;
+	stage->codes.is_core = true;
 	stage->ends = (struct stack_ends){
 		.current_frame_addr = stage->frames[NR_FRAMES - 1],
 		.base_frame_addr = thread_word(stage, offsets->thread.base_frame),
@@ -90,7 +90,7 @@ static void set_previous(struct stage *stage, size_t frame, remote_addr previous
 /*
  * Links to unmapped memory, to a premature end and to zeros, within each chunk and at its border.
  */
-Test(frames_still, broken_links_are_bridged)
+Test(frames_core, broken_links_are_bridged)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		for (size_t broken = 1; broken < NR_FRAMES; broken++) {
@@ -115,7 +115,7 @@ Test(frames_still, broken_links_are_bridged)
 	}
 }
 
-Test(frames_still, the_current_frame_is_not_known)
+Test(frames_core, the_current_frame_is_not_known)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -132,7 +132,7 @@ Test(frames_still, the_current_frame_is_not_known)
 	}
 }
 
-Test(frames_still, a_whole_stack_needs_no_bridge)
+Test(frames_core, a_whole_stack_needs_no_bridge)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -147,7 +147,7 @@ Test(frames_still, a_whole_stack_needs_no_bridge)
 }
 
 /* A frame without its code object loses only its name. */
-Test(frames_still, a_code_object_that_is_missing)
+Test(frames_core, a_code_object_that_is_missing)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -171,7 +171,7 @@ Test(frames_still, a_code_object_that_is_missing)
 }
 
 /* A chunk's frames continue after a frame of unknown size. */
-Test(frames_still, a_bridge_passes_over_what_is_no_frame)
+Test(frames_core, a_bridge_passes_over_what_is_no_frame)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/find/sys_facts.h"
+#include "sampler/cpython/find/sys_info.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -56,16 +56,15 @@ static void make_sys(struct fake_python *py, const struct fake_item *items, size
 	fake_set_modules(py, &dict);
 }
 
-static struct sys_facts read_facts(struct fake_python *py)
+static struct sys_info read_info(struct fake_python *py)
 {
-	struct sys_facts facts;
+	struct sys_info info;
 
-	cr_assert(
-		zero(int, sys_facts_read(&py->fake.memory, &py->build, py->runtime_addr, &facts)));
-	return facts;
+	cr_assert(zero(int, sys_info_read(&py->fake.memory, &py->build, py->runtime_addr, &info)));
+	return info;
 }
 
-Test(sys_facts, original_arguments_come_first)
+Test(sys_info, original_arguments_come_first)
 {
 	for (size_t i = 0; i < NR_FAKE_VERSIONS; i++) {
 		struct fake_python py;
@@ -81,21 +80,21 @@ Test(sys_facts, original_arguments_come_first)
 
 		for (size_t nr = 2; nr <= 3; nr++) {
 			make_sys(&py, items, nr);
-			struct sys_facts facts = read_facts(&py);
+			struct sys_info info = read_info(&py);
 
-			cr_assert(eq(sz, facts.nr_arguments, nr == 3 ? 3 : 1), "3.%u", py.minor);
-			cr_expect(eq(str, facts.arguments[0],
-				     (char *)(nr == 3 ? "python3" : "a.py")));
-			cr_expect(eq(int, facts.has_original, nr == 3));
-			cr_expect(eq(str, facts.executable, (char *)"/usr/bin/python3"));
-			sys_facts_done(&facts);
+			cr_assert(eq(sz, info.nr_arguments, nr == 3 ? 3 : 1), "3.%u", py.minor);
+			cr_expect(
+				eq(str, info.arguments[0], (char *)(nr == 3 ? "python3" : "a.py")));
+			cr_expect(eq(int, info.has_original, nr == 3));
+			cr_expect(eq(str, info.executable, (char *)"/usr/bin/python3"));
+			sys_info_done(&info);
 		}
 		fake_python_done(&py);
 	}
 }
 
 /* A missing item is marked in its place. A list with a wrong length is read as far as it goes. */
-Test(sys_facts, damage_costs_no_more_than_itself)
+Test(sys_info, damage_costs_no_more_than_itself)
 {
 	struct fake_python py;
 
@@ -107,19 +106,19 @@ Test(sys_facts, damage_costs_no_more_than_itself)
 	};
 
 	make_sys(&py, items, 2);
-	struct sys_facts facts = read_facts(&py);
+	struct sys_info info = read_info(&py);
 
-	cr_assert(eq(sz, facts.nr_arguments, 3));
-	cr_expect(eq(str, facts.arguments[0], (char *)"python3"));
-	cr_expect(eq(str, facts.arguments[1], (char *)"<not in the core>"));
-	cr_expect(eq(str, facts.arguments[2], (char *)"x"));
-	cr_expect(eq(ptr, facts.executable, NULL));
-	sys_facts_done(&facts);
+	cr_assert(eq(sz, info.nr_arguments, 3));
+	cr_expect(eq(str, info.arguments[0], (char *)"python3"));
+	cr_expect(eq(str, info.arguments[1], (char *)"<not in the core>"));
+	cr_expect(eq(str, info.arguments[2], (char *)"x"));
+	cr_expect(eq(ptr, info.executable, NULL));
+	sys_info_done(&info);
 	fake_python_done(&py);
 }
 
 /* A list whose items cannot be read is not taken for an empty one. */
-Test(sys_facts, items_that_are_missing_are_not_known)
+Test(sys_info, items_that_are_missing_are_not_known)
 {
 	struct fake_python py;
 
@@ -133,23 +132,23 @@ Test(sys_facts, items_that_are_missing_are_not_known)
 
 	set_flags(&py, list_addr, TYPE_IS_LIST);
 	make_sys(&py, items, 2);
-	struct sys_facts facts = read_facts(&py);
+	struct sys_info info = read_info(&py);
 
-	cr_expect(eq(ptr, facts.arguments, NULL));
-	cr_expect(eq(str, facts.executable, (char *)"/usr/bin/python3"));
-	sys_facts_done(&facts);
+	cr_expect(eq(ptr, info.arguments, NULL));
+	cr_expect(eq(str, info.executable, (char *)"/usr/bin/python3"));
+	sys_info_done(&info);
 	fake_python_done(&py);
 }
 
-Test(sys_facts, without_sys_there_are_none)
+Test(sys_info, without_sys_there_are_none)
 {
 	struct fake_python py;
 
 	fake_python_init(&py, 13);
-	struct sys_facts facts = read_facts(&py);
+	struct sys_info info = read_info(&py);
 
-	cr_expect(eq(ptr, facts.arguments, NULL));
-	cr_expect(eq(ptr, facts.executable, NULL));
-	sys_facts_done(&facts);
+	cr_expect(eq(ptr, info.arguments, NULL));
+	cr_expect(eq(ptr, info.executable, NULL));
+	sys_info_done(&info);
 	fake_python_done(&py);
 }

@@ -9,34 +9,36 @@
 #include "sampler/cpython/objects/object.h"
 #include "tests/support/fake_python.h"
 
-enum { TOLD_TEXT_BYTES = 4096 };
+enum { REPORTED_TEXT_BYTES = 4096 };
 
-struct told_object {
-	struct told_code told;
+struct reported_object {
+	struct reported_code reported;
 	uint8_t object[CODE_MAX_BYTES];
-	uint8_t qualname[TOLD_TEXT_BYTES], filename[TOLD_TEXT_BYTES], linetable[TOLD_TEXT_BYTES];
+	uint8_t qualname[REPORTED_TEXT_BYTES], filename[REPORTED_TEXT_BYTES],
+		linetable[REPORTED_TEXT_BYTES];
 };
 
 /*
  * Read a str or bytes object at addr into bytes. The result has at most max_bytes of its
  * contents.
  */
-static inline struct told_text told_text_read(const struct fake_python *py, remote_addr addr,
-					      bool is_str, uint8_t *bytes, size_t max_bytes)
+static inline struct reported_text reported_text_read(const struct fake_python *py,
+						      remote_addr addr, bool is_str, uint8_t *bytes,
+						      size_t max_bytes)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
 	struct remote_range range = {
 		.addr = addr + offsets->unicode.length,
 		.buffer = bytes,
-		.size = TOLD_TEXT_BYTES,
+		.size = REPORTED_TEXT_BYTES,
 	};
 	struct remote_memory *memory = (struct remote_memory *)&py->fake.memory;
 	size_t nr_bytes;
 
 	cr_assert(zero(int, remote_memory_read_ranges(memory, &range, 1)));
-	nr_bytes = is_str ? string_own_bytes(offsets, bytes, range.done_bytes)
+	nr_bytes = is_str ? string_valid_bytes(offsets, bytes, range.done_bytes)
 			  : offsets->bytes.ob_sval - offsets->bytes.ob_size + field_u64(bytes, 0);
-	return (struct told_text){
+	return (struct reported_text){
 		.bytes = bytes,
 		.nr_bytes = nr_bytes < max_bytes ? nr_bytes : max_bytes,
 		.is_whole = nr_bytes < max_bytes,
@@ -44,26 +46,29 @@ static inline struct told_text told_text_read(const struct fake_python *py, remo
 }
 
 /* Describe the code object at addr as it is now, with at most max_bytes of each text. */
-static inline void told_object_read(struct told_object *ret, const struct fake_python *py,
-				    remote_addr addr, uint64_t identity, size_t max_bytes)
+static inline void reported_object_read(struct reported_object *ret, const struct fake_python *py,
+					remote_addr addr, uint64_t identity, size_t max_bytes)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
 	struct remote_memory *memory = (struct remote_memory *)&py->fake.memory;
 
 	cr_assert(
 		zero(int, remote_memory_read(memory, addr, ret->object, code_head_bytes(offsets))));
-	ret->told = (struct told_code){
+	ret->reported = (struct reported_code){
 		.addr = addr,
 		.identity = identity,
 		.object = ret->object,
 		.texts =
 			{
-				told_text_read(py, field_u64(ret->object, offsets->code.qualname),
-					       true, ret->qualname, max_bytes),
-				told_text_read(py, field_u64(ret->object, offsets->code.filename),
-					       true, ret->filename, max_bytes),
-				told_text_read(py, field_u64(ret->object, offsets->code.linetable),
-					       false, ret->linetable, max_bytes),
+				reported_text_read(py,
+						   field_u64(ret->object, offsets->code.qualname),
+						   true, ret->qualname, max_bytes),
+				reported_text_read(py,
+						   field_u64(ret->object, offsets->code.filename),
+						   true, ret->filename, max_bytes),
+				reported_text_read(py,
+						   field_u64(ret->object, offsets->code.linetable),
+						   false, ret->linetable, max_bytes),
 			},
 	};
 	if (offsets->code.bytecode != OFFSET_ABSENT)
@@ -71,5 +76,5 @@ static inline void told_object_read(struct told_object *ret, const struct fake_p
 			int, remote_memory_read_u64(memory,
 						    field_u64(ret->object, offsets->code.bytecode) +
 							    offsets->bytes.ob_size,
-						    &ret->told.bytecode_length)));
+						    &ret->reported.bytecode_length)));
 }

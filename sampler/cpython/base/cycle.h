@@ -8,7 +8,7 @@
 #include "procmem/memory.h"
 
 /* The state of one traversal; all zero before the first element. */
-struct circle {
+struct cycle_detector {
 	remote_addr kept_addr; /* an earlier element; the distance to it doubles */
 	uint64_t nr;	       /* elements visited so far */
 };
@@ -17,12 +17,12 @@ struct circle {
  * Visit the next element, at addr (not 0). Returns true if the list is known to be cyclic, after at
  * most three times as many elements as it has distinct ones.
  */
-static inline bool circle_closes(struct circle *circle, remote_addr addr)
+static inline bool cycle_detector_visit(struct cycle_detector *cycle, remote_addr addr)
 {
-	if (addr == circle->kept_addr)
+	if (addr == cycle->kept_addr)
 		return true;
-	if ((circle->nr & (circle->nr - 1)) == 0)
-		circle->kept_addr = addr;
-	circle->nr++;
+	if ((cycle->nr & (cycle->nr - 1)) == 0)
+		cycle->kept_addr = addr;
+	cycle->nr++;
 	return false;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/find/sys_facts.h"
+#include "sampler/cpython/find/sys_info.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ static int find_object(const struct dict *sys, const char *name, enum value_kind
 /*
  * Add the argument at addr. Returns 0, -ENOMEM, -E2BIG (no room for more) or an error of the read.
  */
-static int add_argument(const struct dict *sys, remote_addr addr, struct sys_facts *facts,
+static int add_argument(const struct dict *sys, remote_addr addr, struct sys_info *info,
 			size_t *nr_bytes)
 {
 	char *text = NULL;
@@ -65,15 +65,15 @@ static int add_argument(const struct dict *sys, remote_addr addr, struct sys_fac
 		free(text);
 		return -E2BIG;
 	}
-	facts->arguments[facts->nr_arguments++] = text;
+	info->arguments[info->nr_arguments++] = text;
 	return 0;
 }
 
 /*
- * Read a list of str objects into facts. On an error, facts keep the items before the faulty one;
+ * Read a list of str objects into info. On an error, info keep the items before the faulty one;
  * if that is the first one, arguments stay NULL, which differs from an empty list.
  */
-static int read_list(const struct dict *sys, remote_addr addr, struct sys_facts *facts)
+static int read_list(const struct dict *sys, remote_addr addr, struct sys_info *info)
 {
 	uint8_t fields[LIST_ITEMS_AFTER_TYPE + sizeof(remote_addr)];
 	uint64_t nr_items, items_addr, item_addr;
@@ -87,44 +87,44 @@ static int read_list(const struct dict *sys, remote_addr addr, struct sys_facts 
 	items_addr = field_u64(fields, LIST_ITEMS_AFTER_TYPE);
 	if (nr_items > SYS_MAX_ARGUMENTS)
 		nr_items = SYS_MAX_ARGUMENTS;
-	facts->arguments = calloc(nr_items + 1, sizeof(char *));
-	if (!facts->arguments)
+	info->arguments = calloc(nr_items + 1, sizeof(char *));
+	if (!info->arguments)
 		return -ENOMEM;
 	for (uint64_t i = 0; !err && i < nr_items; i++) {
 		err = remote_memory_read_u64(sys->memory, items_addr + i * sizeof(item_addr),
 					     &item_addr);
 		if (!err)
-			err = add_argument(sys, item_addr, facts, &nr_bytes);
+			err = add_argument(sys, item_addr, info, &nr_bytes);
 	}
-	if (err && !facts->nr_arguments) {
-		free(facts->arguments);
-		facts->arguments = NULL;
+	if (err && !info->nr_arguments) {
+		free(info->arguments);
+		info->arguments = NULL;
 	}
 	return err;
 }
 
-static int read_facts(const struct dict *sys, struct sys_facts *facts)
+static int read_info(const struct dict *sys, struct sys_info *info)
 {
 	remote_addr addr;
 	int err = find_object(sys, "orig_argv", VALUE_LIST, &addr);
 
-	facts->has_original = !err;
+	info->has_original = !err;
 	if (err && !remote_error_is_fatal(err))
 		err = find_object(sys, "argv", VALUE_LIST, &addr);
 	if (!err)
-		err = read_list(sys, addr, facts);
+		err = read_list(sys, addr, info);
 	if (remote_error_is_fatal(err))
 		return err;
 	err = find_object(sys, "executable", VALUE_STR, &addr);
 	if (!err)
-		err = string_read(sys->memory, &sys->build->offsets, addr, &facts->executable);
+		err = string_read(sys->memory, &sys->build->offsets, addr, &info->executable);
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
-int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
-		   remote_addr runtime_addr, struct sys_facts *ret_facts)
+int sys_info_read(struct remote_memory *memory, const struct py_build *build,
+		  remote_addr runtime_addr, struct sys_info *ret_info)
 {
-	struct sys_facts facts = {0};
+	struct sys_info info = {0};
 	struct dict modules, sys;
 	remote_addr interp_addr;
 	int err = find_main(memory, build, runtime_addr, &interp_addr);
@@ -134,20 +134,20 @@ int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
 	if (!err)
 		err = dict_open_module(&modules, MODULES_MAX_KEYS, "sys", NULL, &sys);
 	if (!err)
-		err = read_facts(&sys, &facts);
+		err = read_info(&sys, &info);
 	if (remote_error_is_fatal(err)) {
-		sys_facts_done(&facts);
+		sys_info_done(&info);
 		return err;
 	}
-	*ret_facts = facts;
+	*ret_info = info;
 	return 0;
 }
 
-void sys_facts_done(struct sys_facts *facts)
+void sys_info_done(struct sys_info *info)
 {
-	for (size_t i = 0; i < facts->nr_arguments; i++)
-		free(facts->arguments[i]);
-	free(facts->arguments);
-	free(facts->executable);
-	*facts = (struct sys_facts){0};
+	for (size_t i = 0; i < info->nr_arguments; i++)
+		free(info->arguments[i]);
+	free(info->arguments);
+	free(info->executable);
+	*info = (struct sys_info){0};
 }

@@ -15,7 +15,7 @@
 #define SYS_MAX_ARGUMENTS	65536
 #define SYS_MAX_ARGUMENTS_BYTES (4u << 20)
 
-struct sys_facts {
+struct sys_info {
 	char **arguments; /* sys.orig_argv (3.10+), else sys.argv; NULL if unknown; owned */
 	size_t nr_arguments;
 	bool has_original; /* arguments are sys.orig_argv, including the interpreter's own */
@@ -24,9 +24,9 @@ struct sys_facts {
 
 /*
  * Read whatever can be read of the interpreter at runtime_addr. An argument that cannot be read
- * becomes "<not in the core>". Returns 0, -ENOMEM, -ESRCH or -EPERM. sys_facts_done() accepts a
+ * becomes "<not in the core>". Returns 0, -ENOMEM, -ESRCH or -EPERM. sys_info_done() accepts a
  * zeroed struct.
  */
-int sys_facts_read(struct remote_memory *memory, const struct py_build *build,
-		   remote_addr runtime_addr, struct sys_facts *ret_facts);
-void sys_facts_done(struct sys_facts *facts);
+int sys_info_read(struct remote_memory *memory, const struct py_build *build,
+		  remote_addr runtime_addr, struct sys_info *ret_info);
+void sys_info_done(struct sys_info *info);
