@@ -134,7 +134,7 @@ const struct function *sampler_function(struct sampler *sampler, enum function_k
 /* The code objects met in stacks; borrowed, and valid until the next call. */
 const struct code_cache *sampler_codes(const struct sampler *sampler);
 
-/* The error because of which the last dump with looks.is_core may lack threads; 0: it is complete. */
+/* Why the last dump with looks.is_core may lack threads; 0: it is complete. */
 int sampler_list_error(const struct sampler *sampler);
 
 /*

@@ -200,7 +200,7 @@ static int emit_merged(struct sampler_natives *natives, const struct snapshot_th
 	return sampler_thread_emit(sampler, thread, sample, &natives->merge);
 }
 
-/* Emit what is in the thread's list with the C frames of a copy of its stack, like emit_merged(). */
+/* Like emit_merged(), with the C frames of a copy of the thread's stack. */
 static int emit_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
 		     const struct loop_entry *entries, uint32_t nr_kept,
 		     const struct perf_dump *dump, struct sample sample)

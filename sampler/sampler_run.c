@@ -533,10 +533,10 @@ void sampler_end_holding(struct sampler *sampler)
 }
 
 /*
- * Find out where the target runs, so that the first tick is proven. A target that is gone, or has no
- * interpreter yet, is left to the first tick. Returns false if its CPU cannot be taken, with the
- * reason in *ret_end: some thread, possibly asleep, may use none of the CPUs that can be held, or
- * the scheduler prefers every thread to us.
+ * Find out where the target runs, so that the first tick holds its CPU. A target that is gone, or
+ * has no interpreter yet, is left to the first tick. Returns false if its CPU cannot be taken, with
+ * the reason in *ret_end: some thread, possibly asleep, may use none of the CPUs that can be held,
+ * or the scheduler prefers every thread to us.
  */
 static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 {

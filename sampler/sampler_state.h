@@ -197,9 +197,9 @@ enum { ROOM_TICKS = 4096 };
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
 
 /*
- * Identify a thread. Sets sampled->identity.own_tid, the id in its own namespace, and in sampled->info,
- * which must be zero otherwise, the interpreter, the id in our namespace, the kernel's name, and
- * the same name as name. An unknown id is 0, an unknown name "". If nr_os_names_left is 0, sets
+ * Identify a thread. Sets sampled->identity.own_tid, the id in its own namespace, and in
+ * sampled->info, which must be zero otherwise, the interpreter, the id in our namespace, the
+ * kernel's name, and the same name as name. An unknown id is 0, an unknown name "". If nr_os_names_left is 0, sets
  * needs_os_name instead of reading the kernel's name, except for a main thread.
  */
 void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,

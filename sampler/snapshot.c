@@ -458,7 +458,7 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 }
 
 /*
- * Whether a thread is proven to be where it was at the last look that proved: its clock has the
+ * Whether a thread is proven to be where it was at the last proven look: its clock has the
  * value that it had when the thread was known, or by its GIL it cannot have run since.
  */
 static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)

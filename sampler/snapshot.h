@@ -83,10 +83,10 @@ struct instant_thread {
 	bool stood;		/* after a look: the witness has shown that it stood still */
 	bool is_own;		/* set by the caller in a look: no other thread can run the state */
 	bool is_foreign;	/* set by the caller in a look: another thread runs the state */
-	bool runner_is_unknown; /* set by the caller in a look: which thread runs it is not known yet */
+	bool runner_is_unknown; /* set by the caller in a look: which thread runs it is unknown */
 	bool has_moved; /* set by the caller in a look: the state is no longer where it was found */
-	uint64_t
-		foreign_until_look; /* until this look another thread is assumed to run the state */
+	/* until this look another thread is assumed to run the state */
+	uint64_t foreign_until_look;
 	bool slept; /* of a late look: it ran since the last late look, and slept before this one */
 	uint64_t late_runs; /* its run count at the last late look; 0: not read */
 	/* the last look in which it could run, so that its witness is needed */

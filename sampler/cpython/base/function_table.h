@@ -23,8 +23,8 @@ struct function_table {
 
 /*
  * The function with that kind, name, path and line, created if it is new. The strings are copied.
- * When max_bytes is used up, every new function is FUNCTION_TABLE_OVERFLOW, which has no path and line
- * 0. Valid until function_table_done(). Returns NULL if out of memory.
+ * When max_bytes is used up, every new function is FUNCTION_TABLE_OVERFLOW, which has no path and
+ * line 0. Valid until function_table_done(). Returns NULL if out of memory.
  */
 const struct function *function_table_get(struct function_table *table, enum function_kind kind,
 					  const char *qualname, const char *path,

@@ -41,9 +41,9 @@ static void code_forget(struct code_cache *cache, struct code *code)
 	cache->nr_cleared += code->function != NULL;
 	if (code->identity && cache->reporter)
 		cache->reporter->forget(cache->reporter, code->addr);
-	free(code->linetable);
-	free(code->lines);
-	free(code->copies.starts);
+	free(code->lines.table);
+	free(code->lines.by_unit);
+	free(code->bytecode.copies.starts);
 	*code = (struct code){
 		.addr = code->addr,
 		.nr_loads = code->nr_loads + 1,
@@ -229,8 +229,9 @@ static int read_texts(struct code_cache *cache, struct remote_memory *memory,
 /*
  * A memory that holds the texts of a new code object. They are read ahead in one call, because a
  * program that creates and frees functions all the time leaves only microseconds between the copy
- * of a frame and the end of the object, and a dozen calls serve_read longer. Or they are as the object's
- * own thread reported them (reported_code). Reads are served from here if possible, else from inner.
+ * of a frame and the end of the object, and a dozen calls take longer. Or they are as the object's
+ * own thread reported them (reported_code). Reads are served from here if possible, else from
+ * inner.
  */
 struct prefetched_code {
 	struct remote_memory memory; /* for readers */
@@ -406,10 +407,10 @@ static bool is_same(const struct code *code, const struct code_fingerprint *fing
 /* Give up an entry's lines: the table is too large, or the function stands for many. */
 static void forget_lines(struct code *code)
 {
-	free(code->linetable);
-	code->linetable = NULL;
-	code->linetable_bytes = 0;
-	code->nr_lines = 0;
+	free(code->lines.table);
+	code->lines.table = NULL;
+	code->lines.table_bytes = 0;
+	code->lines.nr_units = 0;
 }
 
 /*
@@ -436,16 +437,16 @@ static int claim_bytes(struct code_cache *cache, struct code *code, size_t befor
  */
 static int claim_tables(struct code_cache *cache, struct code *code)
 {
-	size_t nr_units = (code->code_end_addr - code->code_start_addr) / 2;
+	size_t nr_units = (code->bytecode.end_addr - code->bytecode.start_addr) / 2;
 	size_t bytes;
 
-	code->nr_lines =
-		linetable_max_units(cache->build->traits.linetable_format, code->linetable_bytes);
-	if (code->nr_lines > nr_units)
-		code->nr_lines = nr_units;
-	if (!code->linetable)
-		code->nr_lines = 0;
-	bytes = code->linetable_bytes + code->nr_lines * sizeof(*code->lines);
+	code->lines.nr_units =
+		linetable_max_units(cache->build->traits.linetable_format, code->lines.table_bytes);
+	if (code->lines.nr_units > nr_units)
+		code->lines.nr_units = nr_units;
+	if (!code->lines.table)
+		code->lines.nr_units = 0;
+	bytes = code->lines.table_bytes + code->lines.nr_units * sizeof(*code->lines.by_unit);
 	if (bytes > LINETABLE_MAX_BYTES) {
 		forget_lines(code);
 		bytes = 0;
@@ -453,7 +454,7 @@ static int claim_tables(struct code_cache *cache, struct code *code)
 	return claim_bytes(cache, code, 0, bytes);
 }
 
-/* Set where the instructions are, and the size of frames on a data stack. Returns 0, -EBADMSG, … */
+/* Set where the instructions are, and the size of frames on data stacks. Returns 0, -EBADMSG, … */
 static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory, struct code *code,
 			 const uint8_t *object, const struct code_fingerprint *fingerprint)
 {
@@ -463,11 +464,11 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 	int err = 0;
 
 	if (fingerprint->bytecode) {
-		code->code_start_addr = fingerprint->bytecode + offsets->bytes.ob_sval;
+		code->bytecode.start_addr = fingerprint->bytecode + offsets->bytes.ob_sval;
 		err = remote_memory_read_u64(memory, fingerprint->bytecode + offsets->bytes.ob_size,
 					     &code_bytes);
 	} else {
-		code->code_start_addr = code->addr + offsets->code.code_adaptive;
+		code->bytecode.start_addr = code->addr + offsets->code.code_adaptive;
 		if (__builtin_mul_overflow(fingerprint->ob_size, 2, &code_bytes))
 			err = -EBADMSG;
 	}
@@ -475,10 +476,11 @@ static int fill_bytecode(struct code_cache *cache, struct remote_memory *memory,
 		return err;
 	if (code_bytes > CODE_MAX_BYTECODE_BYTES)
 		return -EBADMSG;
-	code->code_end_addr = code->code_start_addr + code_bytes;
+	code->bytecode.end_addr = code->bytecode.start_addr + code_bytes;
 	if (cache->build->traits.frames_on_heap)
 		return 0;
-	code->first_traceable_addr = code->code_start_addr + 2ull * fingerprint->first_traceable;
+	code->bytecode.first_traceable_addr =
+		code->bytecode.start_addr + 2ull * fingerprint->first_traceable;
 	if (offsets->code.framesize == OFFSET_ABSENT)
 		frame_words = (uint64_t)field_u32(object, offsets->code.nlocalsplus) +
 			      field_u32(object, offsets->code.stacksize) +
@@ -530,7 +532,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 				"<path not in the core>", code, &path);
 	if (!err)
 		err = bytes_read(memory, offsets, fingerprint->text_addrs[CODE_LINETABLE],
-				 LINETABLE_MAX_BYTES, &code->linetable, &code->linetable_bytes);
+				 LINETABLE_MAX_BYTES, &code->lines.table, &code->lines.table_bytes);
 	if (err && err != -E2BIG && !is_gap(cache, err))
 		return err;
 	code->has_gaps |= is_gap(cache, err);
@@ -741,12 +743,12 @@ static int compare_addrs(const void *a, const void *b)
  */
 static bool code_holds(const struct code *code, remote_addr instr_addr)
 {
-	return instr_addr + 2 >= code->code_start_addr && instr_addr < code->code_end_addr;
+	return instr_addr + 2 >= code->bytecode.start_addr && instr_addr < code->bytecode.end_addr;
 }
 
 bool code_known_place(const struct code *code, remote_addr instr_addr, remote_addr *ret_addr)
 {
-	const struct code_copies *copies = &code->copies;
+	const struct code_copies *copies = &code->bytecode.copies;
 	size_t low = 0;
 	size_t high = copies->nr;
 	uint64_t offset;
@@ -767,9 +769,9 @@ bool code_known_place(const struct code *code, remote_addr instr_addr, remote_ad
 	if (!low || !copies->starts[low - 1])
 		return false;
 	offset = instr_addr - copies->starts[low - 1];
-	if (offset >= code->code_end_addr - code->code_start_addr)
+	if (offset >= code->bytecode.end_addr - code->bytecode.start_addr)
 		return false;
-	*ret_addr = code->code_start_addr + offset;
+	*ret_addr = code->bytecode.start_addr + offset;
 	return true;
 }
 
@@ -780,7 +782,7 @@ bool code_known_place(const struct code *code, remote_addr instr_addr, remote_ad
  */
 static int renew_copies(struct code_cache *cache, struct code *code, const struct code_clock *clock)
 {
-	struct code_copies *copies = &code->copies;
+	struct code_copies *copies = &code->bytecode.copies;
 	const size_t before_bytes = copies->nr * sizeof(*copies->starts);
 	remote_addr array_addr;
 	uint64_t nr = 0;
@@ -824,7 +826,8 @@ int code_place(struct code_cache *cache, struct code *code, const struct code_cl
 {
 	int err;
 
-	if ((code_holds(code, instr_addr) || code->copies.generation == clock->tlbc_generation) &&
+	if ((code_holds(code, instr_addr) ||
+	     code->bytecode.copies.generation == clock->tlbc_generation) &&
 	    code_known_place(code, instr_addr, ret_addr))
 		return 0;
 	if (!cache->build->tlbc.code_array)
@@ -839,8 +842,8 @@ static struct linetable table_of(const struct code_cache *cache, const struct co
 {
 	return (struct linetable){
 		.format = cache->build->traits.linetable_format,
-		.bytes = code->linetable,
-		.nr_bytes = code->linetable_bytes,
+		.bytes = code->lines.table,
+		.nr_bytes = code->lines.table_bytes,
 		.first_line = code->function->first_line,
 	};
 }
@@ -850,9 +853,9 @@ struct linetable_position code_position(const struct code_cache *cache, const st
 {
 	const struct linetable table = table_of(cache, code);
 
-	if (!code->linetable || !code_known_place(code, instr_addr, &instr_addr))
+	if (!code->lines.table || !code_known_place(code, instr_addr, &instr_addr))
 		return (struct linetable_position){.column = -1, .end_line = -1, .end_column = -1};
-	return linetable_position(&table, (int32_t)(instr_addr - code->code_start_addr));
+	return linetable_position(&table, (int32_t)(instr_addr - code->bytecode.start_addr));
 }
 
 int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr instr_addr)
@@ -863,18 +866,18 @@ int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr
 		return code->function->first_line;
 	if (!code_known_place(code, instr_addr, &instr_addr))
 		return 0;
-	unit = (instr_addr - code->code_start_addr) / 2;
-	if (instr_addr < code->code_start_addr)
+	unit = (instr_addr - code->bytecode.start_addr) / 2;
+	if (instr_addr < code->bytecode.start_addr)
 		return code_position(cache, code, instr_addr).line;
-	if (unit >= code->nr_lines)
+	if (unit >= code->lines.nr_units)
 		return 0;
-	if (!code->lines) {
+	if (!code->lines.by_unit) {
 		const struct linetable table = table_of(cache, code);
 
-		code->lines = malloc(code->nr_lines * sizeof(*code->lines));
-		if (!code->lines)
+		code->lines.by_unit = malloc(code->lines.nr_units * sizeof(*code->lines.by_unit));
+		if (!code->lines.by_unit)
 			return code_position(cache, code, instr_addr).line;
-		linetable_lines(&table, code->lines, code->nr_lines);
+		linetable_lines(&table, code->lines.by_unit, code->lines.nr_units);
 	}
-	return code->lines[unit];
+	return code->lines.by_unit[unit];
 }

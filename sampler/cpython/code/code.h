@@ -60,7 +60,7 @@ struct code_clock {
 	uint32_t tlbc_generation; /* of thread-local bytecode, if the build has it */
 	bool has_generation;
 	bool has_next_version;
-	bool frames_are_older; /* the frames are older than the look: code_cache_get_reported() */
+	bool frames_are_older; /* than the look: code_cache_get_reported() */
 	/* Executables first read at this tick or later are newer than the frames; 0: tick. */
 	uint64_t newer_from_tick;
 };
@@ -103,6 +103,22 @@ struct code_copies {
 	uint32_t generation; /* the interpreter's tlbc_generation at that time */
 };
 
+/* Where the instructions of a code object are. */
+struct code_bytecode {
+	remote_addr start_addr; /* [start, end) */
+	remote_addr end_addr;
+	remote_addr first_traceable_addr; /* a frame before it has not begun; 0: all have begun */
+	struct code_copies copies;	  /* empty until a frame uses one */
+};
+
+/* The line table of a code object, as read and as decoded. */
+struct code_lines {
+	uint8_t *table; /* owned; NULL if it could not be read */
+	size_t table_bytes;
+	int32_t *by_unit; /* owned; of the first nr_units code units; NULL until needed */
+	size_t nr_units;  /* later units have no line: the table is too short */
+};
+
 /* What the executable of a frame is (executable_get()). */
 enum executable_kind {
 	EXECUTABLE_UNREAD,
@@ -114,11 +130,10 @@ enum executable_kind {
 struct code {
 	remote_addr addr;
 	const struct function *function; /* NULL: there is no code object at the address any more */
-	remote_addr code_start_addr;	 /* the bytecode, [start, end) */
-	remote_addr code_end_addr;
-	remote_addr first_traceable_addr; /* a frame before it has not begun; 0: all have begun */
-	uint32_t frame_size_bytes;	  /* of a frame on the data stack with its specials; or 0 */
-	uint32_t stack_offset; /* where a frame's evaluation stack begins, after its locals */
+	struct code_bytecode bytecode;
+	struct code_lines lines;
+	uint32_t frame_size_bytes; /* of a frame on the data stack with its specials; or 0 */
+	uint32_t stack_offset;	   /* where a frame's evaluation stack begins, after its locals */
 	struct code_fingerprint fingerprint;
 	struct code_texts texts;
 	uint64_t identity; /* as last reported; 0: it was not reported */
@@ -133,12 +148,7 @@ struct code {
 	enum executable_kind kind;
 	uint64_t since_tick;	   /* every look since has found the same object */
 	struct code_clock checked; /* when the entry was last known to be valid */
-	struct code_copies copies; /* of its bytecode; empty until a frame uses one */
-	uint8_t *linetable;	   /* owned; NULL if it could not be read */
-	size_t linetable_bytes;
-	int32_t *lines;	    /* owned; of the first nr_lines code units; NULL until needed */
-	size_t nr_lines;    /* later units have no line: the table is too short */
-	size_t table_bytes; /* what it adds to code_cache.table_bytes */
+	size_t table_bytes;	   /* what it adds to code_cache.table_bytes */
 };
 
 /* A str or bytes object as reported, from its length on. */
@@ -178,11 +188,11 @@ struct code_cache {
 	struct addr_map codes;
 	struct addr_map executables; /* executables that may not be code objects */
 	uint32_t nr_new_executables; /* since unused ones were last dropped */
-	remote_addr hidden_executables
-		[MAX_HIDDEN_EXECUTABLES]; /* executables of frames that are not shown */
-	uint32_t nr_hidden_executables;	  /* number found so far; the oldest make room */
-	remote_addr code_type_addr;	  /* &PyCode_Type; 0 until known */
-	bool next_version_unusable;	  /* the counter is not where our table has it */
+	/* those of frames that are not shown */
+	remote_addr hidden_executables[MAX_HIDDEN_EXECUTABLES];
+	uint32_t nr_hidden_executables; /* number found so far; the oldest make room */
+	remote_addr code_type_addr;	/* &PyCode_Type; 0 until known */
+	bool next_version_unusable;	/* the counter is not where our table has it */
 	/*
 	 * The memory does not change and may lack pieces: a core file. "<name not in the core>" or
 	 * the like replaces a missing text.

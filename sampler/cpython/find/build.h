@@ -41,7 +41,7 @@ struct debug_offsets_layout {
 };
 
 /*
- * The layout of 3.minor, which is at least FIRST_MINOR_WITH_DEBUG_OFFSETS; beyond NEWEST_MINOR, that of the
- * newest.
+ * The layout of 3.minor, which is at least FIRST_MINOR_WITH_DEBUG_OFFSETS; beyond NEWEST_MINOR,
+ * that of the newest.
  */
 struct debug_offsets_layout debug_offsets_layout(uint32_t minor);

@@ -70,7 +70,7 @@ static int add_argument(const struct dict *sys, remote_addr addr, struct sys_inf
 }
 
 /*
- * Read a list of str objects into info. On an error, info keep the items before the faulty one;
+ * Read a list of str objects into info. On an error, info keeps the items before the faulty one;
  * if that is the first one, arguments stay NULL, which differs from an empty list.
  */
 static int read_list(const struct dict *sys, remote_addr addr, struct sys_info *info)

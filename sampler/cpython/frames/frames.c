@@ -163,7 +163,7 @@ static int walk_append(struct frame_walk *walk, remote_addr addr, const struct f
 	const bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
 	remote_addr place_addr;
 	const bool is_new = on_stack && (!code_known_place(code, words->instr_ptr, &place_addr) ||
-					 place_addr < code->first_traceable_addr);
+					 place_addr < code->bytecode.first_traceable_addr);
 	const struct walked_frame frame = {
 		.addr = addr,
 		.previous = words->previous,
@@ -213,10 +213,10 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	if (!walk->build->traits.frames_on_heap)
 		err = code_place(walk->codes, code, walk->clock, words->instr_ptr, &place_addr);
 	else if (words->lasti < -1 ||
-		 offset >= (int64_t)(code->code_end_addr - code->code_start_addr))
+		 offset >= (int64_t)(code->bytecode.end_addr - code->bytecode.start_addr))
 		err = -ENOENT;
 	else /* -1 before the first instruction: one unit before the code */
-		words->instr_ptr = code->code_start_addr + (uint64_t)offset;
+		words->instr_ptr = code->bytecode.start_addr + (uint64_t)offset;
 	/* If the code is gone by now, the thread's copy of it is gone, too. */
 	if (err == -E2BIG ||
 	    (err == -ENOENT && walk->clock->frames_are_older && walk->build->tlbc.code_array))

@@ -56,9 +56,9 @@ Test(code, tells_what_a_frame_needs)
 		cr_expect(eq(int, code->function->first_line, 10));
 		cr_expect(eq(uint, code->frame_size_bytes, 33 * 8));
 		remote_addr start = addr + py.build.offsets.code.code_adaptive;
-		cr_expect(eq(u64, code->code_start_addr, start));
-		cr_expect(eq(u64, code->code_end_addr, start + 12));
-		cr_expect(eq(u64, code->first_traceable_addr, start + 4));
+		cr_expect(eq(u64, code->bytecode.start_addr, start));
+		cr_expect(eq(u64, code->bytecode.end_addr, start + 12));
+		cr_expect(eq(u64, code->bytecode.first_traceable_addr, start + 4));
 		cr_expect(eq(int, code_line(&cache, code, start - 2), 10));
 		for (int i = 0; i < 6; i++)
 			cr_expect(eq(int, code_line(&cache, code, start + 2 * i), 10 + i));
@@ -301,14 +301,14 @@ Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
 	cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	cr_expect(eq(str, (char *)code->function->path, (char *)"/f2.py"));
-	cr_assert(gt(sz, code->linetable_bytes, 0));
-	const uint8_t first = code->linetable[0] ^ 1;
+	cr_assert(gt(sz, code->lines.table_bytes, 0));
+	const uint8_t first = code->lines.table[0] ^ 1;
 
 	fake_memory_write_u8(&py.fake, table_addr + offsets->bytes.ob_sval, first);
 	clock = fake_python_clock(&py, 3);
 	cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-	cr_expect(eq(u8, code->linetable[0], first));
+	cr_expect(eq(u8, code->lines.table[0], first));
 	clock = fake_python_clock(&py, 4);
 	cr_expect(not(code_cache_is_current(&cache, code, &clock)));
 	const uint32_t nr_loads = code->nr_loads;
@@ -453,8 +453,9 @@ Test(code, every_line_of_a_huge_function_is_known)
 	struct code_clock clock = fake_python_clock(&py, 1);
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	for (int i = 0; i < NR_UNITS; i++)
-		cr_assert(eq(int, code_line(&cache, code, code->code_start_addr + 2 * i), 1 + i));
-	cr_expect(zero(int, code_line(&cache, code, code->code_end_addr - 2)),
+		cr_assert(
+			eq(int, code_line(&cache, code, code->bytecode.start_addr + 2 * i), 1 + i));
+	cr_expect(zero(int, code_line(&cache, code, code->bytecode.end_addr - 2)),
 		  "no line after the table");
 	end(&py, &cache);
 	free(table);
@@ -490,7 +491,7 @@ Test(code, tables_of_all_together_are_bounded)
 		if (code_cache_get(&cache, addrs[i], &clock, &code) == -E2BIG)
 			code_cache_clear_if_full(&cache);
 		cr_assert(zero(int, code_cache_get(&cache, addrs[i], &clock, &code)));
-		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr + 20), 11));
+		cr_expect(eq(int, code_line(&cache, code, code->bytecode.start_addr + 20), 11));
 	}
 	end(&py, &cache);
 	free(table);
@@ -511,7 +512,7 @@ Test(code, table_that_is_too_large_gives_no_lines)
 	struct code_clock clock = fake_python_clock(&py, 1);
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
 	expect_string(code->function->qualname, "f");
-	cr_expect(zero(int, code_line(&cache, code, code->code_start_addr)));
+	cr_expect(zero(int, code_line(&cache, code, code->bytecode.start_addr)));
 	cr_expect(zero(sz, cache.table_bytes));
 	end(&py, &cache);
 	free(table);
@@ -556,7 +557,7 @@ Test(code, names_of_all_together_are_bounded)
 		nr_known += !function_is_overflow(code->function);
 	}
 	cr_expect(eq(str, (char *)code->function->qualname, (char *)FUNCTION_TABLE_OVERFLOW));
-	cr_expect(zero(i32, code_line(&cache, code, code->code_start_addr)));
+	cr_expect(zero(i32, code_line(&cache, code, code->bytecode.start_addr)));
 	cr_expect(lt(int, 1000, nr_known));
 	cr_expect(lt(int, nr_known, NR_CODES));
 	cr_expect(le(sz, cache.functions.nr_bytes, FUNCTIONS_MAX_BYTES + 3 * NAME_BYTES));
@@ -650,7 +651,7 @@ Test(code, reported_code_is_known_after_it_was_freed)
 		fake_python_code_at(&py, addr, &(struct fake_code){.name = "after"});
 		cr_assert(zero(int, code_cache_get_reported(&cache, addr, BEFORE, &code)));
 		expect_string(code->function->qualname, "before");
-		cr_expect(eq(int, code_line(&cache, code, code->code_start_addr), 1));
+		cr_expect(eq(int, code_line(&cache, code, code->bytecode.start_addr), 1));
 		/* An unknown object has to be reported first. */
 		expect_forgotten(&reporter, 0);
 		cr_expect(eq(int, code_cache_get_reported(&cache, addr, OTHER, &same), -EAGAIN));

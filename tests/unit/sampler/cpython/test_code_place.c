@@ -69,12 +69,12 @@ Test(code_place, instructions_of_a_copy_are_those_of_the_code)
 		copy = fake_python_bytecode(&stage.py, stage.addr);
 		for (uint32_t i = 0; i < 8; i++) {
 			cr_assert(zero(int, place(&stage, copy + 2 * i, &found)));
-			cr_expect(eq(u64, found, stage.code->code_start_addr + 2 * i));
+			cr_expect(eq(u64, found, stage.code->bytecode.start_addr + 2 * i));
 			cr_expect(eq(int, code_line(&stage.cache, stage.code, copy + 2 * i),
 				     (int)(10 + i)));
-			cr_assert(zero(int,
-				       place(&stage, stage.code->code_start_addr + 2 * i, &found)));
-			cr_expect(eq(u64, found, stage.code->code_start_addr + 2 * i));
+			cr_assert(zero(int, place(&stage, stage.code->bytecode.start_addr + 2 * i,
+						  &found)));
+			cr_expect(eq(u64, found, stage.code->bytecode.start_addr + 2 * i));
 		}
 		cr_expect(eq(int, place(&stage, copy + 16, &found), -ENOENT));
 		cr_expect(eq(int, place(&stage, copy - 2, &found), -ENOENT));
@@ -101,7 +101,7 @@ Test(code_place, copies_are_read_again_when_they_must)
 	cr_expect(eq(u64, stage.py.fake.nr_calls, nr_calls));
 	stage.clock.tick++;
 	cr_expect(zero(int, place(&stage, copy, &found)));
-	cr_expect(eq(u64, found, stage.code->code_start_addr));
+	cr_expect(eq(u64, found, stage.code->bytecode.start_addr));
 	/* Threads came or went, so the known copies may have been freed. */
 	nr_calls = stage.py.fake.nr_calls;
 	stage.clock.tick++;
@@ -128,7 +128,7 @@ Test(code_place, hostile_arrays_hold_nothing)
 		stage.clock.tick++;
 		fake_memory_write_u64(&stage.py.fake, array, sizes[i]);
 		cr_expect(eq(int, place(&stage, copy, &found), -ENOENT), "size %zu", i);
-		cr_expect(zero(sz, stage.code->copies.nr));
+		cr_expect(zero(sz, stage.code->bytecode.copies.nr));
 	}
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++) {
 		stage.clock.tick++;
@@ -155,9 +155,9 @@ Test(code_place, copies_are_bounded)
 		fake_memory_write_u64(&stage.py.fake, array + 8 + 8 * i, 0x700000 - 64 * i);
 	fake_memory_write_u64(&stage.py.fake, stage.addr + stage.py.build.tlbc.code_array, array);
 	cr_expect(zero(int, place(&stage, 0x700000 - 64 * (MAX_CODE_COPIES - 1) + 4, &found)));
-	cr_expect(eq(u64, found, stage.code->code_start_addr + 4));
+	cr_expect(eq(u64, found, stage.code->bytecode.start_addr + 4));
 	cr_expect(eq(int, place(&stage, 0x700000 - 64 * MAX_CODE_COPIES, &found), -ENOENT));
-	cr_expect(eq(sz, stage.code->copies.nr, MAX_CODE_COPIES));
+	cr_expect(eq(sz, stage.code->bytecode.copies.nr, MAX_CODE_COPIES));
 	cr_expect(eq(sz, stage.cache.table_bytes, table_bytes + 8 * MAX_CODE_COPIES));
 	/* No room for them next to the other tables. */
 	stage.cache.table_bytes += CODE_TABLES_MAX_BYTES - 8 * MAX_CODE_COPIES;
@@ -165,6 +165,6 @@ Test(code_place, copies_are_bounded)
 	stage.clock.tlbc_generation++;
 	cr_expect(eq(int, place(&stage, 0x700000, &found), -E2BIG));
 	cr_expect(stage.cache.tables_full);
-	cr_expect(zero(sz, stage.code->copies.nr));
+	cr_expect(zero(sz, stage.code->bytecode.copies.nr));
 	done(&stage);
 }
