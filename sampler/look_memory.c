@@ -206,7 +206,7 @@ static bool is_complete(const struct remote_range *range)
 }
 
 /* Note which blocks and seals could be read. */
-static void take_ranges(struct look_memory *look)
+static void note_ranges(struct look_memory *look)
 {
 	const uint32_t nr_seals = look->nr_seals;
 
@@ -237,7 +237,7 @@ static int begin(struct look_memory *look, uint32_t nr_ahead)
 		err = remote_memory_read_ranges(look->inner, look->ranges, look->nr_ranges);
 	if (err)
 		return err;
-	take_ranges(look);
+	note_ranges(look);
 	look->is_open = true;
 	look->is_late = false;
 	look->run_addr = 0;

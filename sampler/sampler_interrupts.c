@@ -49,9 +49,9 @@ struct sampler_interrupts {
 	uint32_t nr_sent;
 	uint64_t nr_refreshes; /* the snapshot's when sent was updated */
 	size_t nr_gils;	       /* number of interpreters with a GIL of their own at that time */
-	uint64_t tick;	       /* of the records being taken */
+	uint64_t tick;	       /* of the records being drained */
 	uint64_t last_tick;    /* of the previous records */
-	uint64_t taken_ns;     /* when this taking began; records may be younger */
+	uint64_t drain_ns;     /* when this drain began; records may be younger */
 	uint64_t settled_ns;   /* end of the last reads that went with records */
 	struct sample_sink *sink;
 	uint32_t most_bytes; /* of the largest record so far */
@@ -195,7 +195,7 @@ static struct snapshot_thread *find_thread(const struct sampler_interrupts *inte
 }
 
 /* Copy from the record what is not in the frames. */
-static void take_state(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
+static void copy_state(const struct sampler_interrupts *interrupts, struct snapshot_thread *thread,
 		       const struct interrupt_record *record)
 {
 	struct snapshot *snapshot = &interrupts->sampler->snapshot;
@@ -261,7 +261,7 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
 	}
 	chain.places = loops;
-	return sampler_natives_take_interrupted(
+	return sampler_natives_emit_interrupted(
 		sampler->natives, thread, loop_entries_need_chain(sampler->build) ? &chain : NULL,
 		record->count_ns, sample);
 }
@@ -310,8 +310,9 @@ static int emit_walked(struct sampler_interrupts *interrupts, struct snapshot_th
 }
 
 /* Bring missing memory in for the next interrupt. */
-static void take_fault(struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
-		       const struct interrupt_record *record)
+static void handle_fault(struct sampler_interrupts *interrupts,
+			 const struct snapshot_thread *thread,
+			 const struct interrupt_record *record)
 {
 	const bool is_there =
 		remote_memory_fault_in(interrupts->sampler->snapshot.memory, record->fault_addr);
@@ -327,14 +328,14 @@ static void take_fault(struct sampler_interrupts *interrupts, const struct snaps
 }
 
 /* From now on what is read from outside belongs to a new tick. */
-static void begin_taking(struct sampler_interrupts *interrupts)
+static void begin_drain(struct sampler_interrupts *interrupts)
 {
-	interrupts->taken_ns = clock_now_ns();
+	interrupts->drain_ns = clock_now_ns();
 	interrupts->last_tick = interrupts->tick;
 	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
 }
 
-static int take_stack(void *context, const struct interrupt_record *record)
+static int handle_stack(void *context, const struct interrupt_record *record)
 {
 	struct sampler_interrupts *interrupts = context;
 	struct snapshot_thread *thread = find_thread(interrupts, record);
@@ -344,14 +345,14 @@ static int take_stack(void *context, const struct interrupt_record *record)
 		interrupts->most_bytes = record->head.nr_bytes;
 	if (!thread)
 		return 0;
-	/* It is newer than this taking: what was read for earlier records may be stale for it. */
-	if (record->time_ns > interrupts->taken_ns) {
-		begin_taking(interrupts);
-		interrupts->settled_ns = interrupts->taken_ns;
+	/* It is newer than this drain: what was read for earlier records may be stale for it. */
+	if (record->time_ns > interrupts->drain_ns) {
+		begin_drain(interrupts);
+		interrupts->settled_ns = interrupts->drain_ns;
 	}
 	thread->proof.is_known = false;
 	if (record->end == INTERRUPT_FAULT) {
-		take_fault(interrupts, thread, record);
+		handle_fault(interrupts, thread, record);
 		return 0;
 	}
 	if (record->end != INTERRUPT_WHOLE) {
@@ -360,7 +361,7 @@ static int take_stack(void *context, const struct interrupt_record *record)
 	}
 	if (sampler_interrupts_needs_look(interrupts, thread, record->time_ns))
 		interrupts->nr_steady = 0;
-	take_state(interrupts, thread, record);
+	copy_state(interrupts, thread, record);
 	err = walk(interrupts, thread, record);
 	return err ? err : emit_walked(interrupts, thread, record);
 }
@@ -370,7 +371,7 @@ static struct reported_text reported_text(const uint8_t *bytes, uint32_t nr_byte
 	return (struct reported_text){bytes, nr_bytes, nr_bytes < max_bytes};
 }
 
-static int take_code(void *context, const struct interrupt_code *code)
+static int handle_code(void *context, const struct interrupt_code *code)
 {
 	struct sampler_interrupts *interrupts = context;
 	const struct reported_code reported = {
@@ -402,14 +403,14 @@ static void forget_code(struct code_reporter *reporter, remote_addr code_addr)
 	interrupts_forget_code(interrupts->interrupts, code_addr);
 }
 
-int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink)
+int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sample_sink *sink)
 {
-	const struct interrupts_taker taker = {take_stack, take_code, interrupts};
+	const struct interrupts_handler handler = {handle_stack, handle_code, interrupts};
 
 	interrupts->sink = sink;
 	interrupts_set_code_type(interrupts->interrupts, interrupts->sampler->codes.code_type_addr);
-	begin_taking(interrupts);
-	return interrupts_take(interrupts->interrupts, &taker);
+	begin_drain(interrupts);
+	return interrupts_drain(interrupts->interrupts, &handler);
 }
 
 static void sleep_until(void *context, uint64_t time_ns)
@@ -567,7 +568,7 @@ struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interru
 {
 	struct interrupts *released = interrupts->interrupts;
 
-	(void)interrupts_turn(released, false);
+	(void)interrupts_enable(released, false);
 	interrupts->sampler->codes.reporter = NULL;
 	interrupts->sampler->interrupts = NULL;
 	free(interrupts->sent);

@@ -111,8 +111,8 @@ static int emit_python(struct sampler_natives *natives, const struct snapshot_th
 }
 
 /* Look at a thread, and emit its sample without C frames. Errors of sampler_thread_look(). */
-static int take_python(struct sampler_natives *natives, struct snapshot_thread *thread,
-		       uint64_t now_ns)
+static int sample_python(struct sampler_natives *natives, struct snapshot_thread *thread,
+			 uint64_t now_ns)
 {
 	int err = sampler_thread_look(natives->options.sampler, thread, false);
 
@@ -221,7 +221,7 @@ static int emit_copy(struct sampler_natives *natives, const struct snapshot_thre
 	return err ? err : emit_merged(natives, thread, entries, nr_kept, natives->next, sample);
 }
 
-int sampler_natives_take_interrupted(struct sampler_natives *natives,
+int sampler_natives_emit_interrupted(struct sampler_natives *natives,
 				     const struct snapshot_thread *thread,
 				     const struct loop_chain *chain, uint64_t count_ns,
 				     struct sample sample)
@@ -324,7 +324,8 @@ static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_dump
  * Emit the samples of a copied thread: one for each of its states, as it may have one in each
  * interpreter.
  */
-static int take_dump(struct sampler_natives *natives, const struct perf_dump *dump, uint64_t now_ns)
+static int sample_dump(struct sampler_natives *natives, const struct perf_dump *dump,
+		       uint64_t now_ns)
 {
 	struct sampler *sampler = natives->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
@@ -359,7 +360,7 @@ static int take_dump(struct sampler_natives *natives, const struct perf_dump *du
 	return err;
 }
 
-int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
+int sampler_natives_drain(struct sampler_natives *natives, uint64_t now_ns)
 {
 	struct perf_dump dump;
 	int err = renew_modules(natives, now_ns);
@@ -371,7 +372,7 @@ int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns)
 		/* Mappings made before the copy are known by now. */
 		err = renew_modules(natives, now_ns);
 		if (!err)
-			err = take_dump(natives, &dump, now_ns);
+			err = sample_dump(natives, &dump, now_ns);
 		if (err == -EAGAIN || sampler_is_transient(err))
 			err = 0;
 	}
@@ -455,8 +456,8 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
  * registers. If it no longer waits there after the reads, returns -EAGAIN, and the next tick
  * accounts for the time. Errors of sampler_tick().
  */
-static int take_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
-			const struct task_place *place, uint64_t now_ns)
+static int sample_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
+			  const struct task_place *place, uint64_t now_ns)
 {
 	static const struct sample_sink_ops ops = {.sample = keep};
 	struct sampler *sampler = natives->options.sampler;
@@ -520,16 +521,16 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (err == -ESRCH && !process_has_thread(process, tid))
 		return 0;
 	if (!err)
-		err = take_waiting(natives, thread, &place, now_ns);
+		err = sample_waiting(natives, thread, &place, now_ns);
 	else if (err != -EAGAIN)
-		err = take_python(natives, thread, now_ns);
+		err = sample_python(natives, thread, now_ns);
 	if (err == -EAGAIN && natives->has_events && natives->events.options.has_program) {
 		sampler_thread_starved(sampled, now_ns);
 		return 0;
 	}
 	/* It runs, and no stacks are copied, or not this thread's. */
 	if (err == -EAGAIN && (!natives->has_events || unseen_ns >= UNSEEN_MAX_NS))
-		err = take_python(natives, thread, now_ns);
+		err = sample_python(natives, thread, now_ns);
 	if (err == -EBADMSG)
 		sampler->stats.lost[LOSS_MOVED]++;
 	return err == -EAGAIN || sampler_is_transient(err) ? 0 : err;

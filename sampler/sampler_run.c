@@ -373,7 +373,7 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 
 	/* Before the list is read again, so that ended threads still get their last samples. */
 	if (sampler->interrupts) {
-		err = sampler_interrupts_take(sampler->interrupts, sink);
+		err = sampler_interrupts_drain(sampler->interrupts, sink);
 		now_ns = clock_now_ns();
 	}
 	sampler->tick.now_ns = now_ns;
@@ -442,7 +442,7 @@ static int postpone_ticks(struct sampler *sampler, struct ticker *ticker, uint64
 	if (was_due && sampler->interrupts)
 		until_ns = sampler_interrupts_covered_until(sampler->interrupts, now_ns);
 	if (sampler->natives && !sampler->interrupts) {
-		err = sampler_natives_take(sampler->natives, now_ns);
+		err = sampler_natives_drain(sampler->natives, now_ns);
 		until_ns = sampler_natives_covered_until(sampler->natives);
 	}
 	if (!err)
@@ -482,7 +482,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			err = sampler_tick(sampler, sink, now_ns);
 		} else if (!err && sampler->interrupts) {
 			/* Memory that its records lack must be brought in before the next tick. */
-			err = sampler_interrupts_take(sampler->interrupts, sink);
+			err = sampler_interrupts_drain(sampler->interrupts, sink);
 			sampler_interrupts_settle(sampler->interrupts);
 		}
 		if (!err)
@@ -588,8 +588,8 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 		/* Give the program the threads first. A changing list is left to the first tick. */
 		err = prepare(sampler);
 		if (!err || err == -ESRCH || sampler_is_transient(err))
-			err = interrupts_turn(sampler_interrupts_program(sampler->interrupts),
-					      true);
+			err = interrupts_enable(sampler_interrupts_program(sampler->interrupts),
+						true);
 	}
 	return err;
 }
@@ -622,7 +622,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	sampler->snapshot.stop = options->stop;
 	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
 	if (!err && sampler->interrupts) {
-		err = sampler_interrupts_take(sampler->interrupts, sink);
+		err = sampler_interrupts_drain(sampler->interrupts, sink);
 		/* What the last samples refer to may be gone with the target. */
 		if (err == -ESRCH || sampler_is_transient(err))
 			err = 0;

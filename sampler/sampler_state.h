@@ -348,7 +348,7 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
 
 /* Emit the samples of all pending interrupts. Errors of sampler_tick(). */
-int sampler_interrupts_take(struct sampler_interrupts *interrupts, struct sample_sink *sink);
+int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
 /*
  * A clock for the ticker that ends a sleep early if records have to be taken before the next
@@ -421,7 +421,7 @@ int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_
  * are in the thread's list, chain is that of its loops if the version needs it, and count_ns is
  * the event's count. Errors of sampler_tick().
  */
-int sampler_natives_take_interrupted(struct sampler_natives *natives,
+int sampler_natives_emit_interrupted(struct sampler_natives *natives,
 				     const struct snapshot_thread *thread,
 				     const struct loop_chain *chain, uint64_t count_ns,
 				     struct sample sample);
@@ -433,7 +433,7 @@ uint32_t sampler_natives_room(const struct sampler_natives *natives);
 void sampler_natives_sweep(struct sampler_natives *natives);
 
 /* Emit the samples of all pending copies of stacks. Errors of sampler_tick(). */
-int sampler_natives_take(struct sampler_natives *natives, uint64_t now_ns);
+int sampler_natives_drain(struct sampler_natives *natives, uint64_t now_ns);
 
 /*
  * Until when no tick is needed, since all threads were copied lately and none has started since

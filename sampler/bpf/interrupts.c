@@ -36,7 +36,7 @@ struct interrupted {
 };
 
 struct interrupts {
-	struct interrupts_options asked;
+	struct interrupts_options options;
 	struct interrupt_layout layout;
 	struct interrupt_walk *program;
 	struct bpf_link *tick; /* the link of the program in the tick; NULL: there are events */
@@ -45,26 +45,26 @@ struct interrupts {
 	int epoll_fd; /* for wake-ups from the ring */
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
-	const struct interrupts_taker *taker; /* of the current taking; NULL: discard records */
-	struct interrupt_counts before;	      /* counts of a program that was replaced */
+	const struct interrupts_handler *handler; /* of the current drain; NULL: discard records */
+	struct interrupt_counts before;		  /* counts of a program that was replaced */
 };
 
-static int take_record(void *context, void *data, size_t size)
+static int handle_record(void *context, void *data, size_t size)
 {
 	const struct interrupts *interrupts = context;
-	const struct interrupts_taker *taker = interrupts->taker;
+	const struct interrupts_handler *handler = interrupts->handler;
 	const struct interrupt_head *head = data;
 
-	if (!taker)
+	if (!handler)
 		return 0;
 	if (size < sizeof(*head) || head->nr_bytes != size)
 		return -EBADMSG; /* the program and this were compiled with different headers */
-	return head->kind == INTERRUPT_CODE ? taker->take_code(taker->context, data)
-					    : taker->take_stack(taker->context, data);
+	return head->kind == INTERRUPT_CODE ? handler->handle_code(handler->context, data)
+					    : handler->handle_stack(handler->context, data);
 }
 
 /* Silences libbpf: errors are returned anyway. */
-static int say_nothing(enum libbpf_print_level level, const char *format, va_list arguments)
+static int ignore_message(enum libbpf_print_level level, const char *format, va_list arguments)
 {
 	(void)level;
 	(void)format;
@@ -137,7 +137,7 @@ static int load(struct interrupts *interrupts, bool is_verbose, struct message *
 	int err;
 
 	if (!is_verbose)
-		(void)libbpf_set_print(say_nothing);
+		(void)libbpf_set_print(ignore_message);
 	err = open_program(interrupts, nr_cpus > 0 ? (uint32_t)nr_cpus : 1);
 	if (!err)
 		err = interrupt_walk__load(interrupts->program);
@@ -146,7 +146,7 @@ static int load(struct interrupts *interrupts, bool is_verbose, struct message *
 		return err == -EACCES || err == -EPERM ? -EPERM : -ENOTSUP;
 	}
 	interrupts->ring = ring_buffer__new(bpf_map__fd(interrupts->program->maps.records),
-					    take_record, interrupts, NULL);
+					    handle_record, interrupts, NULL);
 	if (!interrupts->ring)
 		return -errno;
 	/* Edge-triggered: pending records alone must not wake us. */
@@ -188,7 +188,7 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
 	if (interrupted.fd < 0)
 		return errno == EACCES ? -EPERM : -errno;
-	if (!process_has_thread(interrupts->asked.process, tid))
+	if (!process_has_thread(interrupts->options.process, tid))
 		err = -ESRCH;
 	else if (descriptor_limit_is_near(interrupted.fd))
 		err = -EMFILE;
@@ -215,7 +215,7 @@ static int follow_all(struct interrupts *interrupts)
 		struct interrupted *followed;
 		size_t nr_threads;
 
-		err = process_threads(interrupts->asked.process, &threads, &nr_threads);
+		err = process_threads(interrupts->options.process, &threads, &nr_threads);
 		is_new = false;
 		for (size_t i = 0; !err && i < nr_threads; i++) {
 			if (is_followed(interrupts, threads[i].tid))
@@ -323,14 +323,15 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 
 /* Continuing after an exec. */
 
-static bool is_as_asked(const struct interrupts *before, const struct interrupts_options *options)
+static bool has_same_options(const struct interrupts *before,
+			     const struct interrupts_options *options)
 {
-	const struct interrupts_options *asked = &before->asked;
+	const struct interrupts_options *old = &before->options;
 
 	/* Padding may only make them differ. NOLINTBEGIN(bugprone-suspicious-memory-comparison) */
-	return asked->process == options->process && asked->period_ns == options->period_ns &&
-	       asked->clock == options->clock &&
-	       memcmp(&asked->layout, &options->layout, sizeof(asked->layout)) == 0;
+	return old->process == options->process && old->period_ns == options->period_ns &&
+	       old->clock == options->clock &&
+	       memcmp(&old->layout, &options->layout, sizeof(old->layout)) == 0;
 	/* NOLINTEND(bugprone-suspicious-memory-comparison) */
 }
 
@@ -368,8 +369,8 @@ static bool begin_anew(struct interrupts *interrupts)
 	interrupts_count(interrupts, &interrupts->before);
 	return empty(interrupts->program->maps.threads) &&
 	       empty(interrupts->program->maps.known_codes) &&
-	       interrupts_take(interrupts, NULL) == 0 &&
-	       (interrupts->asked.clock != INTERRUPTS_OWN_EVENTS || follow_all(interrupts) == 0);
+	       interrupts_drain(interrupts, NULL) == 0 &&
+	       (interrupts->options.clock != INTERRUPTS_OWN_EVENTS || follow_all(interrupts) == 0);
 }
 
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
@@ -378,7 +379,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	struct interrupts *interrupts = options->before;
 	int err;
 
-	if (interrupts && is_as_asked(interrupts, options) && begin_anew(interrupts)) {
+	if (interrupts && has_same_options(interrupts, options) && begin_anew(interrupts)) {
 		*ret_interrupts = interrupts;
 		return 0;
 	}
@@ -387,8 +388,8 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	if (!interrupts)
 		return -ENOMEM;
 	interrupts->epoll_fd = -1;
-	interrupts->asked = *options;
-	interrupts->asked.before = NULL;
+	interrupts->options = *options;
+	interrupts->options.before = NULL;
 	interrupts->layout = options->layout;
 	interrupts->period_ns = options->period_ns;
 	if (!interrupts_layout_fits(&interrupts->layout)) {
@@ -429,7 +430,7 @@ uint64_t interrupts_period_ns(const struct interrupts *interrupts)
 	return interrupts->period_ns;
 }
 
-int interrupts_turn(struct interrupts *interrupts, bool is_on)
+int interrupts_enable(struct interrupts *interrupts, bool is_on)
 {
 	const unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 	int err = 0;
@@ -492,11 +493,11 @@ void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
 		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &left, NULL);
 }
 
-int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
+int interrupts_drain(struct interrupts *interrupts, const struct interrupts_handler *handler)
 {
 	int nr;
 
-	interrupts->taker = taker;
+	interrupts->handler = handler;
 	nr = ring_buffer__consume(interrupts->ring);
 	return nr < 0 ? nr : 0;
 }

@@ -50,7 +50,7 @@ struct interrupts_options {
 };
 
 /*
- * Load the program and prepare to interrupt the threads of the process; interrupts_turn() starts
+ * Load the program and prepare to interrupt the threads of the process; interrupts_enable() starts
  * it. Returns 0; -EPERM or -ENOTSUP (not possible with this kernel or this build of pysample),
  * each with a sentence; -ESRCH, -ENOMEM, or the errno of a system call. interrupts_close() leaves
  * nothing behind and accepts NULL.
@@ -66,7 +66,7 @@ int interrupts_program_fd(const struct interrupts *interrupts);
 uint64_t interrupts_period_ns(const struct interrupts *interrupts);
 
 /* Start or stop interrupting. Returns 0 or the errno of a system call. */
-int interrupts_turn(struct interrupts *interrupts, bool is_on);
+int interrupts_enable(struct interrupts *interrupts, bool is_on);
 
 /*
  * Set or replace what the program knows about thread own_tid, an id in its own PID namespace;
@@ -84,21 +84,21 @@ void interrupts_give_up(struct interrupts *interrupts, uint64_t addr);
 /* Set the type of code objects: from now on no other object is reported as one. */
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr);
 
-/* Receives records, each valid during the call. Returns 0; a negative error ends the taking. */
-struct interrupts_taker {
-	int (*take_stack)(void *context, const struct interrupt_record *record);
-	int (*take_code)(void *context, const struct interrupt_code *code);
+/* Receives records, each valid during the call. Returns 0; a negative error ends the drain. */
+struct interrupts_handler {
+	int (*handle_stack)(void *context, const struct interrupt_record *record);
+	int (*handle_code)(void *context, const struct interrupt_code *code);
 	void *context;
 };
 
 /*
  * Sleep until a time of CLOCK_MONOTONIC, or until a record lacks something that was not in
- * memory. Then records should be taken soon, since all later ones may end there, too.
+ * memory. Then records should be drained soon, since all later ones may end there, too.
  */
 void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns);
 
-/* Deliver all pending records, oldest first. Returns 0 or the taker's error. */
-int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker);
+/* Deliver all pending records, oldest first. Returns 0 or the handler's error. */
+int interrupts_drain(struct interrupts *interrupts, const struct interrupts_handler *handler);
 
 /* The counters so far. */
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *ret_counts);

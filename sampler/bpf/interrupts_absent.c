@@ -33,7 +33,7 @@ uint64_t interrupts_period_ns(const struct interrupts *interrupts)
 	return 0;
 }
 
-int interrupts_turn(struct interrupts *interrupts, bool is_on)
+int interrupts_enable(struct interrupts *interrupts, bool is_on)
 {
 	return -ENOTSUP;
 }
@@ -62,7 +62,7 @@ void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
 {
 }
 
-int interrupts_take(struct interrupts *interrupts, const struct interrupts_taker *taker)
+int interrupts_drain(struct interrupts *interrupts, const struct interrupts_handler *handler)
 {
 	return -ENOTSUP;
 }

@@ -164,18 +164,18 @@ void executor_list_read(struct executor_list *list, const struct code_cache *cod
 {
 	const uint32_t executors = codes->build->offsets.code.linetable + EXECUTORS_AFTER_LINETABLE;
 	const struct addr_map *map = &codes->codes;
-	uint32_t nr_asked = 0;
+	uint32_t nr_codes = 0;
 	int err = 0;
 
 	list->codes = codes;
 	list->nr_ranges = 0;
-	for (size_t slot = 0; !err && slot < map->nr_slots && nr_asked < CODES_MAX; slot++) {
+	for (size_t slot = 0; !err && slot < map->nr_slots && nr_codes < CODES_MAX; slot++) {
 		const struct code *code = map->slots[slot].value;
 		uint64_t array_addr;
 
 		if (!code || code->foreign || !code->function)
 			continue;
-		nr_asked++;
+		nr_codes++;
 		if (!remote_memory_read_u64(codes->memory, code->addr + executors, &array_addr) &&
 		    array_addr)
 			err = append_list(list, array_addr);

@@ -70,7 +70,7 @@ int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps
 	int err;
 
 	drop_modules(stacks);
-	memset(stacks->met, 0, sizeof(stacks->met));
+	memset(stacks->functions, 0, sizeof(stacks->functions));
 	err = module_map_init(&stacks->map, maps);
 	if (!err)
 		err = unwind_modules_create(stacks->options.memory, &stacks->map,
@@ -397,12 +397,12 @@ static int name_without_symbol(struct native_stacks *stacks, const struct native
 /* Name a frame by an address of its function, with the same exception. Returns 0 or -ENOMEM. */
 static int name_address(struct native_stacks *stacks, remote_addr addr, struct native_frame *native)
 {
-	const size_t met = addr_slot(addr, NATIVE_STACKS_NAMES);
+	const size_t slot = addr_slot(addr, NATIVE_STACKS_NAMES);
 	struct native_name found;
 	int err = 0;
 
-	if (stacks->met[met].function && stacks->met[met].addr == addr) {
-		native->function = stacks->met[met].function;
+	if (stacks->functions[slot].function && stacks->functions[slot].addr == addr) {
+		native->function = stacks->functions[slot].function;
 		return 0;
 	}
 	native_names_find(stacks->names, addr, &found);
@@ -415,8 +415,8 @@ static int name_address(struct native_stacks *stacks, remote_addr addr, struct n
 		return err;
 	/* Run-time code may be replaced by other code. */
 	if (native->function && found.path[0]) {
-		stacks->met[met].addr = addr;
-		stacks->met[met].function = native->function;
+		stacks->functions[slot].addr = addr;
+		stacks->functions[slot].function = native->function;
 	}
 	return native->function ? 0 : -ENOMEM;
 }

@@ -79,7 +79,7 @@ struct native_stacks {
 	struct {
 		remote_addr addr;
 		const struct function *function;
-	} met[NATIVE_STACKS_NAMES]; /* functions of modules, by address */
+	} functions[NATIVE_STACKS_NAMES]; /* functions of modules, by address */
 	size_t nr_frames;
 	bool is_whole; /* the outermost frame is where the thread began */
 	bool waits;    /* the thread waits in the kernel: native_stacks_unwind_waiting() */

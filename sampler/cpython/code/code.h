@@ -271,7 +271,7 @@ int code_cache_get(struct code_cache *cache, remote_addr addr, const struct code
  * text was not in memory, and has been requested), -EFAULT (a text is longer than reported, and the
  * rest is gone), -E2BIG, -ENOMEM, -ESRCH, -EPERM.
  */
-int code_cache_add_reported(struct code_cache *cache, const struct reported_code *told,
+int code_cache_add_reported(struct code_cache *cache, const struct reported_code *reported,
 			    const struct code_clock *clock);
 
 /*

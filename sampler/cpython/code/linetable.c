@@ -157,11 +157,11 @@ static bool read_pair(struct table_reader *reader, struct table_entry *ret_entry
 
 	ret_entry->line = valid_line(reader->line);
 	if (reader->ended || reader->table->nr_bytes - reader->next < 2) {
-		const bool goes_on = is_lnotab && !reader->ended;
+		const bool has_last_entry = is_lnotab && !reader->ended;
 
 		ret_entry->nr_bytes = INT32_MAX;
 		reader->ended = true;
-		return goes_on;
+		return has_last_entry;
 	}
 	ret_entry->nr_bytes = reader->table->bytes[reader->next++];
 	line_delta = (int8_t)reader->table->bytes[reader->next++];

@@ -114,7 +114,7 @@ static int debug_offsets_read(struct remote_memory *memory, remote_addr runtime_
 }
 
 /* Read the number at a place of the table, or absent. -EBADMSG: no offset; -EFAULT: not read. */
-static int take_number(const struct debug_offsets *table, uint32_t at, uint32_t absent,
+static int read_number(const struct debug_offsets *table, uint32_t at, uint32_t absent,
 		       uint32_t *ret_value)
 {
 	uint64_t value;
@@ -171,12 +171,12 @@ static int convert(const struct debug_offsets *table, const struct debug_offsets
 	int err = layout->size > table->nr_bytes ? -EFAULT : 0;
 
 	for (size_t i = 0; !err && i < NR_OFFSETS; i++)
-		err = take_number(table, places[i], OFFSET_ABSENT, &values[i]);
+		err = read_number(table, places[i], OFFSET_ABSENT, &values[i]);
 	/* Both are 0 in builds with the GIL. */
 	if (!err)
-		err = take_number(table, layout->tlbc_at.code_array, 0, &build.tlbc.code_array);
+		err = read_number(table, layout->tlbc_at.code_array, 0, &build.tlbc.code_array);
 	if (!err)
-		err = take_number(table, layout->tlbc_at.generation, 0, &build.tlbc.generation);
+		err = read_number(table, layout->tlbc_at.generation, 0, &build.tlbc.generation);
 	if (!err)
 		err = supplement(minor == layout->minor, &build);
 	if (err)
@@ -368,7 +368,7 @@ static void search_place(struct search *search, const struct group *group, const
 	for (size_t i = group->first; fits && i <= group->last; i++) {
 		search->places[i] =
 			known[i] == OFFSET_ABSENT ? OFFSET_ABSENT : known[i] - known_start + start;
-		fits = take_number(search->table, search->places[i], OFFSET_ABSENT,
+		fits = read_number(search->table, search->places[i], OFFSET_ABSENT,
 				   &search->values[i]) == 0;
 	}
 	if (fits && relations_hold(search->values) && (!has_threads || threads_are_live(search))) {

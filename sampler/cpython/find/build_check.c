@@ -135,7 +135,7 @@ enum { LIVE_INTERPRETERS = 4, LIVE_THREADS = 8, LIVE_FRAMES = 32, LIVE_TRIES = 3
  * Tries and pause before a known version is refused. A process that begins and ends threads all the
  * time shows torn lists several times in a row.
  */
-enum { PATIENT_TRIES = 10, PATIENT_PAUSE_US = 1000 };
+enum { REPEATED_TRIES = 10, REPEATED_PAUSE_US = 1000 };
 
 /* PID_MAX_LIMIT of Linux. */
 #define TID_MAX (1u << 22)
@@ -327,7 +327,7 @@ static enum build_live check(struct live *live, remote_addr runtime_addr, int ma
 
 	for (int i = 0; i < max_tries; i++) {
 		if (i >= LIVE_TRIES)
-			(void)usleep(PATIENT_PAUSE_US);
+			(void)usleep(REPEATED_PAUSE_US);
 		live->nr_frames = 0;
 		found = check_once(live, runtime_addr);
 		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN ||
@@ -366,7 +366,7 @@ enum build_live build_check_repeatedly(struct remote_memory *memory, remote_addr
 				       const struct py_build *build)
 {
 	struct live live = {.memory = memory, .build = build};
-	enum build_live found = check(&live, runtime_addr, PATIENT_TRIES);
+	enum build_live found = check(&live, runtime_addr, REPEATED_TRIES);
 
 	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
 		return found;
@@ -384,8 +384,8 @@ enum build_live build_check_repeatedly(struct remote_memory *memory, remote_addr
  * The offset of next_code_version if the pointer at offset in the interpreter state is
  * dtoa.preallocated_next; else 0. In free-threaded builds a lock precedes it.
  */
-static uint32_t version_behind_pool(const struct py_build *build, const uint8_t *bytes,
-				    remote_addr interp_addr, uint32_t offset)
+static uint32_t version_after_pool(const struct py_build *build, const uint8_t *bytes,
+				   remote_addr interp_addr, uint32_t offset)
 {
 	uint64_t own_addr = interp_addr + offset;
 	uint64_t next_addr = field_u64(bytes, offset);
@@ -440,7 +440,7 @@ void build_find_code_version(struct remote_memory *memory, remote_addr runtime_a
 	/* Otherwise only a single candidate is accepted. */
 	offsets->interpreter.next_code_version = OFFSET_ABSENT;
 	for (uint32_t offset = 0; offset + 16 <= size; offset += 8) {
-		const uint32_t at = version_behind_pool(build, bytes, interp_addr, offset);
+		const uint32_t at = version_after_pool(build, bytes, interp_addr, offset);
 
 		if (at)
 			offsets->interpreter.next_code_version = nr_found++ ? OFFSET_ABSENT : at;

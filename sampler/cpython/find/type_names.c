@@ -76,7 +76,7 @@ static bool is_known(const struct type_names *names, remote_addr name_addr)
 }
 
 /* Add a name for the type at addr, unless the memory has one or another was added before. */
-static void take_name(struct type_names *names, remote_addr addr, const char *name)
+static void add_name(struct type_names *names, remote_addr addr, const char *name)
 {
 	remote_addr name_addr;
 	uint8_t byte;
@@ -93,17 +93,17 @@ static void take_name(struct type_names *names, remote_addr addr, const char *na
 }
 
 /* The same for the type of the object at addr. */
-static void take_name_of_instance(struct type_names *names, remote_addr addr, const char *name)
+static void add_name_of_instance(struct type_names *names, remote_addr addr, const char *name)
 {
 	remote_addr type_addr;
 
 	if (remote_memory_read_u64(names->inner, addr + names->build->offsets.object.ob_type,
 				   &type_addr) == 0)
-		take_name(names, type_addr, name);
+		add_name(names, type_addr, name);
 }
 
-static int take_alias(struct type_names *names, const struct dict *modules,
-		      const struct alias *alias)
+static int add_alias(struct type_names *names, const struct dict *modules,
+		     const struct alias *alias)
 {
 	remote_addr value_addr;
 	struct dict dict;
@@ -112,14 +112,14 @@ static int take_alias(struct type_names *names, const struct dict *modules,
 	if (!err)
 		err = dict_find(&dict, MODULE_MAX_ENTRIES, alias->attribute, NULL, &value_addr);
 	if (!err && alias->of_instance)
-		take_name_of_instance(names, value_addr, alias->name);
+		add_name_of_instance(names, value_addr, alias->name);
 	else if (!err)
-		take_name(names, value_addr, alias->name);
+		add_name(names, value_addr, alias->name);
 	return err;
 }
 
 /* Use the key of an entry as the name of its value, if that is a type. Returns 0, -ENOMEM, … */
-static int take_entry(struct type_names *names, const struct dict_entry *entry)
+static int add_entry(struct type_names *names, const struct dict_entry *entry)
 {
 	cleanup_free char *name = NULL;
 	int err;
@@ -128,12 +128,12 @@ static int take_entry(struct type_names *names, const struct dict_entry *entry)
 		return 0;
 	err = string_read(names->inner, &names->build->offsets, entry->key_addr, &name);
 	if (!err)
-		take_name(names, entry->value_addr, name);
+		add_name(names, entry->value_addr, name);
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
 /* Add the names of all types of a module, and of the type of modules. */
-static int take_module(struct type_names *names, const struct dict *modules, const char *name)
+static int add_module(struct type_names *names, const struct dict *modules, const char *name)
 {
 	struct dict_walk walk = {0};
 	struct dict_entry entry;
@@ -144,11 +144,11 @@ static int take_module(struct type_names *names, const struct dict *modules, con
 		err = dict_open_attributes(names->inner, names->build, module_addr, &walk.dict);
 	if (err)
 		return err;
-	take_name_of_instance(names, module_addr, "module");
+	add_name_of_instance(names, module_addr, "module");
 	while (!err && walk.next < MODULE_MAX_ENTRIES) {
 		err = dict_next(&walk, &entry);
 		if (!err)
-			err = take_entry(names, &entry);
+			err = add_entry(names, &entry);
 	}
 	return err;
 }
@@ -168,7 +168,7 @@ static int collect(struct type_names *names, remote_addr runtime_addr)
 	if (offsets->type.flags == OFFSET_ABSENT)
 		return 0;
 	if (code_addr)
-		take_name_of_instance(names, code_addr, "code");
+		add_name_of_instance(names, code_addr, "code");
 	err = remote_memory_read_u64(
 		names->inner, runtime_addr + offsets->runtime.interpreters_head, &interp_addr);
 	if (!err)
@@ -176,9 +176,9 @@ static int collect(struct type_names *names, remote_addr runtime_addr)
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
 	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_ALIASES; i++)
-		err = take_alias(names, &modules, &aliases[i]);
+		err = add_alias(names, &modules, &aliases[i]);
 	for (size_t i = 0; !remote_error_is_fatal(err) && i < NR_NAMING_MODULES; i++)
-		err = take_module(names, &modules, naming_modules[i]);
+		err = add_module(names, &modules, naming_modules[i]);
 	return remote_error_is_fatal(err) ? err : 0;
 }
 

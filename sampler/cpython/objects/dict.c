@@ -257,7 +257,7 @@ enum { VALUES_HEAD_BYTES = 8 };
  */
 static int sort_entries(const struct dict *dict, struct dict_entry *entries)
 {
-	const bool is_behind = dict->build->traits.attribute_rule == ATTRIBUTES_INLINE;
+	const bool is_inline = dict->build->traits.attribute_rule == ATTRIBUTES_INLINE;
 	struct dict_entry sorted[DICT_PIECE_ENTRIES] = {0};
 	uint8_t head[VALUES_HEAD_BYTES], indices[MAX_SHARED_KEYS];
 	remote_addr indices_addr;
@@ -267,15 +267,15 @@ static int sort_entries(const struct dict *dict, struct dict_entry *entries)
 
 	if (err)
 		return err;
-	nr = head[is_behind ? DICT_VALUES_SIZE : sizeof(head) - DICT_VALUES_NR_BEFORE];
+	nr = head[is_inline ? DICT_VALUES_SIZE : sizeof(head) - DICT_VALUES_NR_BEFORE];
 	if (nr > MAX_SHARED_KEYS || nr > dict->nr_entries)
 		return -EBADMSG;
 	indices_addr =
-		is_behind ? dict->values_addr + head[DICT_VALUES_CAPACITY] * sizeof(remote_addr)
+		is_inline ? dict->values_addr + head[DICT_VALUES_CAPACITY] * sizeof(remote_addr)
 			  : dict->values_addr - DICT_VALUES_NR_BEFORE - nr;
 	err = remote_memory_read(dict->memory, indices_addr, indices, nr);
 	for (uint8_t i = 0; !err && i < nr; i++) {
-		const uint8_t index = indices[is_behind ? i : nr - 1 - i];
+		const uint8_t index = indices[is_inline ? i : nr - 1 - i];
 
 		if (index >= dict->nr_entries)
 			return -EBADMSG;
