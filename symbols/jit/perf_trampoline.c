@@ -116,19 +116,29 @@ static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
 const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
 					       remote_addr *ret_start_addr)
 {
-	/* Aligned trampolines never cross a page; the page before may be unmapped. */
+	/*
+	 * Trampolines of 3.12 are not aligned and may cross a page, but the page before that of
+	 * addr may be unmapped, so it is a range of its own.
+	 */
 	const size_t in_page = addr % PAGE_BYTES;
-	const size_t nr_before = in_page < BEFORE ? in_page : BEFORE;
+	const size_t nr_below = in_page < BEFORE ? BEFORE - in_page : 0;
 	const struct unwind_rule *rule = NULL;
 	uint8_t bytes[BEFORE + 1 + BEFORE] = {0};
 	int offset = 0;
-	struct remote_range range = {
-		.addr = addr - nr_before, .buffer = bytes, .size = nr_before + 1 + BEFORE};
+	struct remote_range ranges[] = {
+		{.addr = addr - BEFORE, .buffer = bytes, .size = nr_below},
+		{.addr = addr - BEFORE + nr_below,
+		 .buffer = bytes + nr_below,
+		 .size = sizeof(bytes) - nr_below},
+	};
 
-	if (remote_memory_read_ranges(memory, &range, 1))
+	if (remote_memory_read_ranges(memory, ranges, 2))
 		return NULL;
+	const size_t first = ranges[0].done_bytes == nr_below ? 0 : nr_below;
+
 	for (size_t i = 0; !rule && i < NR_TRAMPOLINES; i++)
-		rule = find_rule(&trampolines[i], bytes, range.done_bytes, nr_before, &offset);
+		rule = find_rule(&trampolines[i], bytes + first,
+				 nr_below - first + ranges[1].done_bytes, BEFORE - first, &offset);
 	if (rule)
 		*ret_start_addr = addr - (remote_addr)offset;
 	return rule;

@@ -92,6 +92,50 @@ Test(perf_trampoline, rows_of_3_12)
 	fake_memory_done(&fake);
 }
 
+/* Those of CPython 3.12 follow each other without gaps, so some cross into the next page. */
+Test(perf_trampoline, crosses_a_page)
+{
+	static const uint8_t bytes[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
+					0x48, 0x83, 0xc4, 0x08, 0xc3};
+	const size_t length = sizeof(bytes);
+	const remote_addr page_addr = ADDR + 4096;
+
+	for (size_t nr_below = 1; nr_below < length; nr_below++) {
+		const remote_addr first_addr = page_addr - nr_below - length;
+		struct fake_memory fake;
+
+		fake_memory_init(&fake);
+		fake.whole_pages = true;
+		for (size_t i = 0; i < 3; i++)
+			fake_memory_map_bytes(&fake, first_addr + i * length, bytes, length);
+		for (size_t i = 0; i < 3 * length; i++) {
+			remote_addr start_addr = 0;
+			const struct unwind_rule *rule =
+				perf_trampoline_rule(&fake.memory, first_addr + i, &start_addr);
+			const int32_t cfa_offset = i % length > 0 && i % length < 10 ? 16 : 8;
+
+			cr_assert(rule != NULL, "%zu: %zu", nr_below, i);
+			cr_expect(eq(u64, start_addr, first_addr + i / length * length));
+			cr_expect(eq(i32, rule->cfa_offset, cfa_offset), "%zu: %zu", nr_below, i);
+		}
+		fake_memory_done(&fake);
+	}
+}
+
+/* The page before an arena is usually unmapped. */
+Test(perf_trampoline, starts_a_page)
+{
+	struct fake_memory fake;
+
+	fake_memory_init(&fake);
+	fake_memory_map_bytes(&fake, ADDR, without + 4, sizeof(without) - 4);
+	fake_memory_map_bytes(&fake, ADDR - 20, without, 10);
+	for (size_t i = 0; i < 8; i++)
+		cr_expect(is_trampoline(&fake.memory, ADDR + i), "%zu", i);
+	cr_expect(not(is_trampoline(&fake.memory, ADDR + 8)));
+	fake_memory_done(&fake);
+}
+
 Test(perf_trampoline, other_code)
 {
 	struct fake_memory fake;
