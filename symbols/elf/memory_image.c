@@ -25,28 +25,38 @@ static bool is_inside(const struct memory_image *image, remote_addr addr, uint64
 }
 
 /*
- * Read size bytes of the image, all of them. Returns 0; -ENOENT if they are not in the image;
- * -EFAULT, -ESRCH, -EPERM.
+ * Read size bytes of the image, all of them. Returns 0; -ENOENT if they are not in the image or not
+ * mapped; or another error of remote_memory_read().
  */
 static int read_inside(const struct memory_image *image, remote_addr addr, void *buffer,
 		       size_t size)
 {
-	if (!is_inside(image, addr, size))
-		return -ENOENT;
-	return remote_memory_read(image->memory, addr, buffer, size);
+	int err = is_inside(image, addr, size)
+			  ? remote_memory_read(image->memory, addr, buffer, size)
+			  : -ENOENT;
+
+	return err == -EFAULT ? -ENOENT : err;
 }
 
-/* Read up to size bytes of the image at addr. Returns how many were read. */
-static size_t read_up_to(const struct memory_image *image, remote_addr addr, void *buffer,
-			 size_t size)
+/*
+ * Read up to size bytes of the image at addr. *ret_nr_bytes is how many were read. Errors of
+ * remote_memory_read_ranges().
+ */
+static int read_up_to(const struct memory_image *image, remote_addr addr, void *buffer, size_t size,
+		      size_t *ret_nr_bytes)
 {
 	struct remote_range range = {.addr = addr, .buffer = buffer, .size = size};
+	int err = 0;
 
 	if (!is_inside(image, addr, 0))
-		return 0;
-	if (size > image->end - addr)
+		range.size = 0;
+	else if (size > image->end - addr)
 		range.size = image->end - addr;
-	return remote_memory_read_ranges(image->memory, &range, 1) ? 0 : range.done_bytes;
+	if (range.size)
+		err = remote_memory_read_ranges(image->memory, &range, 1);
+	if (!err)
+		*ret_nr_bytes = range.done_bytes;
+	return err;
 }
 
 /* Opening. */
@@ -168,26 +178,29 @@ static void take_entry(const struct memory_image *image, const Elf64_Dyn *entry,
 		tables->gnu_hash_addr = addr;
 }
 
-/* Returns 0; -ENOENT if the image has no tables of dynamic symbols; -ENOMEM. */
+/* Returns 0; -ENOENT if the image has no tables of dynamic symbols; -ENOMEM; errors of the read. */
 static int read_tables(const struct memory_image *image, struct tables *ret_tables)
 {
 	const size_t max_bytes = SYMTAB_MAX_DYNAMIC * sizeof(Elf64_Dyn);
 	cleanup_free Elf64_Dyn *entries = malloc(max_bytes);
 	struct tables tables = {0};
-	size_t nr_entries = 0;
+	size_t nr_bytes = 0;
+	int err = 0;
 
 	if (!entries)
 		return -ENOMEM;
-	for (size_t i = 0; !nr_entries && i < image->nr_segments; i++) {
+	for (size_t i = 0; !err && nr_bytes < sizeof(Elf64_Dyn) && i < image->nr_segments; i++) {
 		const Elf64_Phdr *segment = &image->segments[i];
 
 		if (segment->p_type == PT_DYNAMIC)
-			nr_entries = read_up_to(image, segment->p_vaddr + image->load_bias, entries,
-						segment->p_memsz < max_bytes ? segment->p_memsz
-									     : max_bytes) /
-				     sizeof(Elf64_Dyn);
+			err = read_up_to(image, segment->p_vaddr + image->load_bias, entries,
+					 segment->p_memsz < max_bytes ? segment->p_memsz
+								      : max_bytes,
+					 &nr_bytes);
 	}
-	for (size_t i = 0; i < nr_entries && entries[i].d_tag != DT_NULL; i++)
+	if (err)
+		return err;
+	for (size_t i = 0; i < nr_bytes / sizeof(Elf64_Dyn) && entries[i].d_tag != DT_NULL; i++)
 		take_entry(image, &entries[i], &tables);
 	if (!tables.symbols_addr || !tables.names_addr)
 		return -ENOENT;
@@ -205,27 +218,32 @@ struct query {
 	remote_addr addr; /* set once found */
 };
 
-/* Whether the symbol with that index is the one searched for. */
-static bool is_wanted(struct query *query, uint64_t index)
+/*
+ * Set query->addr if the symbol with that index is the one searched for. Returns 0; -ENOENT if it
+ * is another one; or an error of the read.
+ */
+static int match_symbol(struct query *query, uint64_t index)
 {
 	const struct memory_image *image = query->image;
 	size_t name_bytes = strlen(query->name) + 1;
 	char name[NAME_MAX_BYTES];
 	Elf64_Sym symbol;
-	remote_addr addr;
+	int err;
 
 	/* Neither sum can wrap: indexes and name offsets have 32 bits; the tables are inside. */
-	if (read_inside(image, query->tables.symbols_addr + index * sizeof(symbol), &symbol,
-			sizeof(symbol)) ||
-	    !symtab_is_place(&symbol) || name_bytes > sizeof(name) ||
-	    read_inside(image, query->tables.names_addr + symbol.st_name, name, name_bytes) ||
-	    memcmp(name, query->name, name_bytes) != 0)
-		return false;
-	addr = symbol.st_value + image->load_bias;
-	if (!is_inside(image, addr, 1))
-		return false;
-	query->addr = addr;
-	return true;
+	err = read_inside(image, query->tables.symbols_addr + index * sizeof(symbol), &symbol,
+			  sizeof(symbol));
+	if (!err && (!symtab_is_place(&symbol) || name_bytes > sizeof(name)))
+		err = -ENOENT;
+	if (!err)
+		err = read_inside(image, query->tables.names_addr + symbol.st_name, name,
+				  name_bytes);
+	if (err)
+		return err;
+	query->addr = symbol.st_value + image->load_bias;
+	return memcmp(name, query->name, name_bytes) == 0 && is_inside(image, query->addr, 1)
+		       ? 0
+		       : -ENOENT;
 }
 
 static uint32_t gnu_hash(const char *name)
@@ -237,37 +255,38 @@ static uint32_t gnu_hash(const char *name)
 	return hash;
 }
 
-/* symbols/elf/symtab.c shows the layout of DT_GNU_HASH. */
-static bool find_by_gnu_hash(struct query *query)
+/* symbols/elf/symtab.c shows the layout of DT_GNU_HASH. Returns as match_symbol(). */
+static int find_by_gnu_hash(struct query *query)
 {
 	const struct memory_image *image = query->image;
 	uint32_t hash = gnu_hash(query->name);
 	uint32_t header[4];
 	uint32_t first;
+	int err = read_inside(image, query->tables.gnu_hash_addr, header, sizeof(header));
 
-	if (read_inside(image, query->tables.gnu_hash_addr, header, sizeof(header)) || !header[0])
-		return false;
+	if (err || !header[0])
+		return err ? err : -ENOENT;
 	remote_addr buckets_addr =
 		query->tables.gnu_hash_addr + sizeof(header) + header[2] * sizeof(uint64_t);
 	remote_addr chains_addr = buckets_addr + header[0] * sizeof(uint32_t);
 
-	if (read_inside(image, buckets_addr + hash % header[0] * sizeof(uint32_t), &first,
-			sizeof(first)) ||
-	    first < header[1])
-		return false;
+	err = read_inside(image, buckets_addr + hash % header[0] * sizeof(uint32_t), &first,
+			  sizeof(first));
+	if (err || first < header[1])
+		return err ? err : -ENOENT;
 	for (uint64_t i = 0; i < SYMTAB_MAX_CHAIN; i++) {
 		uint64_t index = first + i;
 		uint32_t link;
 
-		if (read_inside(image, chains_addr + (index - header[1]) * sizeof(link), &link,
-				sizeof(link)))
-			return false;
-		if ((link | 1) == (hash | 1) && is_wanted(query, index))
-			return true;
-		if (link & 1)
-			return false;
+		err = read_inside(image, chains_addr + (index - header[1]) * sizeof(link), &link,
+				  sizeof(link));
+		if (err)
+			return err;
+		err = (link | 1) == (hash | 1) ? match_symbol(query, index) : -ENOENT;
+		if (err != -ENOENT || (link & 1))
+			return err;
 	}
-	return false;
+	return -ENOENT;
 }
 
 static uint32_t sysv_hash(const char *name)
@@ -283,29 +302,33 @@ static uint32_t sysv_hash(const char *name)
 
 /*
  * u32 nr_buckets, nr_symbols, buckets[nr_buckets], chain[nr_symbols]: a bucket holds the index of
- * its first symbol, a symbol's chain word that of the next one; 0 ends the chain.
+ * its first symbol, a symbol's chain word that of the next one; 0 ends the chain. Returns as
+ * match_symbol().
  */
-static bool find_by_sysv_hash(struct query *query)
+static int find_by_sysv_hash(struct query *query)
 {
 	const struct memory_image *image = query->image;
 	remote_addr addr = query->tables.sysv_hash_addr;
 	uint32_t header[2];
 	uint32_t index;
+	int err = read_inside(image, addr, header, sizeof(header));
 
-	if (read_inside(image, addr, header, sizeof(header)) || !header[0])
-		return false;
+	if (err || !header[0])
+		return err ? err : -ENOENT;
 	remote_addr buckets_addr = addr + sizeof(header);
 	remote_addr chain_addr = buckets_addr + header[0] * sizeof(uint32_t);
 
 	addr = buckets_addr + sysv_hash(query->name) % header[0] * sizeof(uint32_t);
 	for (unsigned int i = 0; i < SYMTAB_MAX_CHAIN; i++) {
-		if (read_inside(image, addr, &index, sizeof(index)) || !index)
-			return false;
-		if (is_wanted(query, index))
-			return true;
+		err = read_inside(image, addr, &index, sizeof(index));
+		if (err || !index)
+			return err ? err : -ENOENT;
+		err = match_symbol(query, index);
+		if (err != -ENOENT)
+			return err;
 		addr = chain_addr + index * sizeof(uint32_t);
 	}
-	return false;
+	return -ENOENT;
 }
 
 int memory_image_symbol(const struct memory_image *image, const char *name, remote_addr *ret_addr)
@@ -315,11 +338,12 @@ int memory_image_symbol(const struct memory_image *image, const char *name, remo
 
 	if (err)
 		return err;
-	if (!(query.tables.gnu_hash_addr && find_by_gnu_hash(&query)) &&
-	    !(query.tables.sysv_hash_addr && find_by_sysv_hash(&query)))
-		return -ENOENT;
-	*ret_addr = query.addr;
-	return 0;
+	err = query.tables.gnu_hash_addr ? find_by_gnu_hash(&query) : -ENOENT;
+	if (err == -ENOENT && query.tables.sysv_hash_addr)
+		err = find_by_sysv_hash(&query);
+	if (!err)
+		*ret_addr = query.addr;
+	return err;
 }
 
 /* Build ID. */
@@ -360,7 +384,8 @@ size_t memory_image_build_id(const struct memory_image *image,
 
 		if (segment->p_type != PT_NOTE)
 			continue;
-		size = read_up_to(image, segment->p_vaddr + image->load_bias, notes, size);
+		if (read_up_to(image, segment->p_vaddr + image->load_bias, notes, size, &size))
+			return 0;
 		length = find_build_id(notes, size, segment->p_align == 8 ? 8 : 4, ret_build_id);
 	}
 	return length;

@@ -301,3 +301,43 @@ Test(memory_image, whatever_lies_there)
 		cr_expect(eq(sz, build_id_bytes, cases[i].build_id_bytes), "%s", cases[i].name);
 	}
 }
+
+/* A target that ends after *left reads. */
+static void fail_later(struct fake_memory *fake, size_t range_index)
+{
+	unsigned int *left = fake->context;
+
+	(void)range_index;
+	fake->error = --*left ? 0 : -ESRCH;
+}
+
+/* However far the search has come, an error of the memory does not mean that there is no symbol. */
+Test(memory_image, target_ends_during_the_search)
+{
+	static void (*const changes[])(struct elf * elf) = {nothing, no_gnu_hash};
+	static const unsigned int nr_reads[] = {7, 8};
+
+	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+		struct elf elf = make_elf();
+
+		changes[i](&elf);
+		for (unsigned int left = 1; left <= nr_reads[i]; left++) {
+			unsigned int nr_left = left;
+			remote_addr addr = 0;
+			struct memory_image image;
+			struct fake_memory fake;
+
+			fake_memory_init(&fake);
+			fake_memory_map_bytes(&fake, ELF_ADDR, &elf, sizeof(elf));
+			cr_assert(zero(int, memory_image_open(&fake.memory, ELF_ADDR, &image)));
+			fake.before_range = fail_later;
+			fake.context = &nr_left;
+			cr_expect(eq(int, memory_image_symbol(&image, "data", &addr),
+				     left < nr_reads[i] ? -ESRCH : 0),
+				  "%zu: %u", i, left);
+			cr_expect(eq(u64, addr, left < nr_reads[i] ? 0 : ELF_ADDR + 64));
+			memory_image_close(&image);
+			fake_memory_done(&fake);
+		}
+	}
+}
