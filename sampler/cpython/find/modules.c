@@ -222,8 +222,9 @@ void file_names_cache_done(struct file_names_cache *cache)
 	*cache = (struct file_names_cache){0};
 }
 
-/* The entry of a file; if new, with err 0 and no mapping. NULL if there are too many. */
-static struct known_file *find_entry(struct file_names_cache *cache, const struct mapping *mapping)
+/* Find the entry of a file, or add one with err 0 and no mapping. Returns 0, -E2BIG or -ENOMEM. */
+static int find_entry(struct file_names_cache *cache, const struct mapping *mapping,
+		      struct known_file **ret_file)
 {
 	for (size_t i = 0; i < cache->nr_files; i++) {
 		const struct mapping *known = cache->files[i].mapping;
@@ -231,14 +232,19 @@ static struct known_file *find_entry(struct file_names_cache *cache, const struc
 		/* Btrfs subvolumes share inode numbers, and the device shown in the maps. */
 		if (known->inode == mapping->inode && known->dev_major == mapping->dev_major &&
 		    known->dev_minor == mapping->dev_minor &&
-		    strcmp(known->path, mapping->path) == 0)
-			return &cache->files[i];
+		    strcmp(known->path, mapping->path) == 0) {
+			*ret_file = &cache->files[i];
+			return 0;
+		}
 	}
 	if (cache->nr_files == FILE_NAMES_MAX_FILES)
-		return NULL;
+		return -E2BIG;
 	if (!cache->files)
 		cache->files = calloc(FILE_NAMES_MAX_FILES, sizeof(*cache->files));
-	return cache->files ? &cache->files[cache->nr_files++] : NULL;
+	if (!cache->files)
+		return -ENOMEM;
+	*ret_file = &cache->files[cache->nr_files++];
+	return 0;
 }
 
 static uint64_t symbol_or_0(const struct image *image, const char *name)
@@ -257,14 +263,15 @@ int file_names_find(struct file_names_cache *cache, struct image_source *images,
 		    const struct mapping *mapping, struct file_names *ret_names,
 		    uint64_t *ret_load_bias)
 {
-	struct known_file *file = find_entry(cache, mapping);
-	bool is_new = file && !file->mapping;
+	struct known_file *file;
 	struct image *image = NULL;
 	uint64_t size_bytes;
-	int err;
+	int err = find_entry(cache, mapping, &file);
 
-	if (!file)
-		return -E2BIG;
+	if (err)
+		return err;
+	const bool is_new = !file->mapping;
+
 	file->mapping = mapping;
 	*ret_names = (struct file_names){0};
 	if (file->err || (!is_new && !has_name(&file->names)))

@@ -118,7 +118,7 @@ void file_names_cache_done(struct file_names_cache *cache);
 /*
  * Read the names in the file of mapping, and the load bias to add to its vaddrs. The target's maps
  * must outlive the cache. Returns 0, with all names 0 if the file has none of them; -E2BIG if a
- * limit was reached; errors of image_source_open().
+ * limit was reached; -ENOMEM; other errors of image_source_open().
  */
 int file_names_find(struct file_names_cache *cache, struct image_source *images,
 		    const struct mapping *mapping, struct file_names *ret_names,

@@ -104,6 +104,38 @@ Test(file_names, a_file_is_read_once)
 	self_done(&self);
 }
 
+static bool is_out_of_memory;
+
+void *__wrap_calloc(size_t nr, size_t size);
+void *__real_calloc(size_t nr, size_t size);
+
+/* The linker redirects all calls of calloc() here (tests/meson.build). */
+void *__wrap_calloc(size_t nr, size_t size)
+{
+	return is_out_of_memory ? NULL : __real_calloc(nr, size);
+}
+
+/* A lack of memory is no limit on files, and it may pass. */
+Test(file_names, out_of_memory)
+{
+	struct file_names_cache cache = {0};
+	struct file_names names;
+	uint64_t load_bias;
+	struct self self;
+
+	self_init(&self);
+	is_out_of_memory = true;
+	cr_expect(eq(int,
+		     file_names_find(&cache, &self.images.source, mapping_at(&self, here), &names,
+				     &load_bias),
+		     -ENOMEM));
+	is_out_of_memory = false;
+	cr_expect(zero(int, file_names_find(&cache, &self.images.source, mapping_at(&self, here),
+					    &names, &load_bias)));
+	file_names_cache_done(&cache);
+	self_done(&self);
+}
+
 Test(file_names, all_files_together_have_a_limit)
 {
 	enum { NR_OTHERS = FILE_NAMES_MAX_FILES + 10 };
