@@ -24,7 +24,7 @@ static const struct {
 	bool is_damage;
 } faults[NR_JITDUMP_FAULTS] = {
 	[JITDUMP_SKIPPED] = {"skipped", "bytes outside any record", true},
-	[JITDUMP_CUT] =
+	[JITDUMP_INCOMPLETE] =
 		{"cut",
 		 "the last record is incomplete (if its process still runs, use --verify PID)",
 		 true},
@@ -37,8 +37,8 @@ static const struct {
 	[JITDUMP_OTHER_PROCESS] = {"other_process", "a record of another process", true},
 	[JITDUMP_EMPTY_CODE] = {"empty_code", "a LOAD without code", false},
 	[JITDUMP_REFUSED] = {"refused", "a record beyond the limit on functions or names", true},
-	[JITDUMP_BEHIND_CLOSE] = {"behind_close", "a record after CLOSE", true},
-	[JITDUMP_BEGUN_AGAIN] = {"begun_again", "the file was truncated or rewritten", true},
+	[JITDUMP_AFTER_CLOSE] = {"behind_close", "a record after CLOSE", true},
+	[JITDUMP_RESTARTED] = {"begun_again", "the file was truncated or rewritten", true},
 };
 
 static bool is_damaged(const struct jit_file *file)
@@ -128,8 +128,9 @@ static void append_verdict(struct text *text, const struct jit_file *file)
 		    "damaged: %" PRIu64 " bytes skipped in %" PRIu64 " place%s, %" PRIu64
 		    " duplicate%s\n",
 		    stats->skipped_bytes,
-		    stats->nr_faults[JITDUMP_SKIPPED] + stats->nr_faults[JITDUMP_CUT],
-		    text_plural(stats->nr_faults[JITDUMP_SKIPPED] + stats->nr_faults[JITDUMP_CUT]),
+		    stats->nr_faults[JITDUMP_SKIPPED] + stats->nr_faults[JITDUMP_INCOMPLETE],
+		    text_plural(stats->nr_faults[JITDUMP_SKIPPED] +
+				stats->nr_faults[JITDUMP_INCOMPLETE]),
 		    stats->nr_faults[JITDUMP_DUPLICATE],
 		    text_plural(stats->nr_faults[JITDUMP_DUPLICATE]));
 }

@@ -195,7 +195,7 @@ bool executor_list_has(struct executor_list *list, const struct code_cache *code
 	begin_ns = clock_now_ns();
 	executor_list_read(list, codes);
 	has = find(list, addr);
-	look_pace_looked(&list->pace, has, now_ns, clock_now_ns() - begin_ns);
+	look_pace_record(&list->pace, has, now_ns, clock_now_ns() - begin_ns);
 	return has;
 }
 

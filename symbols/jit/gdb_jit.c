@@ -16,7 +16,7 @@ enum { DESCRIPTOR_BYTES = 24, DESCRIPTOR_VERSION = 1, FIRST_ENTRY_OFFSET = 16 };
 enum { ENTRY_BYTES = 32, PREV_OFFSET = 8, IMAGE_ADDR_OFFSET = 16, IMAGE_BYTES_OFFSET = 24 };
 
 /* The part of a section header that holds its address, offset and size. */
-enum { MARK_OFFSET = 16, MARK_BYTES = 24 };
+enum { FINGERPRINT_OFFSET = 16, FINGERPRINT_BYTES = 24 };
 
 /* An entry whose ELF file was read. */
 struct known_entry {
@@ -27,8 +27,8 @@ struct known_entry {
 	 * The place of the code, from the file's section header. Another file at the same address
 	 * differs here.
 	 */
-	remote_addr mark_addr; /* 0: the file has no functions */
-	uint8_t mark[MARK_BYTES];
+	remote_addr fingerprint_addr; /* 0: the file has no functions */
+	uint8_t fingerprint[FINGERPRINT_BYTES];
 	uint32_t first_code, nr_codes; /* in the map */
 	uint64_t look;		       /* the last look that saw it */
 };
@@ -178,11 +178,12 @@ static int add_functions(const struct look *look, const struct jit_image *image,
 			continue;
 		if (!entry->nr_codes++) {
 			const uint64_t offset = image->sections_offset +
-						function.section * sizeof(Elf64_Shdr) + MARK_OFFSET;
+						function.section * sizeof(Elf64_Shdr) +
+						FINGERPRINT_OFFSET;
 
 			entry->first_code = index;
-			entry->mark_addr = entry->image_addr + offset;
-			memcpy(entry->mark, image->bytes + offset, MARK_BYTES);
+			entry->fingerprint_addr = entry->image_addr + offset;
+			memcpy(entry->fingerprint, image->bytes + offset, FINGERPRINT_BYTES);
 		}
 	}
 	return err == -ENOMEM ? err : 0;
@@ -206,13 +207,8 @@ static int copy_image(struct remote_memory *memory, remote_addr addr, uint64_t n
 	return err;
 }
 
-static bool is_fatal(int err)
-{
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
-}
-
 /* Read the ELF file of an unknown entry. If it cannot be read now, the next look tries again. */
-static int take_entry(struct look *look, struct list *list, struct known_entry *entry)
+static int add_entry(struct look *look, struct list *list, struct known_entry *entry)
 {
 	cleanup_free uint8_t *bytes = NULL;
 	struct jit_image image;
@@ -224,18 +220,19 @@ static int take_entry(struct look *look, struct list *list, struct known_entry *
 	if (!err)
 		err = jit_image_init(&image, bytes, entry->image_bytes);
 	if (err)
-		return is_fatal(err) ? err : 0;
+		return remote_error_is_fatal(err) ? err : 0;
 	look->bytes_left -= entry->image_bytes;
 	err = add_functions(look, &image, entry);
 	return err ? err : insert_entry(list, entry);
 }
 
-/* Whether a known entry is unchanged. mark is what is at its mark_addr now. */
+/* Whether a known entry is unchanged. fingerprint is what is at its fingerprint_addr now. */
 static bool is_same(const struct known_entry *known, const struct known_entry *entry,
-		    const uint8_t *mark)
+		    const uint8_t *fingerprint)
 {
 	return known->image_addr == entry->image_addr && known->image_bytes == entry->image_bytes &&
-	       (!known->mark_addr || memcmp(known->mark, mark, MARK_BYTES) == 0);
+	       (!known->fingerprint_addr ||
+		memcmp(known->fingerprint, fingerprint, FINGERPRINT_BYTES) == 0);
 }
 
 static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr prev_addr,
@@ -245,12 +242,14 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 	struct list *list = look->list;
 	struct known_entry *known = find_entry(list, addr);
 	uint8_t bytes[ENTRY_BYTES];
-	uint8_t mark[MARK_BYTES] = {0};
+	uint8_t fingerprint[FINGERPRINT_BYTES] = {0};
 	struct remote_range ranges[] = {
 		{.addr = addr, .buffer = bytes, .size = sizeof(bytes)},
-		{.addr = known ? known->mark_addr : 0, .buffer = mark, .size = sizeof(mark)},
+		{.addr = known ? known->fingerprint_addr : 0,
+		 .buffer = fingerprint,
+		 .size = sizeof(fingerprint)},
 	};
-	const size_t nr_ranges = known && known->mark_addr ? 2 : 1;
+	const size_t nr_ranges = known && known->fingerprint_addr ? 2 : 1;
 	int err = remote_memory_read_ranges(look->gdb_jit->memory, ranges, nr_ranges);
 
 	if (err)
@@ -265,7 +264,7 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 	};
 
 	*ret_next_addr = field_u64(bytes, 0);
-	if (known && is_same(known, &entry, mark)) {
+	if (known && is_same(known, &entry, fingerprint)) {
 		known->look = look->gdb_jit->look;
 		return 0;
 	}
@@ -275,7 +274,7 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 		memmove(known, known + 1,
 			(size_t)(list->entries + list->nr_entries - known) * sizeof(*known));
 	}
-	return take_entry(look, list, &entry);
+	return add_entry(look, list, &entry);
 }
 
 static int read_head(struct remote_list *walk, remote_addr *ret_first_addr)
@@ -286,7 +285,7 @@ static int read_head(struct remote_list *walk, remote_addr *ret_first_addr)
 				     sizeof(descriptor));
 
 	if (err || field_u32(descriptor, 0) != DESCRIPTOR_VERSION)
-		return is_fatal(err) ? err : -EAGAIN;
+		return remote_error_is_fatal(err) ? err : -EAGAIN;
 	*ret_first_addr = field_u64(descriptor, FIRST_ENTRY_OFFSET);
 	look->gdb_jit->look++;
 	return 0;
@@ -355,7 +354,7 @@ static int read_unwind(struct remote_memory *memory, const struct jit_image *ima
 					    .kind = CFI_EH_FRAME};
 
 	if (err || !jit_unwind_is_of(&section, code))
-		return is_fatal(err) ? err : 0;
+		return remote_error_is_fatal(err) ? err : 0;
 	body->unwind = take_ptr(unwind);
 	body->unwind_bytes = header.sh_size;
 	body->unwind_vaddr = header.sh_addr;
@@ -382,7 +381,7 @@ int gdb_jit_read_body(struct remote_memory *memory, const struct jit_code *code,
 	if (!err)
 		err = read_unwind(memory, &image, code, &body);
 	if (err)
-		return is_fatal(err) ? err : -ENOENT;
+		return remote_error_is_fatal(err) ? err : -ENOENT;
 	*ret_body = body;
 	return 0;
 }

@@ -104,7 +104,7 @@ static const struct jit_code *find_in_files(struct jit_frames *frames, remote_ad
 	if (frames->read_ns == frames->time_ns)
 		return NULL;
 	frames->read_ns = frames->time_ns;
-	(void)jit_sources_read_on(frames->sources);
+	(void)jit_sources_read_new(frames->sources);
 	return find(frames, addr);
 }
 
@@ -117,7 +117,7 @@ static const struct jit_code *look(struct jit_frames *frames, remote_addr addr)
 	(void)jit_sources_refresh(frames->sources, false);
 	drop_tables_of_ended(frames);
 	code = find(frames, addr);
-	look_pace_looked(&frames->pace, code != NULL, frames->time_ns, clock_now_ns() - begin_ns);
+	look_pace_record(&frames->pace, code != NULL, frames->time_ns, clock_now_ns() - begin_ns);
 	return code;
 }
 

@@ -22,7 +22,7 @@ struct jit_lists {
 	struct module_symbols *symbols;
 	struct gdb_jit *gdb_jit;
 	struct libunwind_jit *libunwind_jit;
-	uint32_t nr_taken[NR_LISTS]; /* for each symbol, the places already added */
+	uint32_t nr_added[NR_LISTS]; /* for each symbol, the places already added */
 };
 
 struct jit_lists *jit_lists_create(struct remote_memory *memory)
@@ -69,8 +69,8 @@ int jit_lists_find(struct jit_lists *lists, const struct maps *maps, struct imag
 
 	for (uint32_t symbol = 0; !err && symbol < NR_LISTS; symbol++) {
 		places = module_symbols_places(lists->symbols, symbol, &nr_places);
-		for (; lists->nr_taken[symbol] < nr_places; lists->nr_taken[symbol]++)
-			add_list(lists, symbol, places[lists->nr_taken[symbol]]);
+		for (; lists->nr_added[symbol] < nr_places; lists->nr_added[symbol]++)
+			add_list(lists, symbol, places[lists->nr_added[symbol]]);
 	}
 	return err;
 }

@@ -144,7 +144,7 @@ static void merge_last(struct jit_index *index, const struct jit_code *codes)
 		set_bounds(index->entries, codes, first, first + nr);
 }
 
-static int make_room(struct jit_index *index)
+static int reserve_entry(struct jit_index *index)
 {
 	const uint32_t needed = index->nr_entries + 1;
 	struct jit_index_entry *entries =
@@ -165,7 +165,7 @@ static int make_room(struct jit_index *index)
 static int jit_index_add(struct jit_index *index, const struct jit_code *codes, uint32_t code)
 {
 	const struct jit_code *added = &codes[code];
-	int err = make_room(index);
+	int err = reserve_entry(index);
 
 	if (err)
 		return err;
@@ -184,13 +184,13 @@ static int jit_index_add(struct jit_index *index, const struct jit_code *codes, 
 
 /* Searching. */
 
-static bool has_nothing(const struct jit_index_entry *root, const struct jit_index_query *query)
+static bool cannot_match(const struct jit_index_entry *root, const struct jit_index_query *query)
 {
 	return root->max_end_addr <= query->start_addr || root->min_from_ns >= query->to_ns ||
 	       root->max_to_ns <= query->from_ns;
 }
 
-static bool meets(const struct jit_index_entry *entry, const struct jit_index_query *query)
+static bool overlaps(const struct jit_index_entry *entry, const struct jit_index_query *query)
 {
 	return entry->start_addr < query->end_addr && entry->end_addr > query->start_addr;
 }
@@ -209,11 +209,11 @@ static bool search_tree(const struct jit_index *index, uint32_t first, uint32_t 
 		if (query->nr_steps == JIT_MAP_MAX_STEPS)
 			return false;
 		query->nr_steps++;
-		if (has_nothing(entry, query))
+		if (cannot_match(entry, query))
 			return true;
 		if (!search_tree(index, first, root, query))
 			return false;
-		if (meets(entry, query) && !query->found(query, entry->code))
+		if (overlaps(entry, query) && !query->found(query, entry->code))
 			return false;
 		if (entry->start_addr >= query->end_addr)
 			return true;
@@ -224,13 +224,13 @@ static bool search_tree(const struct jit_index *index, uint32_t first, uint32_t 
 
 static void jit_index_search(const struct jit_index *index, struct jit_index_query *query)
 {
-	bool goes_on = true;
+	bool is_unfinished = true;
 
 	query->nr_steps = 0;
 	/* Newest run first: it is queried most. */
-	for (uint32_t run = index->nr_runs; goes_on && run > 0; run--)
-		goes_on = search_tree(index, index->run_starts[run - 1], run_end(index, run - 1),
-				      query);
+	for (uint32_t run = index->nr_runs; is_unfinished && run > 0; run--)
+		is_unfinished = search_tree(index, index->run_starts[run - 1],
+					    run_end(index, run - 1), query);
 }
 
 struct jit_map {
@@ -267,7 +267,7 @@ struct overlap {
 };
 
 /* Of two codes that overlap, end the earlier one where the later one starts. */
-static bool end_the_earlier(struct jit_index_query *query, uint32_t code)
+static bool end_earlier(struct jit_index_query *query, uint32_t code)
 {
 	const struct overlap *overlap = (struct overlap *)query;
 	struct jit_code *other = &overlap->codes[code];
@@ -282,14 +282,14 @@ static bool end_the_earlier(struct jit_index_query *query, uint32_t code)
 	return true;
 }
 
-static int settle_overlaps(struct jit_map *map, struct jit_code *added)
+static int end_overlapped(struct jit_map *map, struct jit_code *added)
 {
 	struct overlap overlap = {
 		.query = {.start_addr = added->start_addr,
 			  .end_addr = added->start_addr + added->nr_bytes,
 			  .from_ns = added->from_ns,
 			  .to_ns = JIT_MAP_OPEN_NS,
-			  .found = end_the_earlier},
+			  .found = end_earlier},
 		.codes = map->codes,
 		.added = added,
 	};
@@ -298,7 +298,7 @@ static int settle_overlaps(struct jit_map *map, struct jit_code *added)
 	return overlap.query.nr_steps == JIT_MAP_MAX_STEPS ? -E2BIG : 0;
 }
 
-static int make_map_room(struct jit_map *map, size_t name_bytes)
+static int reserve_code(struct jit_map *map, size_t name_bytes)
 {
 	struct jit_code *codes;
 
@@ -316,7 +316,7 @@ static int make_map_room(struct jit_map *map, size_t name_bytes)
  * Append the code to the codes and to the index of its source. Takes ownership of its name on
  * success.
  */
-static int take_in(struct jit_map *map, const struct jit_code *code)
+static int append_code(struct jit_map *map, const struct jit_code *code)
 {
 	map->codes[map->nr_codes] = *code;
 	return jit_index_add(&map->indexes[code->source], map->codes, map->nr_codes);
@@ -332,16 +332,16 @@ int jit_map_add(struct jit_map *map, const struct jit_code *code, size_t name_by
 
 	if (!code->nr_bytes || __builtin_add_overflow(code->start_addr, code->nr_bytes, &end_addr))
 		return -EBADMSG;
-	err = make_map_room(map, name_bytes);
+	err = reserve_code(map, name_bytes);
 	if (!err)
-		err = settle_overlaps(map, &added);
+		err = end_overlapped(map, &added);
 	if (err)
 		return err;
 	name = strndup(code->name, name_bytes);
 	if (!name)
 		return -ENOMEM;
 	added.name = name;
-	err = take_in(map, &added);
+	err = append_code(map, &added);
 	if (err) {
 		free(name);
 		return err;
@@ -367,7 +367,7 @@ struct look_up {
 	const struct jit_code *found;
 };
 
-static bool take_if_there(struct jit_index_query *query, uint32_t code)
+static bool match_code(struct jit_index_query *query, uint32_t code)
 {
 	struct look_up *look_up = (struct look_up *)query;
 	const struct jit_code *candidate = &look_up->codes[code];
@@ -386,7 +386,7 @@ const struct jit_code *jit_map_find_in(const struct jit_map *map, enum jit_sourc
 			  .end_addr = addr + 1,
 			  .from_ns = time_ns,
 			  .to_ns = time_ns + 1,
-			  .found = take_if_there},
+			  .found = match_code},
 		.codes = map->codes,
 	};
 

@@ -351,7 +351,7 @@ static int find_files_of_ancestors(struct jit_sources *sources, const struct own
 
 /* How a file is read. */
 enum manner {
-	READ_ON,    /* only if the file or its tail has changed */
+	READ_NEW,   /* only if the file or its tail has changed */
 	READ_AGAIN, /* in any case: it may have been replaced or rewritten in place */
 	READ_FINAL, /* nothing more will be written */
 };
@@ -374,7 +374,7 @@ static int read_jitdump(struct jit_sources *sources, struct jit_file *file, enum
 	bool is_new;
 	int err = read_tail(sources, file, &is_new);
 
-	if (err || (manner == READ_ON && !is_new))
+	if (err || (manner == READ_NEW && !is_new))
 		return err;
 	return jitdump_read(file->jitdump, sources->map, manner == READ_FINAL);
 }
@@ -405,9 +405,9 @@ static int read_files(struct jit_sources *sources, enum manner manner)
 	return err;
 }
 
-int jit_sources_read_on(struct jit_sources *sources)
+int jit_sources_read_new(struct jit_sources *sources)
 {
-	return read_files(sources, READ_ON);
+	return read_files(sources, READ_NEW);
 }
 
 /* Find the FILEs through which the process writes its jitdumps. */

@@ -84,7 +84,7 @@ int jit_sources_refresh(struct jit_sources *sources, bool is_final);
  * takes three system calls for each file. Errors of a file are kept as by jit_sources_refresh().
  * Returns 0 or -ENOMEM.
  */
-int jit_sources_read_on(struct jit_sources *sources);
+int jit_sources_read_new(struct jit_sources *sources);
 
 /*
  * Add the trampolines that CPython uses and no source of the process has reported: the end of a

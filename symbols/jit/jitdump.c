@@ -12,7 +12,7 @@
 
 /* Bytes read of the file at a time; enough to decide what any record is. */
 enum { WINDOW_BYTES = 1 << 17 };
-_Static_assert((int)WINDOW_BYTES >= (int)JITDUMP_JUDGED_BYTES,
+_Static_assert((int)WINDOW_BYTES >= (int)JITDUMP_DECODE_BYTES,
 	       "a window must be able to hold what decides any record");
 
 /* This many well-formed records of unknown kinds in a row are no coincidence. */
@@ -28,7 +28,7 @@ struct pending {
 /* The position in the file, and what was found up to there. */
 struct progress {
 	uint64_t offset;      /* of the next record; 0: the header is not read yet */
-	uint64_t lost_offset; /* where a record was missing first; 0: none is */
+	uint64_t skip_offset; /* start of the bytes being skipped; 0: none are */
 	bool is_closed;
 	struct pending lines;
 	struct pending unwinding;
@@ -46,7 +46,7 @@ struct jitdump {
 	const uint8_t *tail; /* borrowed; the bytes expected at tail_offset */
 	uint64_t tail_offset;
 	size_t tail_bytes;
-	uint64_t ahead_offset; /* up to here it was read as tail, before it was in the file */
+	uint64_t read_tail_offset; /* up to here it was read as tail, before it was in the file */
 	uint64_t window_offset;
 	size_t window_bytes;
 	uint8_t window[WINDOW_BYTES];
@@ -207,7 +207,7 @@ static int decode_at(struct reading *reading, uint64_t offset, struct jitdump_re
 
 	if (err != -EAGAIN)
 		return err;
-	nr = bytes_at(reading, offset, JITDUMP_JUDGED_BYTES, &bytes);
+	nr = bytes_at(reading, offset, JITDUMP_DECODE_BYTES, &bytes);
 	return jitdump_record_decode(bytes, nr, reading->dump->header.is_big_endian, ret_record);
 }
 
@@ -225,7 +225,7 @@ static bool is_certain(const struct jitdump *dump, const struct jitdump_record *
  * Whether at offset the file ends or a record starts, as far as it is there. Several records of
  * unknown kinds may precede.
  */
-static bool goes_on_at(struct reading *reading, uint64_t offset)
+static bool continues_at(struct reading *reading, uint64_t offset)
 {
 	struct jitdump_record record;
 	int err;
@@ -243,24 +243,24 @@ static bool goes_on_at(struct reading *reading, uint64_t offset)
  * Decode the record at dump->at.offset. Returns 0; -EAGAIN if it is incomplete or undecided yet;
  * -EBADMSG if there is none.
  */
-static int take_record(struct reading *reading, struct jitdump_record *ret_record)
+static int decode_record(struct reading *reading, struct jitdump_record *ret_record)
 {
 	struct jitdump *dump = reading->dump;
-	const int not_whole = reading->is_final ? -EBADMSG : -EAGAIN;
+	const int incomplete_err = reading->is_final ? -EBADMSG : -EAGAIN;
 	int err = decode_at(reading, dump->at.offset, ret_record);
 
 	if (err)
-		return err == -EAGAIN ? not_whole : err;
+		return err == -EAGAIN ? incomplete_err : err;
 	const uint64_t end_offset = dump->at.offset + ret_record->nr_bytes;
-	const bool is_whole = end_offset <= reading->size_bytes;
+	const bool is_complete = end_offset <= reading->size_bytes;
 
 	if (is_certain(dump, ret_record))
-		return is_whole ? 0 : not_whole;
+		return is_complete ? 0 : incomplete_err;
 	/*
 	 * Of a later version, or another process's. Accept it only if nothing is damaged around
 	 * it.
 	 */
-	if (!is_whole || dump->at.lost_offset || !goes_on_at(reading, end_offset))
+	if (!is_complete || dump->at.skip_offset || !continues_at(reading, end_offset))
 		return -EBADMSG;
 	return 0;
 }
@@ -268,8 +268,8 @@ static int take_record(struct reading *reading, struct jitdump_record *ret_recor
 /* Using records. */
 
 /* Whether a LOAD or MOVE, with its time, describes that code. */
-static bool is_of(const struct reading *reading, const struct jitdump_record *record,
-		  const struct jit_code *code)
+static bool describes(const struct reading *reading, const struct jitdump_record *record,
+		      const struct jit_code *code)
 {
 	return code->from_ns == record->time_ns && code->start_addr == record->code_addr &&
 	       code->nr_bytes == record->code_bytes && code->code_index == record->code_index &&
@@ -277,9 +277,9 @@ static bool is_of(const struct reading *reading, const struct jitdump_record *re
 }
 
 /* Whether the record is where the tail was read, and so may have been used already. */
-static bool is_behind_tail(const struct jitdump *dump)
+static bool was_read_as_tail(const struct jitdump *dump)
 {
-	return dump->at.offset < dump->ahead_offset;
+	return dump->at.offset < dump->read_tail_offset;
 }
 
 /* Whether the code of the record is among the last codes, as many as a tail can hold. */
@@ -290,7 +290,7 @@ static bool is_in_tail(const struct reading *reading, const struct jitdump_recor
 	const uint32_t first = nr_codes < MAX_TAIL_CODES ? 0 : nr_codes - MAX_TAIL_CODES;
 
 	for (uint32_t i = nr_codes; i > first; i--)
-		if (is_of(reading, record, &codes[i - 1]))
+		if (describes(reading, record, &codes[i - 1]))
 			return true;
 	return false;
 }
@@ -304,15 +304,15 @@ static bool is_duplicate(const struct reading *reading, const struct jitdump_rec
 	const struct jit_code *known = jit_map_find_in(reading->map, JIT_SOURCE_JITDUMP,
 						       record->code_addr, record->time_ns);
 
-	if (known && is_of(reading, record, known))
+	if (known && describes(reading, record, known))
 		return true;
-	return is_behind_tail(reading->dump) && is_in_tail(reading, record);
+	return was_read_as_tail(reading->dump) && is_in_tail(reading, record);
 }
 
 /* Count a duplicate, unless the record was merely read as tail before. */
 static void note_duplicate(struct jitdump *dump, const struct jitdump_record *record)
 {
-	if (!is_behind_tail(dump))
+	if (!was_read_as_tail(dump))
 		note_fault(dump, JITDUMP_DUPLICATE, dump->at.offset, record->nr_bytes);
 }
 
@@ -335,7 +335,7 @@ static bool is_too_late(const struct jitdump *dump, const struct jitdump_record 
 	return !dump->header.has_ticks && record->time_ns >= dump->end_ns;
 }
 
-static void take_load(struct reading *reading, const struct jitdump_record *record)
+static void use_load(struct reading *reading, const struct jitdump_record *record)
 {
 	struct jitdump *dump = reading->dump;
 	const struct jit_code code = {
@@ -368,7 +368,7 @@ static void take_load(struct reading *reading, const struct jitdump_record *reco
 }
 
 /* From now on the code is at its new place, under its old name. */
-static void take_move(struct reading *reading, const struct jitdump_record *record)
+static void use_move(struct reading *reading, const struct jitdump_record *record)
 {
 	struct jitdump *dump = reading->dump;
 	const struct jit_code *old = jit_map_find_in(reading->map, JIT_SOURCE_JITDUMP,
@@ -400,7 +400,7 @@ static void take_move(struct reading *reading, const struct jitdump_record *reco
 	add_code(reading, record, &code, strlen(code.name));
 }
 
-static void take_pending(struct jitdump *dump, const struct jitdump_record *record)
+static void set_pending(struct jitdump *dump, const struct jitdump_record *record)
 {
 	const bool is_lines = record->id == JITDUMP_DEBUG_INFO;
 	struct pending *pending = is_lines ? &dump->at.lines : &dump->at.unwinding;
@@ -421,41 +421,41 @@ static void use_record(struct reading *reading, const struct jitdump_record *rec
 	}
 	dump->at.stats.nr_records[record->id]++;
 	if (dump->at.is_closed)
-		note_fault(dump, JITDUMP_BEHIND_CLOSE, dump->at.offset, record->nr_bytes);
+		note_fault(dump, JITDUMP_AFTER_CLOSE, dump->at.offset, record->nr_bytes);
 	if (record->id == JITDUMP_CLOSE)
 		dump->at.is_closed = true;
 	else if (record->id == JITDUMP_DEBUG_INFO || record->id == JITDUMP_UNWINDING_INFO)
-		take_pending(dump, record);
+		set_pending(dump, record);
 	else if (record->id == JITDUMP_LOAD)
-		take_load(reading, record);
+		use_load(reading, record);
 	else
-		take_move(reading, record);
+		use_move(reading, record);
 }
 
 /* From record to record. */
 
-/* There is no record here: search from the next byte on. */
-static int lose(struct jitdump *dump)
+/* Skip the byte at the position, where no record starts. */
+static int skip_byte(struct jitdump *dump)
 {
 	uint64_t nr_bytes;
 
-	if (!dump->at.lost_offset) {
-		dump->at.lost_offset = dump->at.offset;
+	if (!dump->at.skip_offset) {
+		dump->at.skip_offset = dump->at.offset;
 		drop_both_pending(dump);
 	}
 	dump->at.offset++;
-	nr_bytes = dump->at.offset - dump->at.lost_offset + dump->at.stats.skipped_bytes;
+	nr_bytes = dump->at.offset - dump->at.skip_offset + dump->at.stats.skipped_bytes;
 	return nr_bytes > JITDUMP_MAX_SKIPPED_BYTES ? -E2BIG : 0;
 }
 
-/* A record was found again, or the file ends. */
-static void find_again(struct jitdump *dump, enum jitdump_fault fault, uint64_t end_offset)
+/* A record was found after skipped bytes, or the file ends with them. */
+static void end_skipping(struct jitdump *dump, enum jitdump_fault fault, uint64_t end_offset)
 {
-	const uint64_t nr_bytes = end_offset - dump->at.lost_offset;
+	const uint64_t nr_bytes = end_offset - dump->at.skip_offset;
 
-	note_fault(dump, fault, dump->at.lost_offset, nr_bytes);
+	note_fault(dump, fault, dump->at.skip_offset, nr_bytes);
 	dump->at.stats.skipped_bytes += nr_bytes;
-	dump->at.lost_offset = 0;
+	dump->at.skip_offset = 0;
 }
 
 /* Whether to stop: further codes would be refused as well, at a cost. */
@@ -470,35 +470,35 @@ static void read_records(struct reading *reading)
 
 	while (!reading->error && !is_given_up(dump) && dump->at.offset < reading->size_bytes) {
 		struct jitdump_record record;
-		int err = take_record(reading, &record);
+		int err = decode_record(reading, &record);
 
 		if (err == -EAGAIN || reading->error)
 			return;
 		if (err) {
-			reading->error = lose(dump);
+			reading->error = skip_byte(dump);
 			continue;
 		}
-		if (dump->at.lost_offset)
-			find_again(dump, JITDUMP_SKIPPED, dump->at.offset);
+		if (dump->at.skip_offset)
+			end_skipping(dump, JITDUMP_SKIPPED, dump->at.offset);
 		use_record(reading, &record);
 		dump->at.offset += record.nr_bytes;
 	}
-	if (reading->is_final && dump->at.lost_offset)
-		find_again(dump, JITDUMP_CUT, dump->at.offset);
+	if (reading->is_final && dump->at.skip_offset)
+		end_skipping(dump, JITDUMP_INCOMPLETE, dump->at.offset);
 	if (reading->is_final)
 		drop_both_pending(dump);
 }
 
 /* Start over with a new file. Its old codes stay. */
-static void begin_again(struct jitdump *dump)
+static void start_over(struct jitdump *dump)
 {
 	dump->at.offset = 0;
-	dump->at.lost_offset = 0;
+	dump->at.skip_offset = 0;
 	dump->at.is_closed = false;
-	dump->ahead_offset = 0;
+	dump->read_tail_offset = 0;
 	dump->at.lines = (struct pending){0};
 	dump->at.unwinding = (struct pending){0};
-	note_fault(dump, JITDUMP_BEGUN_AGAIN, 0, 0);
+	note_fault(dump, JITDUMP_RESTARTED, 0, 0);
 }
 
 /* Read the header, or check that it is still the same. Returns as jitdump_header_decode(). */
@@ -516,7 +516,7 @@ static int read_header(struct reading *reading)
 	if (dump->at.offset &&
 	    (reading->size_bytes < dump->at.offset || nr < JITDUMP_HEADER_BYTES ||
 	     memcmp(bytes, dump->header_bytes, JITDUMP_HEADER_BYTES) != 0))
-		begin_again(dump);
+		start_over(dump);
 	if (dump->at.offset)
 		return 0;
 	err = jitdump_header_decode(bytes, nr, &dump->header);
@@ -541,8 +541,8 @@ static int read_tail(struct reading *reading)
 	reading->size_bytes += dump->tail_bytes;
 	if (!read_header(reading))
 		read_records(reading);
-	if (dump->at.offset > dump->ahead_offset)
-		dump->ahead_offset = dump->at.offset;
+	if (dump->at.offset > dump->read_tail_offset)
+		dump->read_tail_offset = dump->at.offset;
 	/* Refusals count even so: each one took time. */
 	at.stats.nr_faults[JITDUMP_REFUSED] = dump->at.stats.nr_faults[JITDUMP_REFUSED];
 	dump->at = at;

@@ -22,7 +22,7 @@
 /* Faults of a file. */
 enum jitdump_fault {
 	JITDUMP_SKIPPED,	  /* bytes that are no record */
-	JITDUMP_CUT,		  /* the last record is incomplete */
+	JITDUMP_INCOMPLETE,	  /* the last record is incomplete */
 	JITDUMP_DUPLICATE,	  /* a LOAD or MOVE seen before */
 	JITDUMP_ORPHAN_LINES,	  /* a DEBUG_INFO without its LOAD after it */
 	JITDUMP_ORPHAN_UNWINDING, /* an UNWINDING_INFO without its LOAD after it */
@@ -31,8 +31,8 @@ enum jitdump_fault {
 	JITDUMP_OTHER_PROCESS,	  /* a record of another process than the header's */
 	JITDUMP_EMPTY_CODE,	  /* a LOAD without code */
 	JITDUMP_REFUSED,	  /* a code that the map refuses: too many codes or names */
-	JITDUMP_BEHIND_CLOSE,	  /* a record after the CLOSE */
-	JITDUMP_BEGUN_AGAIN,	  /* the file was truncated or rewritten while it was read */
+	JITDUMP_AFTER_CLOSE,	  /* a record after the CLOSE */
+	JITDUMP_RESTARTED,	  /* the file was truncated or rewritten while it was read */
 	NR_JITDUMP_FAULTS,
 };
 

@@ -22,13 +22,13 @@ static int read_record(const struct jitdump *dump, uint64_t offset, enum jitdump
 		       uint8_t **ret_bytes, struct jitdump_record *ret_record)
 {
 	const bool is_big_endian = jitdump_header(dump)->is_big_endian;
-	cleanup_free uint8_t *bytes = malloc(JITDUMP_JUDGED_BYTES);
+	cleanup_free uint8_t *bytes = malloc(JITDUMP_DECODE_BYTES);
 	size_t nr;
 	uint8_t *grown;
 
 	if (!bytes)
 		return -ENOMEM;
-	nr = jitdump_read_bytes(dump, offset, bytes, JITDUMP_JUDGED_BYTES);
+	nr = jitdump_read_bytes(dump, offset, bytes, JITDUMP_DECODE_BYTES);
 	if (jitdump_record_decode(bytes, nr, is_big_endian, ret_record) || ret_record->id != id)
 		return -ENOENT;
 	grown = realloc(bytes, ret_record->nr_bytes);

@@ -31,7 +31,7 @@ enum {
 	JITDUMP_MIN_LINE_BYTES = 17,
 	JITDUMP_MAX_LINE_BYTES = 16 + 4096,
 	/* Enough bytes to decide what a record is: its fixed part and its name. */
-	JITDUMP_JUDGED_BYTES = 64 + JITDUMP_MAX_NAME_BYTES + 8,
+	JITDUMP_DECODE_BYTES = 64 + JITDUMP_MAX_NAME_BYTES + 8,
 };
 
 /* Limit on a record: the code of a function has kilobytes, its lines sometimes more. */
@@ -84,7 +84,7 @@ uint64_t jitdump_u64(const uint8_t *bytes, size_t offset, bool is_big_endian);
 int jitdump_header_decode(const uint8_t *bytes, size_t nr, struct jitdump_header *ret_header);
 
 /*
- * Decode the record at bytes, of which nr are available; JITDUMP_JUDGED_BYTES suffice. Its
+ * Decode the record at bytes, of which nr are available; JITDUMP_DECODE_BYTES suffice. Its
  * numbers are consistent with each other. For an unknown id only the prefix is decoded.
  *
  * Returns 0; -EAGAIN if it takes more bytes to decide; -EBADMSG if it is not a record.

@@ -28,7 +28,7 @@ struct list {
 	remote_addr addr;
 	uint8_t head[HEAD_BYTES]; /* as the last complete walk found it */
 	bool has_head;
-	bool is_settled; /* the walk before found the same */
+	bool is_stable; /* the walk before found the same */
 };
 
 struct libunwind_jit {
@@ -124,11 +124,6 @@ int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_a
 
 /* Entries. */
 
-static bool is_fatal(int err)
-{
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
-}
-
 /*
  * Read the NUL-terminated text at addr. Returns 0; -EBADMSG if it is empty or too long; -ESRCH,
  * -EPERM.
@@ -208,8 +203,8 @@ static int mark_seen(struct libunwind_jit *jit, uint32_t index)
 	return 0;
 }
 
-/* Add the code of an entry to the map. Returns 0, or an error that is_fatal(). */
-static int take_entry(const struct walk *walk, remote_addr addr, const uint8_t entry[ENTRY_BYTES])
+/* Add the code of an entry to the map. Returns 0, or a fatal error. */
+static int add_entry(const struct walk *walk, remote_addr addr, const uint8_t entry[ENTRY_BYTES])
 {
 	char name[LIBUNWIND_JIT_MAX_NAME_BYTES + 1] = "";
 	struct jit_code code;
@@ -219,7 +214,7 @@ static int take_entry(const struct walk *walk, remote_addr addr, const uint8_t e
 	if (!err)
 		err = read_name(walk->jit->memory, name_addr(entry), name);
 	if (err)
-		return is_fatal(err) ? err : 0;
+		return remote_error_is_fatal(err) ? err : 0;
 	code.name = name;
 	code.from_ns = walk->from_ns;
 	code.file_index = walk->list_index;
@@ -227,7 +222,7 @@ static int take_entry(const struct walk *walk, remote_addr addr, const uint8_t e
 	if (!is_known(walk->map, &code, &index))
 		err = jit_map_add(walk->map, &code, strlen(name), &index);
 	if (err)
-		return is_fatal(err) ? err : 0;
+		return remote_error_is_fatal(err) ? err : 0;
 	return mark_seen(walk->jit, index);
 }
 
@@ -240,7 +235,7 @@ static int read_head(struct remote_list *list, remote_addr *ret_first_addr)
 				     walk->head, sizeof(walk->head));
 
 	if (err || field_u32(walk->head, 0) != LIST_VERSION)
-		return is_fatal(err) ? err : -EAGAIN;
+		return remote_error_is_fatal(err) ? err : -EAGAIN;
 	*ret_first_addr = field_u64(walk->head, FIRST_ENTRY_OFFSET);
 	walk->jit->walk++;
 	return 0;
@@ -254,9 +249,9 @@ static int read_entry(struct remote_list *list, remote_addr addr, remote_addr pr
 	int err = remote_memory_read(walk->jit->memory, addr, entry, sizeof(entry));
 
 	if (err || field_u64(entry, PREV_OFFSET) != prev_addr)
-		return is_fatal(err) ? err : -EAGAIN;
+		return remote_error_is_fatal(err) ? err : -EAGAIN;
 	*ret_next_addr = field_u64(entry, 0);
-	return take_entry(walk, addr, entry);
+	return add_entry(walk, addr, entry);
 }
 
 /* End the codes that the walk did not see. */
@@ -273,34 +268,33 @@ static void end_gone(const struct walk *walk, uint64_t now_ns)
 }
 
 /*
- * Determine whether a list has changed, or was changing at the last walk. Returns 0, or an error
- * that is_fatal().
+ * Determine whether a list has changed, or was changing at the last walk. Returns 0, or a fatal
+ * error.
  */
 static int has_changed(const struct libunwind_jit *jit, const struct list *list, bool *ret_has)
 {
 	uint8_t head[HEAD_BYTES];
 	int err = remote_memory_read(jit->memory, list->addr, head, sizeof(head));
 
-	if (is_fatal(err))
+	if (remote_error_is_fatal(err))
 		return err;
-	*ret_has = err || !list->is_settled || memcmp(head, list->head, sizeof(head)) != 0;
+	*ret_has = err || !list->is_stable || memcmp(head, list->head, sizeof(head)) != 0;
 	return 0;
 }
 
 static int read_list(struct walk *walk, uint64_t now_ns)
 {
 	struct list *list = &walk->jit->lists[walk->list_index];
-	bool is_to_walk;
-	int err = has_changed(walk->jit, list, &is_to_walk);
+	bool must_walk;
+	int err = has_changed(walk->jit, list, &must_walk);
 
-	if (err || !is_to_walk)
+	if (err || !must_walk)
 		return err;
 	err = remote_list_walk(&walk->list);
 	if (err)
 		return err == -EAGAIN ? 0 : err;
 	end_gone(walk, now_ns);
-	list->is_settled =
-		list->has_head && memcmp(walk->head, list->head, sizeof(list->head)) == 0;
+	list->is_stable = list->has_head && memcmp(walk->head, list->head, sizeof(list->head)) == 0;
 	memcpy(list->head, walk->head, sizeof(list->head));
 	list->has_head = true;
 	return 0;

@@ -28,11 +28,11 @@ struct look_pace {
 };
 
 /*
- * Whether a look is due for an address asked for at time_ns. is_told: the sources covered it
+ * Whether a look is due for an address asked for at time_ns. is_covered: the sources covered it
  * before; as the code may have ended, it is looked up again after LOOK_PACE_MAX_WAIT_NS. Never
  * due for a time before that of the last look: queries do not come in the order of their times.
  */
-bool look_pace_is_due(const struct look_pace *pace, bool is_told, uint64_t time_ns);
+bool look_pace_is_due(const struct look_pace *pace, bool is_covered, uint64_t time_ns);
 
-/* Record a look for time_ns that took took_ns. has_told: it found what was asked for. */
-void look_pace_looked(struct look_pace *pace, bool has_told, uint64_t time_ns, uint64_t took_ns);
+/* Record a look for time_ns that took took_ns. has_found: it found what was asked for. */
+void look_pace_record(struct look_pace *pace, bool has_found, uint64_t time_ns, uint64_t took_ns);

@@ -85,8 +85,8 @@ static const char *parse_number(const char *at, const char *end, uint64_t *ret_n
 }
 
 /* Add one line, without its newline, to the map. Returns 0 or -ENOMEM. */
-static int take_line(struct perf_map *perf_map, struct jit_map *map, const char *line,
-		     const char *end)
+static int add_line(struct perf_map *perf_map, struct jit_map *map, const char *line,
+		    const char *end)
 {
 	struct jit_code code = {
 		.from_ns = perf_map->from_ns,
@@ -109,22 +109,22 @@ static int take_line(struct perf_map *perf_map, struct jit_map *map, const char 
 }
 
 /* Skip a line that is too long, up to its end if that was found. Returns the bytes consumed. */
-static size_t pass_too_long(struct perf_map *perf_map, const char *end_of_line, size_t nr)
+static size_t skip_too_long(struct perf_map *perf_map, const char *end_of_line, size_t nr)
 {
 	perf_map->in_too_long = !end_of_line;
 	return end_of_line ? (size_t)(end_of_line + 1 - perf_map->buffer) : nr;
 }
 
 /* Take the complete lines in the nr bytes of the buffer. Returns the bytes consumed. */
-static size_t take_lines(struct perf_map *perf_map, struct jit_map *map, size_t nr, bool at_end,
-			 int *ret_err)
+static size_t add_lines(struct perf_map *perf_map, struct jit_map *map, size_t nr, bool at_end,
+			int *ret_err)
 {
 	const char *const end = perf_map->buffer + nr;
 	const char *line = perf_map->buffer;
 
 	*ret_err = 0;
 	if (perf_map->in_too_long)
-		return pass_too_long(perf_map, memchr(line, '\n', nr), nr);
+		return skip_too_long(perf_map, memchr(line, '\n', nr), nr);
 	while (!*ret_err && line < end) {
 		const char *line_end = memchr(line, '\n', (size_t)(end - line));
 
@@ -132,7 +132,7 @@ static size_t take_lines(struct perf_map *perf_map, struct jit_map *map, size_t 
 			break;
 		if (!line_end)
 			line_end = end;
-		*ret_err = take_line(perf_map, map, line, line_end);
+		*ret_err = add_line(perf_map, map, line, line_end);
 		line = line_end < end ? line_end + 1 : end;
 	}
 	if (line == perf_map->buffer && nr > PERF_MAP_MAX_LINE_BYTES) {
@@ -157,14 +157,15 @@ int perf_map_read(struct perf_map *perf_map, struct jit_map *map, bool is_final)
 	while (!err) {
 		const ssize_t nr = pread(perf_map->fd, perf_map->buffer, BUFFER_BYTES,
 					 (off_t)perf_map->offset);
-		size_t taken;
+		size_t consumed;
 
 		if (nr < 0)
 			return -errno;
-		taken = take_lines(perf_map, map, (size_t)nr, is_final && nr < BUFFER_BYTES, &err);
-		if (!taken)
+		consumed =
+			add_lines(perf_map, map, (size_t)nr, is_final && nr < BUFFER_BYTES, &err);
+		if (!consumed)
 			break;
-		perf_map->offset += taken;
+		perf_map->offset += consumed;
 		if (perf_map->offset > PERF_MAP_MAX_BYTES)
 			return -E2BIG;
 	}

@@ -19,7 +19,7 @@ static int walk_once(struct remote_list *list)
 	}
 	if (err)
 		return err;
-	/* A list that goes on is too long, or circular. */
+	/* A list with more entries is too long, or circular. */
 	return addr ? -EAGAIN : 0;
 }
 

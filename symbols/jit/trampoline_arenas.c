@@ -43,11 +43,6 @@ struct newest {
 	uint64_t padding_bytes;
 };
 
-static bool is_fatal(int err)
-{
-	return err == -ENOMEM || err == -ESRCH || err == -EPERM;
-}
-
 /*
  * Whether [start_addr, start_addr + nr_bytes) can be an arena: executable memory that is in no
  * file.
@@ -61,7 +56,7 @@ static bool is_for_code(const struct maps *maps, remote_addr start_addr, uint64_
 	       nr_bytes <= mapping->end - start_addr;
 }
 
-/* Read the arena at addr. Returns 0; -ENOENT if there is none; or an error that is_fatal(). */
+/* Read the arena at addr. Returns 0; -ENOENT if there is none; or a fatal error. */
 static int read_arena(struct remote_memory *memory, const struct maps *maps, remote_addr addr,
 		      struct arena *ret_arena)
 {
@@ -69,7 +64,7 @@ static int read_arena(struct remote_memory *memory, const struct maps *maps, rem
 	int err = remote_memory_read(memory, addr, bytes, sizeof(bytes));
 
 	if (err)
-		return is_fatal(err) ? err : -ENOENT;
+		return remote_error_is_fatal(err) ? err : -ENOENT;
 	const struct arena arena = {
 		.start_addr = field_u64(bytes, 0),
 		.used_bytes = field_u64(bytes, CURRENT_OFFSET) - field_u64(bytes, 0),
@@ -102,7 +97,7 @@ static int find_newest(struct remote_memory *memory, const struct maps *maps,
 	int err = remote_memory_read(memory, runtime_addr, runtime, sizeof(runtime));
 
 	if (err)
-		return is_fatal(err) ? err : -ENOENT;
+		return remote_error_is_fatal(err) ? err : -ENOENT;
 	for (size_t i = 0; i + PADDING_OFFSET < sizeof(runtime); i += sizeof(remote_addr)) {
 		const uint64_t padding_bytes = field_u64(runtime, i + PADDING_OFFSET);
 
@@ -147,7 +142,7 @@ static int add_trampolines(struct remote_memory *memory, const struct arena *are
 		return -ENOMEM;
 	err = remote_memory_read(memory, arena->start_addr, bytes, arena->used_bytes);
 	if (err || !step_bytes || arena->used_bytes % step_bytes)
-		return is_fatal(err) ? err : 0;
+		return remote_error_is_fatal(err) ? err : 0;
 	for (uint64_t i = 0; !err && i < arena->used_bytes; i += step_bytes) {
 		const size_t nr_bytes = perf_trampoline_bytes(bytes + i, arena->used_bytes - i);
 

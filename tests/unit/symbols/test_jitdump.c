@@ -170,7 +170,7 @@ Test(jitdump, a_cut_file_is_said_to_be_cut)
 	bytes.nr -= 3;
 	reader = read_bytes(&bytes);
 	cr_expect(eq(u32, nr_codes(&reader), 2));
-	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_CUT), 1));
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_INCOMPLETE), 1));
 	close_reader(&reader);
 }
 
@@ -194,7 +194,7 @@ Test(jitdump, a_move_ends_the_old_place)
 	expect_code(reader.map, 0x5017, 30, "one");
 	expect_code(reader.map, 0x6000, 40, "-");
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_UNKNOWN_MOVE), 2));
-	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_CUT), 1), "no address so high");
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_INCOMPLETE), 1), "no address so high");
 	close_reader(&reader);
 }
 
@@ -250,7 +250,7 @@ Test(jitdump, other_records)
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_UNKNOWN_ID), 2));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_OTHER_PROCESS), 2));
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_EMPTY_CODE), 1));
-	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEHIND_CLOSE), 1));
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_AFTER_CLOSE), 1));
 	cr_expect(zero(u64, jitdump_stats(reader.dump)->skipped_bytes));
 	close_reader(&reader);
 }
@@ -375,14 +375,14 @@ Test(jitdump, a_file_that_is_written_anew)
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	expect_code(reader.map, 0x2000, 99, "two, with blanks: <x>");
 	expect_code(reader.map, 0x2000, 100, "new");
-	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEGUN_AGAIN), 1));
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_RESTARTED), 1));
 	/* A file truncated to nothing: wait for what comes. */
 	dump_write(&bytes, reader.fd, 0);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
 	cr_expect(ne(ptr, (void *)jitdump_header(reader.dump), NULL), "its codes are still known");
 	dump_write(&bytes, reader.fd, bytes.nr);
 	cr_assert(zero(int, jitdump_read(reader.dump, reader.map, false)));
-	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_BEGUN_AGAIN), 2));
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_RESTARTED), 2));
 	close_reader(&reader);
 }
 

@@ -9,11 +9,11 @@
 #define START (5000 * MS)
 
 /* Milliseconds from the last look, at START, until the next one is due. */
-static uint64_t wait_ms(const struct look_pace *pace, bool is_told)
+static uint64_t wait_ms(const struct look_pace *pace, bool is_covered)
 {
 	uint64_t ms = 0;
 
-	while (ms < 1000000 && !look_pace_is_due(pace, is_told, START + ms * MS))
+	while (ms < 1000000 && !look_pace_is_due(pace, is_covered, START + ms * MS))
 		ms++;
 	return ms;
 }
@@ -32,16 +32,16 @@ Test(look_pace, looks_in_vain)
 	struct look_pace pace = {0};
 
 	for (size_t i = 0; i < sizeof(waits_ms) / sizeof(waits_ms[0]); i++) {
-		look_pace_looked(&pace, false, START, MS);
+		look_pace_record(&pace, false, START, MS);
 		cr_expect(eq(u64, wait_ms(&pace, false), waits_ms[i]), "look %zu", i);
 		cr_expect(eq(u64, wait_ms(&pace, true), 1000), "look %zu", i);
 	}
-	look_pace_looked(&pace, true, START, MS);
+	look_pace_record(&pace, true, START, MS);
 	cr_expect(eq(u64, wait_ms(&pace, false), 100));
 	cr_expect(not(look_pace_is_due(&pace, false, START - 1000 * MS)), "before the look");
 }
 
-/* Looks take at most a twentieth of the time, whatever is_told says. */
+/* Looks take at most a twentieth of the time, whatever is_covered says. */
 Test(look_pace, expensive_looks)
 {
 	static const struct {
@@ -54,12 +54,12 @@ Test(look_pace, expensive_looks)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct look_pace pace = {0};
 
-		look_pace_looked(&pace, true, START, 3600000 * MS);
+		look_pace_record(&pace, true, START, 3600000 * MS);
 		cr_expect(eq(u64, wait_ms(&pace, false), 100), "case %zu: the first", i);
-		look_pace_looked(&pace, true, START, cases[i].took_ms * MS);
+		look_pace_record(&pace, true, START, cases[i].took_ms * MS);
 		cr_expect(eq(u64, wait_ms(&pace, false), cases[i].wait_ms), "case %zu", i);
 		cr_expect(eq(u64, wait_ms(&pace, true), cases[i].told_wait_ms), "case %zu", i);
-		look_pace_looked(&pace, true, START, MS);
+		look_pace_record(&pace, true, START, MS);
 		cr_expect(eq(u64, wait_ms(&pace, false), 100), "case %zu: the next", i);
 	}
 }
