@@ -97,7 +97,7 @@ static bool is_same(const struct search *search, const struct image *image)
 enum origin { ORIGIN_CORE, ORIGIN_USER };
 
 /* Record the state and the path. Of several files that are not used the first one is kept. */
-static void settle(struct search *search, enum core_file_state state, const char *path)
+static void record_state(struct search *search, enum core_file_state state, const char *path)
 {
 	struct core_file *file = search->file;
 
@@ -109,12 +109,12 @@ static void settle(struct search *search, enum core_file_state state, const char
 }
 
 /* Record why a file could not be opened. */
-static void settle_error(struct search *search, int err, const char *path)
+static void record_error(struct search *search, int err, const char *path)
 {
 	if (err == -EPERM)
-		settle(search, CORE_FILE_FORBIDDEN, path);
+		record_state(search, CORE_FILE_FORBIDDEN, path);
 	else if (err == -EMFILE || err == -ENFILE)
-		settle(search, CORE_FILE_TOO_MANY, path);
+		record_state(search, CORE_FILE_TOO_MANY, path);
 }
 
 /*
@@ -130,17 +130,18 @@ static bool try_fd(struct search *search, int fd, const char *path, enum origin 
 		fd = -EMFILE;
 	}
 	if (fd < 0) {
-		settle_error(search, fd, path);
+		record_error(search, fd, path);
 		return false;
 	}
 	if (image_open_fd(fd, &image))
 		return false;
 	if (!is_same(search, image)) {
-		settle(search, CORE_FILE_DIFFERS, path);
+		record_state(search, CORE_FILE_DIFFERS, path);
 	} else if (!has_proof(search) && origin == ORIGIN_CORE) {
-		settle(search, CORE_FILE_UNPROVEN, path);
+		record_state(search, CORE_FILE_UNPROVEN, path);
 	} else {
-		settle(search, has_proof(search) ? CORE_FILE_PROVEN : CORE_FILE_TRUSTED, path);
+		record_state(search, has_proof(search) ? CORE_FILE_PROVEN : CORE_FILE_TRUSTED,
+			     path);
 		search->file->image = image;
 		return true;
 	}
@@ -270,7 +271,7 @@ static struct core_file *file_of(const struct core_files *files, const struct ma
 	return mapping->inode ? &files->files[mapping->inode - 1] : NULL;
 }
 
-static struct core_file *find(struct core_files *files, const struct mapping *mapping)
+static struct core_file *find_file(struct core_files *files, const struct mapping *mapping)
 {
 	struct core_file *file = file_of(files, mapping);
 
@@ -281,14 +282,14 @@ static struct core_file *find(struct core_files *files, const struct mapping *ma
 
 const struct core_file *core_files_find(struct core_files *files, const struct mapping *mapping)
 {
-	return find(files, mapping);
+	return find_file(files, mapping);
 }
 
 static int source_open(struct image_source *source, const struct mapping *mapping,
 		       struct image **ret_image)
 {
 	struct core_files *files = (struct core_files *)source;
-	const struct core_file *file = find(files, mapping);
+	const struct core_file *file = find_file(files, mapping);
 
 	if (vdso_image_is(mapping))
 		return vdso_image_open(core_memory(files->core), mapping, ret_image);
@@ -303,7 +304,7 @@ int core_files_open_debug(struct core_files *files, const struct mapping *mappin
 			  struct image **ret_image)
 {
 	const struct sysroot own = SYSROOT_OWN;
-	const struct core_file *file = find(files, mapping);
+	const struct core_file *file = find_file(files, mapping);
 	int err = -ENOENT;
 
 	if (!file || !file->build_id_bytes)
@@ -372,7 +373,7 @@ static int backing_fd(struct core_backing *backing, const struct mapping *mappin
 	struct core_files_backing *own = (struct core_files_backing *)backing;
 
 	if (own->last_mapping != mapping) {
-		const struct core_file *file = find(own->files, mapping);
+		const struct core_file *file = find_file(own->files, mapping);
 
 		own->last_fd = file && file->image && !may_be_written(own->files, file, mapping)
 				       ? image_fd(file->image)
@@ -481,7 +482,7 @@ static bool has_executable(const struct maps *maps, size_t first, size_t end)
 static int add_module(struct core_files *files, struct module_list *list, size_t first, size_t end)
 {
 	const struct mapping *mappings = files->core->maps.mappings;
-	const struct core_file *file = find(files, &mappings[first]);
+	const struct core_file *file = find_file(files, &mappings[first]);
 
 	if (!file || file->state == CORE_FILE_NO_ELF ||
 	    (!file->build_id_bytes && !has_executable(&files->core->maps, first, end)))

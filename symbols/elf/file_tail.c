@@ -78,7 +78,7 @@ static bool is_same(const struct file_tail *tail, struct remote_memory *memory, 
 		return false;
 	if (!writer.addr)
 		return true;
-	return !stdio_file_renew(memory, &writer) && writer.fd == tail->writer.fd &&
+	return !stdio_file_reread(memory, &writer) && writer.fd == tail->writer.fd &&
 	       writer.unwritten_addr == tail->writer.unwritten_addr &&
 	       writer.unwritten_bytes == tail->nr_bytes;
 }
@@ -93,7 +93,7 @@ static int copy_once(struct file_tail *tail, struct remote_memory *memory, int f
 	int err;
 
 	tail->offset = size_of(fd);
-	err = stdio_file_renew(memory, &tail->writer);
+	err = stdio_file_reread(memory, &tail->writer);
 	if (!err && tail->writer.fd != writer_fd)
 		err = -EBADMSG;
 	if (!err)

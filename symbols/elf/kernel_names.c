@@ -79,7 +79,7 @@ static bool parse_line(const struct kernel_names *names, char *line, struct kern
 	return true;
 }
 
-static int take_line(struct kernel_names *names, char *line)
+static int add_line(struct kernel_names *names, char *line)
 {
 	struct kernel_symbol symbol;
 	struct kernel_symbol *symbols;
@@ -99,7 +99,7 @@ static int take_line(struct kernel_names *names, char *line)
 	return 0;
 }
 
-static int take_lines(struct kernel_names *names, size_t nr_bytes)
+static int add_lines(struct kernel_names *names, size_t nr_bytes)
 {
 	char *line = names->text;
 	char *const end = names->text + nr_bytes;
@@ -111,7 +111,7 @@ static int take_lines(struct kernel_names *names, size_t nr_bytes)
 		if (!line_end)
 			line_end = end;
 		*line_end = '\0';
-		err = take_line(names, line);
+		err = add_line(names, line);
 		line = line_end + 1;
 	}
 	return err;
@@ -120,7 +120,7 @@ static int take_lines(struct kernel_names *names, size_t nr_bytes)
 /* Order. */
 
 /* By address; at one address functions first, in the order of the text. */
-static int compare(const void *a, const void *b)
+static int compare_symbols(const void *a, const void *b)
 {
 	const struct kernel_symbol *one = a, *other = b;
 
@@ -131,14 +131,14 @@ static int compare(const void *a, const void *b)
 	return (one->name_offset > other->name_offset) - (one->name_offset < other->name_offset);
 }
 
-static void sort(struct kernel_names *names)
+static void sort_symbols(struct kernel_names *names)
 {
 	struct kernel_symbol *symbols = names->symbols;
 	uint32_t nr = 0;
 
 	if (!symbols)
 		return;
-	qsort(symbols, names->nr_symbols, sizeof(*symbols), compare);
+	qsort(symbols, names->nr_symbols, sizeof(*symbols), compare_symbols);
 	for (uint32_t i = 0; i < names->nr_symbols; i++)
 		if (!nr || symbols[nr - 1].addr != symbols[i].addr)
 			symbols[nr++] = symbols[i];
@@ -163,8 +163,8 @@ int kernel_names_parse(char *text, size_t nr_bytes, struct kernel_names **ret_na
 		return -ENOMEM;
 	}
 	names->text = text;
-	err = take_lines(names, nr_bytes);
-	sort(names);
+	err = add_lines(names, nr_bytes);
+	sort_symbols(names);
 	if (!err && !has_function(names))
 		err = names->has_hidden ? -EPERM : -EBADMSG;
 	if (err) {

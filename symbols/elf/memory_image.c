@@ -163,8 +163,8 @@ static remote_addr table_addr(const struct memory_image *image, uint64_t value)
 	return is_inside(image, value, 1) ? value : 0;
 }
 
-static void take_entry(const struct memory_image *image, const Elf64_Dyn *entry,
-		       struct tables *tables)
+static void set_table(const struct memory_image *image, const Elf64_Dyn *entry,
+		      struct tables *tables)
 {
 	remote_addr addr = table_addr(image, entry->d_un.d_ptr);
 
@@ -201,7 +201,7 @@ static int read_tables(const struct memory_image *image, struct tables *ret_tabl
 	if (err)
 		return err;
 	for (size_t i = 0; i < nr_bytes / sizeof(Elf64_Dyn) && entries[i].d_tag != DT_NULL; i++)
-		take_entry(image, &entries[i], &tables);
+		set_table(image, &entries[i], &tables);
 	if (!tables.symbols_addr || !tables.names_addr)
 		return -ENOENT;
 	*ret_tables = tables;

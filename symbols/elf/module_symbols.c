@@ -120,8 +120,8 @@ static void find_in_memory(struct module_symbols *symbols, const struct memory_i
 }
 
 /* Search the module's file or, if it cannot be opened, its loaded part. */
-static void look_at(struct module_symbols *symbols, const struct mapping *mapping,
-		    struct image_source *source)
+static void search_module(struct module_symbols *symbols, const struct mapping *mapping,
+			  struct image_source *source)
 {
 	struct memory_image loaded;
 	struct image *image;
@@ -148,7 +148,7 @@ int module_symbols_find(struct module_symbols *symbols, const struct maps *maps,
 			continue;
 		if (add_module(symbols, mapping))
 			return -ENOMEM;
-		look_at(symbols, mapping, source);
+		search_module(symbols, mapping, source);
 	}
 	return 0;
 }

@@ -13,7 +13,7 @@
 struct module {
 	struct module_file *file; /* NULL: not read, or not readable */
 	uint64_t load_bias;
-	bool has_read;
+	bool is_read;
 };
 
 struct native_names {
@@ -68,12 +68,12 @@ static void read_symbols(const struct native_names *names, const struct mapping 
 }
 
 /* Identify the module's file, and read its symbols unless they have been read. */
-static void look_at(const struct native_names *names, const struct mapping *mapping,
-		    struct module *module)
+static void read_module(const struct native_names *names, const struct mapping *mapping,
+			struct module *module)
 {
 	struct image *image;
 
-	module->has_read = true;
+	module->is_read = true;
 	if (image_source_open(names->images, mapping, &image))
 		return;
 	if (!image_load_bias(image, mapping, &module->load_bias)) {
@@ -103,8 +103,8 @@ void native_names_find(struct native_names *names, remote_addr addr, struct nati
 	module = &names->modules[index];
 	ret_name->path = range->mapping->path;
 	ret_name->offset = addr - range->start + range->mapping->file_offset;
-	if (!module->has_read)
-		look_at(names, range->mapping, module);
+	if (!module->is_read)
+		read_module(names, range->mapping, module);
 	if (module->file && module->file->symbols)
 		symbol = function_symbols_find(module->file->symbols, addr - module->load_bias);
 	if (symbol && !demangle(symbol, ret_name->name, sizeof(ret_name->name)))

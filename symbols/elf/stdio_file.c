@@ -73,7 +73,7 @@ int stdio_file_next(struct remote_memory *memory, const struct stdio_file *file,
 	return read_file(memory, file->next_addr, index, ret_file);
 }
 
-int stdio_file_renew(struct remote_memory *memory, struct stdio_file *file)
+int stdio_file_reread(struct remote_memory *memory, struct stdio_file *file)
 {
 	return read_file(memory, file->addr, file->index, file);
 }
@@ -85,7 +85,7 @@ int stdio_file_read_unwritten(struct remote_memory *memory, const struct stdio_f
 	int err = remote_memory_read(memory, file->unwritten_addr, buffer, file->unwritten_bytes);
 
 	if (!err)
-		err = stdio_file_renew(memory, &again);
+		err = stdio_file_reread(memory, &again);
 	if (err)
 		return err;
 	return again.unwritten_addr == file->unwritten_addr &&

@@ -54,7 +54,7 @@ int stdio_file_next(struct remote_memory *memory, const struct stdio_file *file,
  * Read a FILE of the list again. Returns 0; -EBADMSG if it is no longer a FILE; -EFAULT, -ESRCH,
  * -EPERM.
  */
-int stdio_file_renew(struct remote_memory *memory, struct stdio_file *file);
+int stdio_file_reread(struct remote_memory *memory, struct stdio_file *file);
 
 /*
  * Read the unwritten bytes into buffer, which has room for unwritten_bytes. Returns 0; -EAGAIN if

@@ -83,7 +83,7 @@ struct dynamic {
 	uint64_t gnu_hash_vaddr;
 };
 
-static void take_entry(struct dynamic *dynamic, const Elf64_Dyn *entry)
+static void set_table(struct dynamic *dynamic, const Elf64_Dyn *entry)
 {
 	switch (entry->d_tag) {
 	case DT_SYMTAB:
@@ -124,7 +124,7 @@ static struct dynamic load_dynamic(const struct image *image)
 						    size, ELF_T_DYN);
 	}
 	for (int i = 0; gelf_getdyn(data, i, &entry) && entry.d_tag != DT_NULL; i++)
-		take_entry(&dynamic, &entry);
+		set_table(&dynamic, &entry);
 	return dynamic;
 }
 

@@ -160,7 +160,7 @@ static int advance(struct machine *machine, uint64_t nr)
 	return set_location(machine, vaddr);
 }
 
-static int remember(struct machine *machine)
+static int remember_state(struct machine *machine)
 {
 	if (machine->nr_remembered == CFI_MAX_REMEMBERED)
 		return -E2BIG;
@@ -168,7 +168,7 @@ static int remember(struct machine *machine)
 	return 0;
 }
 
-static int recall(struct machine *machine)
+static int restore_state(struct machine *machine)
 {
 	const uint64_t start_vaddr = machine->row.start_vaddr;
 
@@ -279,9 +279,9 @@ static int run_other(struct machine *machine, uint8_t instruction)
 	case DW_CFA_advance_loc4:
 		return advance(machine, byte_cursor_fixed(cursor, 4));
 	case DW_CFA_remember_state:
-		return remember(machine);
+		return remember_state(machine);
 	case DW_CFA_restore_state:
-		return recall(machine);
+		return restore_state(machine);
 	case DW_CFA_GNU_args_size: /* matters only for exceptions that discard the stack */
 		(void)byte_cursor_uint(cursor);
 		return 0;

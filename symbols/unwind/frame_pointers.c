@@ -69,21 +69,21 @@ int frame_pointers_find(struct frame_pointers *pointers, const struct registers 
 	const struct cfi_section *section;
 	const struct unwind_rule *rule =
 		unwind_modules_find(pointers->modules, registers_lookup_addr(frame), &section);
-	const size_t i = (pc ^ pc >> 8) % FRAME_POINTERS_KEPT;
+	const size_t i = (pc ^ pc >> 8) % FRAME_POINTERS_CACHED;
 	int32_t below_cfa;
 
 	if (!rule || rule->cfa_is_expression || rule->cfa_register != REGISTER_RBP)
 		return -ENOENT;
 	below_cfa = rule->cfa_offset;
-	if (pointers->kept[i].pc != pc || !pc) {
-		pointers->kept[i].pc = pc;
-		pointers->kept[i].err =
-			find_depth(pointers, frame, below_cfa, &pointers->kept[i].depth_bytes);
+	if (pointers->cache[i].pc != pc || !pc) {
+		pointers->cache[i].pc = pc;
+		pointers->cache[i].err =
+			find_depth(pointers, frame, below_cfa, &pointers->cache[i].depth_bytes);
 	}
-	if (!pointers->kept[i].err)
-		*ret_value = frame->values[REGISTER_SP] + pointers->kept[i].depth_bytes -
+	if (!pointers->cache[i].err)
+		*ret_value = frame->values[REGISTER_SP] + pointers->cache[i].depth_bytes -
 			     (uint64_t)(int64_t)below_cfa;
-	return pointers->kept[i].err;
+	return pointers->cache[i].err;
 }
 
 #else

@@ -12,7 +12,7 @@
 #include "symbols/unwind/unwind_modules.h"
 
 /* Size of the result cache; threads wait in a few dozen functions. */
-#define FRAME_POINTERS_KEPT 256
+#define FRAME_POINTERS_CACHED 256
 
 /* Private. */
 struct frame_pointers {
@@ -22,7 +22,7 @@ struct frame_pointers {
 		remote_addr pc; /* 0: the entry is empty */
 		int err;
 		uint32_t depth_bytes; /* CFA - stack pointer */
-	} kept[FRAME_POINTERS_KEPT];
+	} cache[FRAME_POINTERS_CACHED];
 };
 
 /* Initialise for the modules of a memory. Both are borrowed. There is nothing to free. */

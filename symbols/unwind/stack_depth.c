@@ -80,8 +80,8 @@ static int64_t depth_by_lea(const struct stack_depth_code *code,
 }
 
 /* The depth after an instruction that changes the stack pointer; 0 if unknown. */
-static int64_t depth_behind(const struct stack_depth_code *code,
-			    const struct instruction *instruction, int64_t depth)
+static int64_t depth_after(const struct stack_depth_code *code,
+			   const struct instruction *instruction, int64_t depth)
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
 	const int64_t word_bytes = instruction->decoded.operand_width / 8;
@@ -131,7 +131,7 @@ static void reach(struct walk *walk, uint64_t offset, int32_t depth)
 	walk->to_do[walk->nr_to_do++] = (uint32_t)offset;
 }
 
-static bool ends_way(const struct instruction *instruction)
+static bool ends_path(const struct instruction *instruction)
 {
 	switch ((int)instruction->decoded.mnemonic) {
 	case ZYDIS_MNEMONIC_HLT:
@@ -144,8 +144,8 @@ static bool ends_way(const struct instruction *instruction)
 }
 
 /* Continue after an instruction and at its jump target. */
-static void follow(struct walk *walk, const struct instruction *instruction, uint64_t end,
-		   int32_t depth)
+static void reach_successors(struct walk *walk, const struct instruction *instruction, uint64_t end,
+			     int32_t depth)
 {
 	const ZydisInstructionCategory category = instruction->decoded.meta.category;
 	const ZydisDecodedOperand *target = &instruction->operands[0];
@@ -153,7 +153,7 @@ static void follow(struct walk *walk, const struct instruction *instruction, uin
 	if ((category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR) &&
 	    target->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && target->imm.is_relative)
 		reach(walk, end + target->imm.value.u, depth);
-	if (category != ZYDIS_CATEGORY_UNCOND_BR && !ends_way(instruction))
+	if (category != ZYDIS_CATEGORY_UNCOND_BR && !ends_path(instruction))
 		reach(walk, end, depth);
 }
 
@@ -165,7 +165,7 @@ static void note_call(struct walk *walk, const struct instruction *instruction, 
 }
 
 /* Process an instruction whose depth has changed. A path ends where the depth becomes unknown. */
-static void take_instruction(struct walk *walk, uint64_t offset)
+static void follow_instruction(struct walk *walk, uint64_t offset)
 {
 	const struct stack_depth_code *code = walk->code;
 	const int32_t depth = walk->depths[offset];
@@ -180,14 +180,14 @@ static void take_instruction(struct walk *walk, uint64_t offset)
 	end = offset + instruction.decoded.length;
 	note_call(walk, &instruction, end, depth);
 	if (depth != DIFFERS && writes_sp(&instruction)) {
-		next_depth = depth_behind(code, &instruction, depth);
+		next_depth = depth_after(code, &instruction, depth);
 		if (next_depth <= 0 || next_depth > STACK_DEPTH_MAX)
 			return;
 	}
-	follow(walk, &instruction, end, (int32_t)next_depth);
+	reach_successors(walk, &instruction, end, (int32_t)next_depth);
 }
 
-static int judge(int32_t depth, uint32_t *ret_depth_bytes)
+static int depth_result(int32_t depth, uint32_t *ret_depth_bytes)
 {
 	if (depth == NOT_REACHED)
 		return -ENOENT;
@@ -214,8 +214,8 @@ int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is
 	(void)ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
 	reach(&walk, 0, STACK_DEPTH_AT_ENTRY);
 	while (walk.nr_to_do)
-		take_instruction(&walk, walk.to_do[--walk.nr_to_do]);
-	return judge(is_call ? walk.call_depth : depths[offset], ret_depth_bytes);
+		follow_instruction(&walk, walk.to_do[--walk.nr_to_do]);
+	return depth_result(is_call ? walk.call_depth : depths[offset], ret_depth_bytes);
 #else
 	(void)code, (void)offset, (void)is_call, (void)ret_depth_bytes;
 	return -ENOENT;

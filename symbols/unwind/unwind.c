@@ -87,7 +87,7 @@ static void recover_from_register(struct step *step, const struct unwind_save *s
 		step->caller->known &= ~((uint64_t)1 << save->number);
 }
 
-static int recover(struct step *step, const struct unwind_save *save)
+static int recover_register(struct step *step, const struct unwind_save *save)
 {
 	const remote_addr addr = step->cfa + (uint64_t)(int64_t)save->value;
 
@@ -151,7 +151,7 @@ static int recover_caller(struct step *step)
 	caller->is_interrupted = rule->is_signal_frame;
 	registers_set(caller, REGISTER_SP, step->cfa);
 	for (unsigned int i = 0; !err && i < rule->nr_saves; i++)
-		err = recover(step, &rule->saves[i]);
+		err = recover_register(step, &rule->saves[i]);
 	if (!err)
 		err = check_caller_sp(step);
 	if (!err)
@@ -159,19 +159,12 @@ static int recover_caller(struct step *step)
 	return err;
 }
 
-static int follow_rule(struct step *step)
-{
-	int err = find_cfa(step);
-
-	return err ? err : recover_caller(step);
-}
-
 /*
  * Step out of a pc at which nothing is mapped: a function was called through an invalid pointer,
  * usually NULL, and the call has pushed only its return address. Returns 0 or -ENOENT.
  */
-static int leave_nowhere(struct unwind_modules *modules, struct stack_window *window,
-			 struct registers *registers, remote_addr *ret_cfa)
+static int leave_unmapped(struct unwind_modules *modules, struct stack_window *window,
+			  struct registers *registers, remote_addr *ret_cfa)
 {
 #if defined(__x86_64__)
 	const remote_addr sp = registers->values[REGISTER_SP];
@@ -203,8 +196,10 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 
 	step.rule = unwind_modules_find(modules, registers_lookup_addr(registers), &step.section);
 	if (!step.rule)
-		return leave_nowhere(modules, window, registers, ret_cfa);
-	err = follow_rule(&step);
+		return leave_unmapped(modules, window, registers, ret_cfa);
+	err = find_cfa(&step);
+	if (!err)
+		err = recover_caller(&step);
 	if (err)
 		return err;
 	*ret_cfa = step.cfa;
@@ -229,20 +224,6 @@ int unwind_leave(struct unwind_modules *modules, struct stack_window *window,
 	return 0;
 }
 
-/* Describe the frame with these registers, then step to its caller. Returns as unwind_step(). */
-static int take_frame(struct unwind_modules *modules, struct stack_window *window,
-		      struct registers *registers, struct unwind_frame *ret_frame)
-{
-	int err;
-
-	*ret_frame = (struct unwind_frame){.pc = registers->values[REGISTER_PC],
-					   .lookup_addr = registers_lookup_addr(registers),
-					   .sp = registers->values[REGISTER_SP]};
-	err = unwind_step(modules, window, registers, &ret_frame->cfa);
-	ret_frame->is_signal_frame = !err && registers->is_interrupted;
-	return err;
-}
-
 int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 		 const struct registers *innermost, struct unwound *unwound)
 {
@@ -256,7 +237,11 @@ int unwind_stack(struct unwind_modules *modules, struct stack_window *window,
 
 		unwound->registers = current;
 		unwound->nr_frames++;
-		err = take_frame(modules, window, &current, frame);
+		*frame = (struct unwind_frame){.pc = current.values[REGISTER_PC],
+					       .lookup_addr = registers_lookup_addr(&current),
+					       .sp = current.values[REGISTER_SP]};
+		err = unwind_step(modules, window, &current, &frame->cfa);
+		frame->is_signal_frame = !err && current.is_interrupted;
 		nr_signals += frame->is_signal_frame;
 	} while (!err && registers_know(&current, REGISTER_PC) &&
 		 unwound->nr_frames < unwound->max_frames &&

@@ -17,7 +17,7 @@ struct module {
 };
 
 /* A cached result for one instruction. */
-struct met {
+struct cached_rule {
 	remote_addr addr; /* 0: the entry is empty */
 	/*
 	 * Start of its trampoline; 0: it is in none. CPython never frees trampolines while it
@@ -32,7 +32,7 @@ struct met {
  * Size of the cache, which is direct-mapped by address: most stacks lead through the same few
  * hundred instructions.
  */
-enum { NR_MET = 2048 };
+enum { NR_CACHED_RULES = 2048 };
 
 struct unwind_modules {
 	struct remote_memory *memory;
@@ -41,7 +41,7 @@ struct unwind_modules {
 	struct module_files *files;
 	struct module *modules; /* one for each range of the map, by the same index */
 	struct jit_frames *jit; /* borrowed; may be NULL */
-	struct met met[NR_MET];
+	struct cached_rule cached_rules[NR_CACHED_RULES];
 };
 
 /* Creation. */
@@ -96,14 +96,14 @@ static void read_memory(const struct unwind_modules *modules, const struct modul
 }
 
 /* Identify the module's file, and read what is loaded of it unless it has been read. */
-static void look_at(const struct unwind_modules *modules, const struct module_range *range,
-		    struct module *module)
+static void open_module(const struct unwind_modules *modules, const struct module_range *range,
+			struct module *module)
 {
-	static const struct module_file_id not_known;
+	static const struct module_file_id unknown_id;
 	struct memory_image image;
 
 	if (memory_image_open(modules->memory, range->start, &image)) {
-		module->file = module_files_get(modules->files, &not_known);
+		module->file = module_files_get(modules->files, &unknown_id);
 		return;
 	}
 	const struct module_file_id id = module_file_id_of_memory(&image);
@@ -175,30 +175,30 @@ static const struct unwind_rule *find_rule(const struct module *module, remote_a
 }
 
 /* Whether the range at an index may hold code made at run time: it has no file. */
-static bool is_made(const struct unwind_modules *modules, uint32_t index)
+static bool may_be_jit_code(const struct unwind_modules *modules, uint32_t index)
 {
 	return index == MODULE_MAP_NONE || !modules->map->ranges[index].mapping->inode;
 }
 
-static struct met *met_at(struct unwind_modules *modules, remote_addr addr)
+static struct cached_rule *cached_rule_at(struct unwind_modules *modules, remote_addr addr)
 {
-	return &modules->met[addr_slot(addr, NR_MET)];
+	return &modules->cached_rules[addr_slot(addr, NR_CACHED_RULES)];
 }
 
 /* The rule of a trampoline, recognised by its bytes. */
 static const struct unwind_rule *find_trampoline(struct unwind_modules *modules, remote_addr addr,
 						 remote_addr *ret_start_addr)
 {
-	struct met *met = met_at(modules, addr);
+	struct cached_rule *cached = cached_rule_at(modules, addr);
 	const struct unwind_rule *rule;
 
-	if (met->addr == addr && met->trampoline_addr) {
-		*ret_start_addr = met->trampoline_addr;
-		return met->rule;
+	if (cached->addr == addr && cached->trampoline_addr) {
+		*ret_start_addr = cached->trampoline_addr;
+		return cached->rule;
 	}
 	rule = perf_trampoline_rule(modules->memory, addr, ret_start_addr);
 	if (rule)
-		*met = (struct met){addr, *ret_start_addr, rule, NULL};
+		*cached = (struct cached_rule){addr, *ret_start_addr, rule, NULL};
 	return rule;
 }
 
@@ -206,8 +206,8 @@ static const struct unwind_rule *find_trampoline(struct unwind_modules *modules,
  * The rule of code made at run time. For a trampoline the JIT sources and its bytes give the same
  * rule.
  */
-static const struct unwind_rule *find_made(struct unwind_modules *modules, remote_addr addr,
-					   const struct cfi_section **ret_section)
+static const struct unwind_rule *find_in_jit(struct unwind_modules *modules, remote_addr addr,
+					     const struct cfi_section **ret_section)
 {
 	const struct unwind_rule *rule = NULL;
 	remote_addr start_addr;
@@ -221,7 +221,7 @@ remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_add
 {
 	remote_addr start_addr;
 
-	return is_made(modules, module_map_find(modules->map, addr)) &&
+	return may_be_jit_code(modules, module_map_find(modules->map, addr)) &&
 			       find_trampoline(modules, addr, &start_addr)
 		       ? start_addr
 		       : 0;
@@ -237,7 +237,7 @@ static const struct unwind_rule *find_in_module(struct unwind_modules *modules, 
 	const struct unwind_rule *rule;
 
 	if (!module->file)
-		look_at(modules, range, module);
+		open_module(modules, range, module);
 	if (!module->file)
 		return NULL;
 	rule = find_rule(module, addr, ret_section);
@@ -248,8 +248,8 @@ static const struct unwind_rule *find_in_module(struct unwind_modules *modules, 
 }
 
 /* Only rules of modules are cached: code made at run time may be replaced by other code. */
-static const struct unwind_rule *find_new(struct unwind_modules *modules, remote_addr addr,
-					  const struct cfi_section **ret_section)
+static const struct unwind_rule *find_uncached(struct unwind_modules *modules, remote_addr addr,
+					       const struct cfi_section **ret_section)
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct unwind_rule *rule = NULL;
@@ -257,20 +257,21 @@ static const struct unwind_rule *find_new(struct unwind_modules *modules, remote
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
 	if (rule)
-		*met_at(modules, addr) = (struct met){addr, 0, rule, *ret_section};
-	return rule || !is_made(modules, index) ? rule : find_made(modules, addr, ret_section);
+		*cached_rule_at(modules, addr) = (struct cached_rule){addr, 0, rule, *ret_section};
+	return rule || !may_be_jit_code(modules, index) ? rule
+							: find_in_jit(modules, addr, ret_section);
 }
 
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section)
 {
-	const struct met *met = met_at(modules, addr);
+	const struct cached_rule *cached = cached_rule_at(modules, addr);
 
-	if (met->addr != addr || !met->rule)
-		return find_new(modules, addr, ret_section);
-	if (met->section)
-		*ret_section = met->section;
-	return met->rule;
+	if (cached->addr != addr || !cached->rule)
+		return find_uncached(modules, addr, ret_section);
+	if (cached->section)
+		*ret_section = cached->section;
+	return cached->rule;
 }
 
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,

@@ -228,12 +228,12 @@ static bool is_same_rule(const struct unwind_rule *a, const struct unwind_rule *
 }
 
 /* Store the rule, usually once for all rows that use it. Returns 0, -E2BIG, -ENOMEM. */
-static int keep_rule(struct unwind_table *table, const struct unwind_rule *rule,
-		     uint32_t *ret_index)
+static int store_rule(struct unwind_table *table, const struct unwind_rule *rule,
+		      uint32_t *ret_index)
 {
 	uint32_t *recent = &table->recent_rules[hash_rule(rule) % RECENT_RULES];
 	struct unwind_rule **rules;
-	struct unwind_rule *kept;
+	struct unwind_rule *stored;
 
 	if (*recent < table->nr_rules && is_same_rule(table->rules[*recent], rule)) {
 		*ret_index = *recent;
@@ -246,11 +246,11 @@ static int keep_rule(struct unwind_table *table, const struct unwind_rule *rule,
 	if (!rules)
 		return -ENOMEM;
 	table->rules = rules;
-	kept = array_copy(rule, 1, sizeof(*rule));
-	if (!kept)
+	stored = array_copy(rule, 1, sizeof(*rule));
+	if (!stored)
 		return -ENOMEM;
 	*ret_index = *recent = table->nr_rules++;
-	rules[*ret_index] = kept;
+	rules[*ret_index] = stored;
 	return 0;
 }
 
@@ -263,7 +263,7 @@ static int add_row(struct cfi_row_sink *sink, const struct cfi_row *row)
 	struct row *rows;
 	int err;
 
-	err = keep_rule(table, &rule, &rule_index);
+	err = store_rule(table, &rule, &rule_index);
 	if (err)
 		return err;
 	if (table->nr_rows == UNWIND_TABLE_MAX_ROWS)

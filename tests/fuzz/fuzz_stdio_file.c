@@ -27,7 +27,7 @@ static void check_file(struct fake_memory *fake, const struct stdio_file *file, 
 
 	require(file->addr >= BEGIN_ADDR && file->addr < BEGIN_ADDR + size);
 	require(file->unwritten_bytes <= STDIO_FILE_MAX_UNWRITTEN_BYTES);
-	require(!stdio_file_renew(&fake->memory, &again));
+	require(!stdio_file_reread(&fake->memory, &again));
 	require(again.unwritten_addr == file->unwritten_addr && again.fd == file->fd);
 	if (!stdio_file_read_unwritten(&fake->memory, file, bytes) && file->unwritten_bytes)
 		require(file->unwritten_addr >= BEGIN_ADDR &&

@@ -228,7 +228,7 @@ Test(stack_depth, too_long)
 
 /* Compared with call frame information, where that is based on the stack pointer. */
 
-struct witness {
+struct comparison {
 	struct cfi_row_sink sink;
 	struct stack_depth_code code;
 	uint64_t start_vaddr;
@@ -238,42 +238,42 @@ struct witness {
 
 static int compare_row(struct cfi_row_sink *sink, const struct cfi_row *row)
 {
-	struct witness *witness = (struct witness *)sink;
+	struct comparison *comparison = (struct comparison *)sink;
 	uint32_t depth_bytes;
 
-	if (row->start_vaddr == witness->start_vaddr)
-		witness->begins = !row->cfa_is_expression && row->cfa_register == REGISTER_SP &&
-				  row->cfa_offset == STACK_DEPTH_AT_ENTRY;
-	if (!witness->begins || row->cfa_is_expression || row->cfa_register != REGISTER_SP)
+	if (row->start_vaddr == comparison->start_vaddr)
+		comparison->begins = !row->cfa_is_expression && row->cfa_register == REGISTER_SP &&
+				     row->cfa_offset == STACK_DEPTH_AT_ENTRY;
+	if (!comparison->begins || row->cfa_is_expression || row->cfa_register != REGISTER_SP)
 		return 0;
-	if (stack_depth_find(&witness->code, row->start_vaddr - witness->start_vaddr, false,
+	if (stack_depth_find(&comparison->code, row->start_vaddr - comparison->start_vaddr, false,
 			     &depth_bytes))
-		witness->nr_unknown++;
+		comparison->nr_unknown++;
 	else if ((int32_t)depth_bytes == row->cfa_offset)
-		witness->nr_equal++;
+		comparison->nr_equal++;
 	else
-		witness->nr_other++;
+		comparison->nr_other++;
 	return 0;
 }
 
 static void compare_function(const struct image *image, const struct cfi_section *section,
-			     const struct cfi_function *function, struct witness *witness)
+			     const struct cfi_function *function, struct comparison *comparison)
 {
 	cleanup_free uint8_t *bytes = malloc(function->nr_bytes + 1);
 
 	if (image_read_vaddr(image, function->start_vaddr, bytes, function->nr_bytes))
 		return;
-	witness->code = (struct stack_depth_code){
+	comparison->code = (struct stack_depth_code){
 		.bytes = bytes, .nr_bytes = function->nr_bytes, .frame_pointer_bytes = 16};
-	witness->start_vaddr = function->start_vaddr;
-	(void)cfi_program_run(section, function, &witness->sink);
+	comparison->start_vaddr = function->start_vaddr;
+	(void)cfi_program_run(section, function, &comparison->sink);
 }
 
 /* All functions of this program: hundreds, with everything that the compiler does. */
 Test(stack_depth, agrees_with_call_frame_information)
 {
 	struct cfi_function function = {.common = {.code_alignment = 0}};
-	struct witness witness = {.sink.row = compare_row};
+	struct comparison comparison = {.sink.row = compare_row};
 	struct cfi_section section;
 	struct image *image;
 	uint64_t offset = 0;
@@ -281,13 +281,13 @@ Test(stack_depth, agrees_with_call_frame_information)
 	cr_assert(zero(int, image_open_fd(open("/proc/self/exe", O_RDONLY | O_CLOEXEC), &image)));
 	cr_assert(zero(int, cfi_copy_of_file(image, CFI_EH_FRAME, CFI_MAX_BYTES, &section)));
 	while (!cfi_next_function(&section, offset, &function.common, &function, &offset))
-		compare_function(image, &section, &function, &witness);
+		compare_function(image, &section, &function, &comparison);
 	image_close(image);
 	free((void *)section.bytes);
-	cr_expect(lt(u32, 100, witness.nr_equal));
-	cr_expect(zero(u32, witness.nr_other));
+	cr_expect(lt(u32, 100, comparison.nr_equal));
+	cr_expect(zero(u32, comparison.nr_other));
 	/* Code reached only through a switch is unknown. */
-	cr_expect(lt(u32, witness.nr_unknown, witness.nr_equal / 2));
+	cr_expect(lt(u32, comparison.nr_unknown, comparison.nr_equal / 2));
 }
 
 #endif
