@@ -108,7 +108,7 @@ enum reach { REACH_AT_ONCE, REACH_OLD_KERNEL, REACH_NICER, REACH_REAL_TIME, REAC
 
 static enum reach reach_of(const struct cpu_seat *seat, pid_t tid)
 {
-	if (!cpu_seat_can_meet(seat, tid))
+	if (!cpu_seat_shares_cpu(seat, tid))
 		return REACH_ELSEWHERE;
 	if (cpu_seat_is_outranked(tid))
 		return REACH_REAL_TIME;

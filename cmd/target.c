@@ -190,7 +190,7 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 		int err;
 
 		if (process_memory_gone(&target->process) &&
-		    process_renew_memory(&target->process) != 0)
+		    process_reopen_memory(&target->process) != 0)
 			return -ESRCH;
 		err = look(target, &lookout, wait->stop, reterr);
 		if (!err || begin_ns >= lookout.end_ns ||
@@ -282,7 +282,7 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 	char command_line[COMMAND_LINE_MAX_BYTES];
 	bool same_program = !process_memory_gone(&target->process);
 	const remote_addr before_addr = target->runtime.addr;
-	int err = process_renew_memory(&target->process);
+	int err = process_reopen_memory(&target->process);
 
 	live_memory_init(&target->live, &target->process);
 	if (!err)

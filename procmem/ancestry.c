@@ -12,26 +12,26 @@
 /* What identifies one exec: the auxiliary vector, about 20 pairs, and the bytes at AT_RANDOM. */
 enum { MAX_VECTOR_BYTES = 2048, RANDOM_BYTES = 16 };
 
-struct program_mark {
+struct program_identity {
 	char vector[MAX_VECTOR_BYTES];
 	size_t vector_bytes;
 	char random[RANDOM_BYTES];
 };
 
 /* Returns the value of an entry of the vector, or 0 if there is none. */
-static uint64_t vector_value(const struct program_mark *mark, uint64_t type)
+static uint64_t vector_value(const struct program_identity *identity, uint64_t type)
 {
 	Elf64_auxv_t entry;
 
-	for (size_t at = 0; at + sizeof(entry) <= mark->vector_bytes; at += sizeof(entry)) {
-		memcpy(&entry, mark->vector + at, sizeof(entry));
+	for (size_t at = 0; at + sizeof(entry) <= identity->vector_bytes; at += sizeof(entry)) {
+		memcpy(&entry, identity->vector + at, sizeof(entry));
 		if (entry.a_type == type)
 			return entry.a_un.a_val;
 	}
 	return 0;
 }
 
-static int read_mark(const struct process *process, struct program_mark *ret_mark)
+static int read_identity(const struct process *process, struct program_identity *ret_identity)
 {
 	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	ssize_t nr;
@@ -40,16 +40,16 @@ static int read_mark(const struct process *process, struct program_mark *ret_mar
 	if (process_live_thread(process, &tid))
 		return -ESRCH;
 	process_task_name(name, tid, "auxv");
-	nr = process_read_file(process, name, ret_mark->vector, sizeof(ret_mark->vector));
+	nr = process_read_file(process, name, ret_identity->vector, sizeof(ret_identity->vector));
 	if (nr < 0)
 		return (int)nr;
-	ret_mark->vector_bytes = (size_t)nr;
-	const uint64_t addr = vector_value(ret_mark, AT_RANDOM);
+	ret_identity->vector_bytes = (size_t)nr;
+	const uint64_t addr = vector_value(ret_identity, AT_RANDOM);
 
 	if (process->memory_fd < 0)
 		return -EPERM;
-	if (!addr ||
-	    pread(process->memory_fd, ret_mark->random, RANDOM_BYTES, (off_t)addr) != RANDOM_BYTES)
+	if (!addr || pread(process->memory_fd, ret_identity->random, RANDOM_BYTES, (off_t)addr) !=
+			     RANDOM_BYTES)
 		return -ENOENT;
 	return 0;
 }
@@ -57,11 +57,11 @@ static int read_mark(const struct process *process, struct program_mark *ret_mar
 /* Whether both processes run since the same exec. Returns 0, or -ENOENT if not. */
 static int same_program(const struct process *one, const struct process *two)
 {
-	struct program_mark first, second;
-	int err = read_mark(one, &first);
+	struct program_identity first, second;
+	int err = read_identity(one, &first);
 
 	if (!err)
-		err = read_mark(two, &second);
+		err = read_identity(two, &second);
 	if (err)
 		return err;
 	return first.vector_bytes == second.vector_bytes &&

@@ -14,7 +14,7 @@ static int bounded_read_ranges(struct remote_memory *memory, struct remote_range
 	for (size_t i = 0; i < nr_ranges; i++)
 		cost += ranges[i].size / BOUNDED_BYTES_PER_PIECE;
 	if (!bounded->nr_left || cost > bounded->nr_left || (bounded->stop && *bounded->stop) ||
-	    (bounded->cut_ns != UINT64_MAX && clock_now_ns() >= bounded->cut_ns)) {
+	    (bounded->deadline_ns != UINT64_MAX && clock_now_ns() >= bounded->deadline_ns)) {
 		bounded->nr_left = 0;
 		return -E2BIG;
 	}
@@ -33,13 +33,13 @@ static const struct remote_memory_ops bounded_ops = {
 };
 
 void bounded_memory_init(struct bounded_memory *bounded, struct remote_memory *inner,
-			 size_t max_ranges, const volatile sig_atomic_t *stop, uint64_t cut_ns)
+			 size_t max_ranges, const volatile sig_atomic_t *stop, uint64_t deadline_ns)
 {
 	*bounded = (struct bounded_memory){
 		.memory.ops = &bounded_ops,
 		.inner = inner,
 		.nr_left = max_ranges,
 		.stop = stop,
-		.cut_ns = cut_ns,
+		.deadline_ns = deadline_ns,
 	};
 }

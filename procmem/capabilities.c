@@ -45,7 +45,7 @@ int capabilities_keep(uint64_t effective, uint64_t permitted)
 	return syscall(SYS_capset, &header, words) < 0 ? -errno : 0;
 }
 
-void capabilities_gain_no_more(void)
+void capabilities_set_no_new_privs(void)
 {
 	(void)prctl(PR_SET_NO_NEW_PRIVS, 1UL, 0UL, 0UL, 0UL);
 }

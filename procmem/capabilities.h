@@ -22,4 +22,4 @@ uint64_t capabilities_effective(void);
 int capabilities_keep(uint64_t effective, uint64_t permitted);
 
 /* Set no_new_privs: a program that the thread executes cannot gain privileges. */
-void capabilities_gain_no_more(void);
+void capabilities_set_no_new_privs(void);

@@ -94,12 +94,12 @@ static int fatal_error(int error)
 	}
 }
 
-/* How many of the nr_behind ranges after a settled one are skipped with it. */
-static size_t nr_left_out(const struct remote_range *range, size_t nr_behind)
+/* How many of the nr_after ranges after a settled one are skipped with it. */
+static size_t nr_skipped(const struct remote_range *range, size_t nr_after)
 {
 	if (range->done_bytes || !range->size)
 		return 0;
-	return range->nr_with_it < nr_behind ? range->nr_with_it : nr_behind;
+	return range->nr_dependent < nr_after ? range->nr_dependent : nr_after;
 }
 
 /*
@@ -212,7 +212,7 @@ static int live_read_ranges(struct remote_memory *memory, struct remote_range *r
 		size_t nr_settled = batch_account(&batch, (size_t)read_bytes);
 
 		if (nr_settled)
-			nr_settled += nr_left_out(&ranges[nr_settled - 1], nr_ranges - nr_settled);
+			nr_settled += nr_skipped(&ranges[nr_settled - 1], nr_ranges - nr_settled);
 		ranges += nr_settled;
 		nr_ranges -= nr_settled;
 	}

@@ -35,11 +35,11 @@ struct remote_range {
 	size_t size;	   /* bytes to read */
 	size_t done_bytes; /* bytes read, from the start; set by the read */
 	/*
-	 * If nothing of this range can be read, the next nr_with_it ranges are useless: the read
+	 * If nothing of this range can be read, the next nr_dependent ranges are useless: the read
 	 * may skip them and set their done_bytes to 0. Every unreadable range costs a live process
 	 * a system call.
 	 */
-	size_t nr_with_it;
+	size_t nr_dependent;
 };
 
 /* Whether an error concerns the whole read and not only one address. */

@@ -87,7 +87,7 @@ static int yama_scope(void)
  * permission that is missing. Reading its uid_map does not, and the uid_map differs in nearly
  * every container that has a user namespace.
  */
-static bool other_user_namespace(const struct process *process)
+static bool is_in_other_user_namespace(const struct process *process)
 {
 	char ours[ID_MAP_MAX_BYTES];
 	char theirs[ID_MAP_MAX_BYTES];
@@ -104,7 +104,7 @@ static bool other_user_namespace(const struct process *process)
  * The kernel makes root the owner of an undumpable process's files, but not of its folder:
  * proc(5).
  */
-static bool undumpable(const struct process *process)
+static bool is_undumpable(const struct process *process)
 {
 	struct stat st;
 
@@ -112,7 +112,7 @@ static bool undumpable(const struct process *process)
 }
 
 /* Whether all three ids are ours: the kernel compares each of them with our real id. */
-static bool all_ours(const uint64_t ids[3], uint64_t our_id)
+static bool are_all_ours(const uint64_t ids[3], uint64_t our_id)
 {
 	return ids[0] == our_id && ids[1] == our_id && ids[2] == our_id;
 }
@@ -136,7 +136,7 @@ static void explain_privileged(const struct process *process, const struct right
 {
 	int err = live_memory_probe();
 
-	if (other_user_namespace(process))
+	if (is_in_other_user_namespace(process))
 		message_set(ret_message,
 			    "process %d is in another user namespace, where our CAP_SYS_PTRACE "
 			    "has no effect: run pysample as root on the host, outside any "
@@ -170,12 +170,12 @@ static bool explain_yama(int scope, const char *remedy, struct message *ret_mess
 static const char *target_difference(const struct process *process, const struct rights *ours,
 				     const struct rights *theirs)
 {
-	if (!all_ours(theirs->gids, ours->gids[0]))
+	if (!are_all_ours(theirs->gids, ours->gids[0]))
 		return "runs with another group than ours";
-	if (undumpable(process))
+	if (is_undumpable(process))
 		return "has made itself undumpable (a set-user-ID program, one with file "
 		       "capabilities or without read permission, or prctl PR_SET_DUMPABLE)";
-	if (other_user_namespace(process))
+	if (is_in_other_user_namespace(process))
 		return "is in another user namespace";
 	if (theirs->cap_permitted & ~ours->cap_permitted)
 		return "has more capabilities than we have (its program has file "
@@ -198,7 +198,7 @@ static void explain_unprivileged(const struct process *process, const struct rig
 	pid_t pid = process->pid;
 	int err;
 
-	if (!all_ours(theirs->uids, our_uid))
+	if (!are_all_ours(theirs->uids, our_uid))
 		message_set(ret_message,
 			    "process %d belongs to another user (uid %llu, ours is %llu) and we "
 			    "lack CAP_SYS_PTRACE: %s",

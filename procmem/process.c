@@ -206,7 +206,7 @@ static int open_memory(const struct process *process)
 	return fd < 0 ? -1 : fd;
 }
 
-int process_renew_memory(struct process *process)
+int process_reopen_memory(struct process *process)
 {
 	pid_t tid;
 

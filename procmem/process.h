@@ -39,7 +39,7 @@ void process_close(struct process *process);
  * Reopen process->memory_fd for the program that runs now, after an exec. Returns 0, or -ESRCH if
  * the process has ended. It never opens another process that has the same id.
  */
-int process_renew_memory(struct process *process);
+int process_reopen_memory(struct process *process);
 
 /*
  * Returns the time since the process was started, in nanoseconds, with a resolution of 10 ms; its

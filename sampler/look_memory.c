@@ -349,7 +349,7 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 			.addr = end - (uint64_t)nr * LOOK_BLOCK_BYTES,
 			.buffer = bytes_of(look, index),
 			.size = (size_t)nr * LOOK_BLOCK_BYTES,
-			.nr_with_it = MAX_PAGES,
+			.nr_dependent = MAX_PAGES,
 		};
 		index += nr;
 		nr_left -= nr;

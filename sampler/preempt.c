@@ -282,7 +282,7 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 
 bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
 {
-	return cpu_seat_can_meet(&preempt->seat, tid);
+	return cpu_seat_shares_cpu(&preempt->seat, tid);
 }
 
 void preempt_go(struct preempt *preempt)

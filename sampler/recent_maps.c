@@ -14,7 +14,7 @@ int recent_maps_read(struct recent_maps *recent, const struct process *process, 
 		.maps = maps,
 		.read_ns = now_ns,
 		.nr_mapped = events->nr_mapped,
-		.nr_made = events->nr_made,
+		.nr_anonymous = events->nr_anonymous,
 	};
 	return 0;
 }
@@ -30,6 +30,6 @@ bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
 		return false;
 	if (events->nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS)
 		return true;
-	return (recent->are_old || events->nr_made != recent->nr_made) &&
+	return (recent->are_old || events->nr_anonymous != recent->nr_anonymous) &&
 	       age_ns >= RECENT_MAPS_EVERY_NS;
 }

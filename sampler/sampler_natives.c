@@ -546,7 +546,7 @@ static int open_events(struct sampler_natives *natives, struct message *ret_why)
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
-		.tells_kernel = natives->kernel.names != NULL,
+		.records_kernel_frames = natives->kernel.names != NULL,
 		.has_program = interrupts != NULL,
 		.program_fd =
 			interrupts ? interrupts_program_fd(sampler_interrupts_program(interrupts))

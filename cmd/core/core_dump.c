@@ -87,7 +87,7 @@ static void find_problems(struct core_dump *dump, const struct core_target *targ
 		problems_add(&dump->problems, "core truncated: %llu of %llu bytes",
 			     (unsigned long long)core->file_bytes,
 			     (unsigned long long)core->file_bytes + core->missing_bytes);
-	if (core->notes.is_cut)
+	if (core->notes.is_incomplete)
 		problems_add(&dump->problems, "the notes are truncated: threads may be missing");
 	if (threads->nr_without_stack)
 		problems_add(

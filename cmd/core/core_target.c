@@ -193,9 +193,9 @@ static const char *find_cause(const struct core_target *target)
 	const struct core_fault *fault = &target->fault;
 	const bool was_full =
 		target->was_raised_again
-			? core_stack_was_full(target->core, &fault->death, fault->sp_addr)
-			: notes->nr_threads && core_stack_was_full(target->core, &notes->death,
-								   notes->threads[0].sp_addr);
+			? core_stack_overflowed(target->core, &fault->death, fault->sp_addr)
+			: notes->nr_threads && core_stack_overflowed(target->core, &notes->death,
+								     notes->threads[0].sp_addr);
 
 	return was_full ? "The thread's C stack is full: the recursion is too deep or endless."
 			: NULL;

@@ -38,7 +38,7 @@ static uint32_t look_at_stack(struct core_threads *threads, const struct core_th
 	case CORE_STACK_MISSING:
 		threads->nr_without_stack++;
 		return SAMPLE_C_STACK_MISSING;
-	case CORE_STACK_NOWHERE:
+	case CORE_STACK_UNMAPPED:
 		threads->nr_astray++;
 		return 0;
 	case CORE_STACK_SAVED:

@@ -105,7 +105,7 @@ void session_give_up_rights(struct session *session)
 		(void)capabilities_keep(needed, needed);
 	else
 		(void)capabilities_keep(needed | WRITING, needed | WRITING);
-	capabilities_gain_no_more();
+	capabilities_set_no_new_privs();
 	session->has_fewer_rights = true;
 	if (session->options.verbose)
 		print_kept(capabilities_effective());

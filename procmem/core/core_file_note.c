@@ -76,7 +76,7 @@ static void number_files(struct maps *maps)
 }
 
 /* Remove the kernel's mark of deleted files and set deleted, as struct mapping requires. */
-static void cut_marks(struct maps *maps, char *note)
+static void remove_deleted_marks(struct maps *maps, char *note)
 {
 	size_t mark_length = strlen(DELETED_MARK);
 
@@ -108,7 +108,7 @@ int core_file_note_parse(char *note, size_t size, struct maps *ret_files, size_t
 	}
 	*ret_nr_lost = parse_entries(note, size, nr_files, &maps);
 	number_files(&maps);
-	cut_marks(&maps, note);
+	remove_deleted_marks(&maps, note);
 	core_maps_sort(&maps);
 	*ret_files = maps;
 	return 0;

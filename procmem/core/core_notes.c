@@ -85,13 +85,13 @@ static struct core_thread *add_thread(struct core_notes *notes)
 	return &threads[notes->nr_threads++];
 }
 
-static int take_prstatus(struct note_reader *reader, const char *desc, size_t size)
+static int decode_prstatus(struct note_reader *reader, const char *desc, size_t size)
 {
 	const struct register_layout *layout = reader->layout;
 
 	if (size < PRSTATUS_REGISTERS_OFFSET + layout->nr_registers * sizeof(uint64_t) ||
 	    reader->notes.nr_threads == CORE_MAX_THREADS) {
-		reader->notes.is_cut = true;
+		reader->notes.is_incomplete = true;
 		return 0;
 	}
 	struct core_thread *thread = add_thread(&reader->notes);
@@ -110,7 +110,7 @@ static int take_prstatus(struct note_reader *reader, const char *desc, size_t si
 }
 
 /* The note follows the NT_PRSTATUS of its thread. */
-static int take_arm_tls(struct note_reader *reader, const char *desc, size_t size)
+static int decode_arm_tls(struct note_reader *reader, const char *desc, size_t size)
 {
 	struct core_notes *notes = &reader->notes;
 
@@ -121,7 +121,7 @@ static int take_arm_tls(struct note_reader *reader, const char *desc, size_t siz
 
 /* The process. */
 
-static int take_psinfo(struct note_reader *reader, const char *desc, size_t size)
+static int decode_psinfo(struct note_reader *reader, const char *desc, size_t size)
 {
 	struct core_psinfo *psinfo = &reader->notes.psinfo;
 
@@ -164,7 +164,7 @@ struct core_death core_death_of_siginfo(const void *siginfo)
 }
 
 /* The first one belongs to the thread for which the core was written; debuggers write more. */
-static int take_siginfo(struct note_reader *reader, const char *desc, size_t size)
+static int decode_siginfo(struct note_reader *reader, const char *desc, size_t size)
 {
 	struct core_death *death = &reader->notes.death;
 
@@ -191,7 +191,7 @@ static uint64_t *auxv_word(struct core_auxv *auxv, uint64_t type)
 	}
 }
 
-static int take_auxv(struct note_reader *reader, const char *desc, size_t size)
+static int decode_auxv(struct note_reader *reader, const char *desc, size_t size)
 {
 	for (size_t next = 0; size - next >= AUXV_PAIR_BYTES; next += AUXV_PAIR_BYTES) {
 		uint64_t *word = auxv_word(&reader->notes.auxv, field_u64(desc, next));
@@ -202,12 +202,12 @@ static int take_auxv(struct note_reader *reader, const char *desc, size_t size)
 	return 0;
 }
 
-static int take_files(struct note_reader *reader, const struct core_piece *desc)
+static int decode_files(struct note_reader *reader, const struct core_piece *desc)
 {
 	struct core_notes *notes = &reader->notes;
 
 	if (reader->has_files || desc->size_bytes > CORE_MAX_FILE_NOTE_BYTES) {
-		notes->is_cut = true;
+		notes->is_incomplete = true;
 		return 0;
 	}
 	reader->has_files = true;
@@ -219,7 +219,7 @@ static int take_files(struct note_reader *reader, const struct core_piece *desc)
 	int err = core_file_note_parse(bytes, size, &notes->files, &notes->nr_files_lost);
 
 	if (err == -EBADMSG)
-		notes->is_cut = true;
+		notes->is_incomplete = true;
 	return err == -EBADMSG ? 0 : err;
 }
 
@@ -235,23 +235,23 @@ struct note_kind {
 	uint32_t type;
 	const char *owner;
 	size_t max_bytes; /* bytes beyond this are not read */
-	int (*take)(struct note_reader *reader, const char *desc, size_t size);
+	int (*decode)(struct note_reader *reader, const char *desc, size_t size);
 };
 
 static const struct note_kind kinds[] = {
-	{NT_PRSTATUS, "CORE", PRSTATUS_MAX_BYTES, take_prstatus},
-	{NT_PRPSINFO, "CORE", PSINFO_BYTES, take_psinfo},
-	{NT_SIGINFO, "CORE", CORE_SIGINFO_BYTES, take_siginfo},
-	{NT_AUXV, "CORE", AUXV_MAX_BYTES, take_auxv},
-	{NT_ARM_TLS, "LINUX", sizeof(uint64_t), take_arm_tls},
+	{NT_PRSTATUS, "CORE", PRSTATUS_MAX_BYTES, decode_prstatus},
+	{NT_PRPSINFO, "CORE", PSINFO_BYTES, decode_psinfo},
+	{NT_SIGINFO, "CORE", CORE_SIGINFO_BYTES, decode_siginfo},
+	{NT_AUXV, "CORE", AUXV_MAX_BYTES, decode_auxv},
+	{NT_ARM_TLS, "LINUX", sizeof(uint64_t), decode_arm_tls},
 };
 
-static int take_note(struct note_reader *reader, const struct note *note)
+static int decode_note(struct note_reader *reader, const struct note *note)
 {
 	char desc[AUXV_MAX_BYTES];
 
 	if (note->type == NT_FILE && strcmp(note->owner, "CORE") == 0)
-		return take_files(reader, &note->desc);
+		return decode_files(reader, &note->desc);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
 		const struct note_kind *kind = &kinds[i];
 
@@ -261,7 +261,7 @@ static int take_note(struct note_reader *reader, const struct note *note)
 								      : kind->max_bytes;
 
 		size = file_blocks_read(reader->file, note->desc.file_offset, desc, size);
-		return kind->take(reader, desc, size);
+		return kind->decode(reader, desc, size);
 	}
 	return 0;
 }
@@ -296,15 +296,15 @@ static bool read_note(struct file_blocks *file, const struct core_piece *piece,
 }
 
 /*
- * Split one note off the piece. Returns false at the end of the piece, and also, with is_cut set,
- * at anything that is not a note or after CORE_MAX_NOTES.
+ * Split one note off the piece. Returns false at the end of the piece, and also, with is_incomplete
+ * set, at anything that is not a note or after CORE_MAX_NOTES.
  */
 static bool next_note(struct note_reader *reader, struct core_piece *piece, struct note *ret_note)
 {
 	if (piece->size_bytes == 0)
 		return false;
 	if (reader->nr_left == 0 || !read_note(reader->file, piece, ret_note)) {
-		reader->notes.is_cut = true;
+		reader->notes.is_incomplete = true;
 		return false;
 	}
 	reader->nr_left--;
@@ -324,7 +324,7 @@ static int read_piece(struct note_reader *reader, struct core_piece piece)
 	int err = 0;
 
 	while (!err && next_note(reader, &piece, &note))
-		err = take_note(reader, &note);
+		err = decode_note(reader, &note);
 	return err;
 }
 
@@ -343,7 +343,7 @@ static bool ends_with_core(int signal)
 	return false;
 }
 
-static void tell_death(struct core_notes *notes)
+static void decide_death(struct core_notes *notes)
 {
 	/* Linux before 3.10 has no NT_SIGINFO. */
 	if (notes->death.signal == 0 && notes->nr_threads)
@@ -367,8 +367,8 @@ int core_notes_read(struct file_blocks *file, const struct core_segments *segmen
 		core_notes_done(&reader.notes);
 		return err;
 	}
-	tell_death(&reader.notes);
-	reader.notes.is_cut |= segments->nr_notes == 0;
+	decide_death(&reader.notes);
+	reader.notes.is_incomplete |= segments->nr_notes == 0;
 	*ret_notes = reader.notes;
 	return 0;
 }

@@ -21,12 +21,13 @@
 
 /*
  * Limit on threads; the kernel allows 4 Mi in all processes together. Further ones are dropped
- * (is_cut).
+ * (is_incomplete).
  */
 #define CORE_MAX_THREADS (1u << 17)
 
 /*
- * Limit on notes; the kernel writes three to eight per thread. Further ones are not read (is_cut).
+ * Limit on notes; the kernel writes three to eight per thread. Further ones are not read
+ * (is_incomplete).
  */
 #define CORE_MAX_NOTES ((uint64_t)16 * CORE_MAX_THREADS)
 
@@ -100,7 +101,7 @@ struct core_notes {
 	struct core_auxv auxv;
 	struct maps files;    /* NT_FILE; sorted */
 	size_t nr_files_lost; /* mappings of NT_FILE that were cut off or malformed */
-	bool is_cut;	      /* notes are missing, cut off, malformed or beyond a limit */
+	bool is_incomplete;   /* notes are missing, cut off, malformed or beyond a limit */
 };
 
 /*

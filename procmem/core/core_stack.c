@@ -58,15 +58,15 @@ enum core_stack_state core_stack_look(struct core *core, const struct core_threa
 	const struct mapping *stack = find_stack(core, thread->sp_addr);
 
 	if (!stack)
-		return CORE_STACK_NOWHERE;
+		return CORE_STACK_UNMAPPED;
 	return has_content(core, thread->sp_addr > stack->start ? thread->sp_addr : stack->start,
 			   stack->end)
 		       ? CORE_STACK_SAVED
 		       : CORE_STACK_MISSING;
 }
 
-bool core_stack_was_full(const struct core *core, const struct core_death *death,
-			 remote_addr sp_addr)
+bool core_stack_overflowed(const struct core *core, const struct core_death *death,
+			   remote_addr sp_addr)
 {
 	const struct mapping *stack;
 

@@ -24,7 +24,7 @@ enum core_stack_state {
 	 * guard pages were made with madvise(), as by glibc 2.42.
 	 */
 	CORE_STACK_MISSING,
-	CORE_STACK_NOWHERE, /* the stack pointer leads to no writable memory */
+	CORE_STACK_UNMAPPED, /* the stack pointer leads to no writable memory */
 };
 
 enum core_stack_state core_stack_look(struct core *core, const struct core_thread *thread);
@@ -33,5 +33,5 @@ enum core_stack_state core_stack_look(struct core *core, const struct core_threa
  * Whether a thread with this stack pointer died because its stack was full: it could not access an
  * address that is near the stack pointer and below the stack or in its guard pages.
  */
-bool core_stack_was_full(const struct core *core, const struct core_death *death,
-			 remote_addr sp_addr);
+bool core_stack_overflowed(const struct core *core, const struct core_death *death,
+			   remote_addr sp_addr);

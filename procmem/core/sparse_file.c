@@ -145,14 +145,14 @@ static size_t run_length(const struct sparse_file *file, size_t start, bool *ret
 
 static int check_limits(const struct sparse_file *file, size_t new_bytes, struct message *reterr)
 {
-	if (file->kept_bytes + new_bytes <= SPARSE_MAX_KEPT_BYTES &&
+	if (file->data_bytes + new_bytes <= SPARSE_MAX_DATA_BYTES &&
 	    file->size_bytes + file->filled_bytes <= SPARSE_MAX_BYTES)
 		return 0;
 	message_set(reterr,
 		    "the decompressed core exceeds %llu GiB, or %llu GiB without its zeros: "
 		    "the rest is missing",
 		    (unsigned long long)SPARSE_MAX_BYTES >> 30,
-		    (unsigned long long)SPARSE_MAX_KEPT_BYTES >> 30);
+		    (unsigned long long)SPARSE_MAX_DATA_BYTES >> 30);
 	return -E2BIG;
 }
 
@@ -161,12 +161,12 @@ static int write_run(struct sparse_file *file, size_t start, size_t size, struct
 	int err;
 
 	err = check_limits(file, size, reterr);
-	if (!err && file->memory_fd >= 0 && file->kept_bytes + size > SPARSE_MAX_MEMORY_BYTES)
+	if (!err && file->memory_fd >= 0 && file->data_bytes + size > SPARSE_MAX_MEMORY_BYTES)
 		err = move_to_disk(file, reterr);
 	if (!err)
 		err = write_at(file, file->buffer + start, size, file->size_bytes + start, reterr);
 	if (!err)
-		file->kept_bytes += size;
+		file->data_bytes += size;
 	return err;
 }
 

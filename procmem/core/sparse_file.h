@@ -22,7 +22,7 @@
  * systemd-coredump keeps have 32 GiB by default (ExternalSizeMax of coredump.conf(5)).
  */
 #define SPARSE_MAX_BYTES      ((uint64_t)256 << 30)
-#define SPARSE_MAX_KEPT_BYTES ((uint64_t)64 << 30)
+#define SPARSE_MAX_DATA_BYTES ((uint64_t)64 << 30)
 
 struct sparse_file {
 	struct spool disk;   /* SPOOL_NONE while the file is in memory */
@@ -30,7 +30,7 @@ struct sparse_file {
 	uint8_t *buffer;     /* bytes that are not written yet */
 	size_t filled_bytes; /* number of bytes in buffer */
 	uint64_t size_bytes; /* bytes written so far, with holes */
-	uint64_t kept_bytes; /* bytes written so far, without holes */
+	uint64_t data_bytes; /* bytes written so far, without holes */
 };
 
 /*

@@ -154,7 +154,7 @@ static void copy_step(struct decoder_step *step)
 }
 
 /* Run one step of the decoder, whose output goes into the file. */
-static int take_step(struct unpacking *unpacking, struct decoder_step *step)
+static int run_step(struct unpacking *unpacking, struct decoder_step *step)
 {
 	const struct decoder *decoder = unpacking->decoder;
 	size_t input_bytes = step->input_bytes;
@@ -215,7 +215,7 @@ static int unpack_input(struct unpacking *unpacking)
 	int err = 0;
 
 	while (!err && has_more(unpacking, &step))
-		err = take_step(unpacking, &step);
+		err = run_step(unpacking, &step);
 	unpacking->is_complete = step.is_complete;
 	unpacking->input_bytes = 0;
 	return err;
@@ -263,7 +263,7 @@ static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacke
 		return err;
 	*ret_unpacked = (struct unpacked){
 		.fd = fd,
-		.packed_by = unpacking->decoder ? unpacking->decoder->name : NULL,
+		.compressed_by = unpacking->decoder ? unpacking->decoder->name : NULL,
 		.problem = unpacking->problem,
 	};
 	return 0;
@@ -275,7 +275,7 @@ static bool is_stream(mode_t mode)
 	return S_ISFIFO(mode) || S_ISSOCK(mode) || S_ISCHR(mode);
 }
 
-static int unpack_any(struct unpacking *unpacking, struct unpacked *ret_unpacked)
+static int unpack_if_needed(struct unpacking *unpacking, struct unpacked *ret_unpacked)
 {
 	struct stat st;
 	int err = 0;
@@ -301,7 +301,7 @@ int unpack(int fd, struct unpacked *ret_unpacked, struct message *reterr)
 		.file = {.disk = SPOOL_NONE, .memory_fd = -1},
 		.input = malloc(INPUT_BYTES),
 	};
-	int err = unpacking.input ? unpack_any(&unpacking, ret_unpacked) : -ENOMEM;
+	int err = unpacking.input ? unpack_if_needed(&unpacking, ret_unpacked) : -ENOMEM;
 
 	if (err)
 		message_set(reterr, "%s",

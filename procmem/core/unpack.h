@@ -12,8 +12,8 @@
 #include "procmem/message.h"
 
 struct unpacked {
-	int fd;		       /* owned by the caller; a core in it can be read at any offset */
-	const char *packed_by; /* "zstd", "gzip", "xz", "lz4"; NULL: it was not compressed */
+	int fd;			   /* owned by the caller; a core in it can be read at any offset */
+	const char *compressed_by; /* "zstd", "gzip", "xz", "lz4"; NULL: it was not compressed */
 	/* Why some of the data is missing, as one sentence; "": none is. */
 	struct message problem;
 };

@@ -11,8 +11,8 @@
 /*
  * The shortest slice that the kernel accepts (fair.c clamps to 0.1 ms), and the longest requested.
  */
-#define LEAST_SLICE_NS 100000u
-#define MOST_SLICE_NS  3200000u
+#define MIN_SLICE_NS 100000u
+#define MAX_SLICE_NS 3200000u
 
 /* The first version of struct sched_attr of linux/sched/types.h. */
 struct sched_attributes {
@@ -108,13 +108,13 @@ int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu)
 
 void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns)
 {
-	uint64_t slice_ns = seat->slice_ns ? seat->slice_ns : LEAST_SLICE_NS;
+	uint64_t slice_ns = seat->slice_ns ? seat->slice_ns : MIN_SLICE_NS;
 
 	if (seat->slice_is_refused)
 		return;
-	while (slice_ns < look_ns + look_ns / 4 && slice_ns < MOST_SLICE_NS)
+	while (slice_ns < look_ns + look_ns / 4 && slice_ns < MAX_SLICE_NS)
 		slice_ns *= 2;
-	while (slice_ns > 3 * look_ns && slice_ns > LEAST_SLICE_NS)
+	while (slice_ns > 3 * look_ns && slice_ns > MIN_SLICE_NS)
 		slice_ns /= 2;
 	if (slice_ns == seat->slice_ns)
 		return;
@@ -129,7 +129,7 @@ uint32_t cpu_seat_here(void)
 	return cpu < 0 ? CPU_NONE : (uint32_t)cpu;
 }
 
-bool cpu_seat_can_meet(const struct cpu_seat *seat, pid_t tid)
+bool cpu_seat_shares_cpu(const struct cpu_seat *seat, pid_t tid)
 {
 	cpu_set_t theirs, both;
 

@@ -65,7 +65,7 @@ void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns);
 uint32_t cpu_seat_here(void);
 
 /* Whether thread tid may use any of the usual CPUs; true if that is unknown. */
-bool cpu_seat_can_meet(const struct cpu_seat *seat, pid_t tid);
+bool cpu_seat_shares_cpu(const struct cpu_seat *seat, pid_t tid);
 
 /* Returns how often the calling thread has left its CPU; UINT64_MAX if unknown. One system call. */
 struct cpu_leaves cpu_leaves_read(void);

@@ -52,8 +52,9 @@ struct perf_thread {
 
 static uint64_t sample_type(const struct perf_events *events)
 {
-	return events->options.tells_kernel && !events->user_only ? PERF_RECORD_KERNEL_SAMPLE_TYPE
-								  : PERF_RECORD_SAMPLE_TYPE;
+	return events->options.records_kernel_frames && !events->user_only
+		       ? PERF_RECORD_KERNEL_SAMPLE_TYPE
+		       : PERF_RECORD_SAMPLE_TYPE;
 }
 
 static struct perf_event_attr make_attr(const struct perf_events *events)
@@ -209,8 +210,8 @@ static int run_program(const struct perf_events *events, const struct perf_threa
 }
 
 /* Let the event of the thread at index wake the user. */
-static int wait_for(const struct perf_events *events, const struct perf_thread *thread,
-		    uint32_t index)
+static int add_to_epoll(const struct perf_events *events, const struct perf_thread *thread,
+			uint32_t index)
 {
 	struct epoll_event event = {.events = EPOLLIN, .data.u32 = index};
 
@@ -233,7 +234,7 @@ static int thread_open(struct perf_events *events, pid_t tid, uint32_t index,
 		err = run_program(events, &thread);
 		events->stats.nr_refused += ring_err && !err;
 	} else if (!err) {
-		err = wait_for(events, &thread, index);
+		err = add_to_epoll(events, &thread, index);
 	}
 	if (err) {
 		thread_close(&thread);
@@ -244,7 +245,7 @@ static int thread_open(struct perf_events *events, pid_t tid, uint32_t index,
 }
 
 /* Returns a free entry: that of a thread that has ended, or a new one. NULL if out of memory. */
-static struct perf_thread *find_place(struct perf_events *events)
+static struct perf_thread *find_free_entry(struct perf_events *events)
 {
 	struct perf_thread *threads;
 
@@ -276,7 +277,7 @@ int perf_events_add(struct perf_events *events, pid_t tid)
 
 	if (find_thread(events, tid))
 		return 0;
-	place = find_place(events);
+	place = find_free_entry(events);
 	if (place) {
 		thread_close(place);
 		err = thread_open(events, tid, (uint32_t)(place - events->threads), place);
@@ -286,16 +287,15 @@ int perf_events_add(struct perf_events *events, pid_t tid)
 }
 
 /* Return the space of the last record to the kernel. */
-static void give_back(struct perf_events *events)
+static void release_record(struct perf_events *events)
 {
 	struct perf_event_mmap_page *page;
 
-	if (!events->nr_taken_bytes)
+	if (!events->taken_bytes)
 		return;
 	page = events->threads[events->current].page;
-	__atomic_store_n(&page->data_tail, page->data_tail + events->nr_taken_bytes,
-			 __ATOMIC_RELEASE);
-	events->nr_taken_bytes = 0;
+	__atomic_store_n(&page->data_tail, page->data_tail + events->taken_bytes, __ATOMIC_RELEASE);
+	events->taken_bytes = 0;
 }
 
 /* Waiting. */
@@ -340,16 +340,16 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 	const uint64_t begin_ns = clock_now_ns();
 	int nr = wait_ready(events, until_ns > begin_ns ? until_ns - begin_ns : 0, ready);
 
-	give_back(events);
+	release_record(events);
 	events->current = 0;
-	events->is_told = false;
+	events->is_drained = false;
 	for (int i = 0; i < nr; i++)
 		note_ready(events, &ready[i]);
 }
 
 void perf_events_catch_up(struct perf_events *events)
 {
-	if (events->is_told)
+	if (events->is_drained)
 		perf_events_wait(events, 0);
 }
 
@@ -371,7 +371,7 @@ static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_
  * Take the next record of the current thread's ring. It stays in place unless it wraps around,
  * because most of a dump is unused stack space. Returns NULL if there is none.
  */
-static const uint8_t *take_record(struct perf_events *events)
+static const uint8_t *next_record(struct perf_events *events)
 {
 	const struct perf_thread *thread = &events->threads[events->current];
 	const uint8_t *ring = (const uint8_t *)thread->page + thread->page->data_offset;
@@ -384,11 +384,11 @@ static const uint8_t *take_record(struct perf_events *events)
 		return NULL;
 	copy_out(thread, tail, (uint8_t *)&header, sizeof(header));
 	if (header.size < sizeof(header) || header.size > head - tail) {
-		events->nr_taken_bytes = head - tail;
-		give_back(events);
+		events->taken_bytes = head - tail;
+		release_record(events);
 		return NULL;
 	}
-	events->nr_taken_bytes = header.size;
+	events->taken_bytes = header.size;
 	if (start + header.size <= thread->ring_bytes)
 		return ring + start;
 	copy_out(thread, tail, events->record, header.size);
@@ -409,13 +409,14 @@ static void count_mapping(struct perf_events_stats *stats, const uint8_t *record
 	if (mapped->header.type != PERF_RECORD_MMAP2 || nr_bytes < sizeof(*mapped))
 		return;
 	stats->nr_mapped += mapped->inode != 0;
-	stats->nr_made += mapped->inode == 0;
+	stats->nr_anonymous += mapped->inode == 0;
 }
 
 /* Handle one record. Returns 0 if it is a dump. */
-static int take_dump(struct perf_events *events, const uint8_t *record, struct perf_dump *ret_dump)
+static int decode_record(struct perf_events *events, const uint8_t *record,
+			 struct perf_dump *ret_dump)
 {
-	const size_t nr_bytes = events->nr_taken_bytes;
+	const size_t nr_bytes = events->taken_bytes;
 	const struct {
 		struct perf_event_header header;
 		uint64_t id, nr_lost;
@@ -440,18 +441,18 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 		struct perf_thread *thread = &events->threads[events->current];
 		const uint8_t *record;
 
-		give_back(events);
-		record = thread->is_ready ? take_record(events) : NULL;
+		release_record(events);
+		record = thread->is_ready ? next_record(events) : NULL;
 		if (!record) {
 			thread->is_ready = false;
 			events->current++;
 			if (thread->has_ended)
 				thread_close(thread);
-		} else if (!take_dump(events, record, ret_dump)) {
+		} else if (!decode_record(events, record, ret_dump)) {
 			return 0;
 		}
 	}
-	events->is_told = true;
+	events->is_drained = true;
 	return -ENOENT;
 }
 
@@ -460,13 +461,13 @@ static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 {
 	const uint8_t *record;
 
-	for (give_back(events); (record = take_record(events)); give_back(events)) {
-		if (take_dump(events, record, &events->found))
+	for (release_record(events); (record = next_record(events)); release_record(events)) {
+		if (decode_record(events, record, &events->found))
 			continue;
 		if (events->found.count_ns == count_ns)
 			return true;
 		if (events->found.count_ns > count_ns) {
-			events->nr_taken_bytes = 0; /* a later dump: leave it in the ring */
+			events->taken_bytes = 0; /* a later dump: leave it in the ring */
 			events->stats.nr_dumps--;
 			return true;
 		}
@@ -480,10 +481,9 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 	const struct timespec pause = {.tv_nsec = FIND_PAUSE_NS};
 	struct perf_thread *thread;
 
-	if (events->nr_taken_bytes && events->found.tid == tid &&
-	    events->found.count_ns == count_ns)
+	if (events->taken_bytes && events->found.tid == tid && events->found.count_ns == count_ns)
 		return &events->found;
-	give_back(events);
+	release_record(events);
 	thread = find_thread(events, tid);
 	if (!thread || !thread->page)
 		return NULL;
@@ -493,7 +493,7 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 			return NULL;
 		(void)nanosleep(&pause, NULL);
 	}
-	return events->nr_taken_bytes ? &events->found : NULL;
+	return events->taken_bytes ? &events->found : NULL;
 }
 
 uint32_t perf_events_room(const struct perf_events *events)
@@ -518,7 +518,7 @@ static bool has_ended(const struct perf_events *events, const struct perf_thread
 
 void perf_events_sweep(struct perf_events *events)
 {
-	give_back(events);
+	release_record(events);
 	for (uint32_t i = 0; i < events->nr_threads; i++) {
 		if (events->threads[i].fd >= 0 && has_ended(events, &events->threads[i]))
 			thread_close(&events->threads[i]);

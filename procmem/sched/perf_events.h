@@ -21,9 +21,9 @@
 #include "procmem/sched/perf_record.h"
 
 struct perf_events_options {
-	uint64_t period_ns;	  /* CPU time of a thread between two of its dumps */
-	uint32_t max_stack_bytes; /* a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
-	bool tells_kernel;	  /* also record the thread's kernel frames, if that is permitted */
+	uint64_t period_ns;	    /* CPU time of a thread between two of its dumps */
+	uint32_t max_stack_bytes;   /* a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
+	bool records_kernel_frames; /* also record the thread's kernel frames, if that is permitted */
 	/* each interrupt runs program_fd, a BPF program that chooses what is dumped */
 	bool has_program;
 	int program_fd;
@@ -35,10 +35,10 @@ struct perf_events_options {
  */
 struct perf_events_stats {
 	uint64_t nr_dumps;
-	uint64_t nr_lost;    /* dumps that did not fit into a ring */
-	uint64_t nr_mapped;  /* files with code mapped by threads since they have been followed */
-	uint64_t nr_made;    /* likewise, anonymous mappings for code */
-	uint64_t nr_refused; /* threads that could not be followed: descriptors, memory */
+	uint64_t nr_lost;      /* dumps that did not fit into a ring */
+	uint64_t nr_mapped;    /* files with code mapped by threads since they have been followed */
+	uint64_t nr_anonymous; /* likewise, anonymous mappings for code */
+	uint64_t nr_refused;   /* threads that could not be followed: descriptors, memory */
 };
 
 struct perf_thread;
@@ -50,11 +50,11 @@ struct perf_events {
 	int epoll_fd;
 	struct perf_thread *threads; /* private; owned */
 	uint32_t nr_threads, max_threads;
-	uint32_t current;      /* index of the thread whose ring is being read */
-	size_t nr_taken_bytes; /* size of the last record taken from that ring; 0: none */
+	uint32_t current;   /* index of the thread whose ring is being read */
+	size_t taken_bytes; /* size of the last record taken from that ring; 0: none */
 	/* last result of perf_events_find(), valid while its record is taken */
 	struct perf_dump found;
-	bool is_told;	 /* perf_events_next() has returned all dumps of the last search */
+	bool is_drained; /* perf_events_next() has returned all dumps of the last search */
 	uint8_t *record; /* PERF_RECORD_MAX_BYTES; owned */
 	struct perf_events_stats stats;
 };

@@ -8,7 +8,7 @@
 /*
  * Parse the call chain: addresses, with a marker before those of the kernel and before the others.
  */
-static void take_chain(struct perf_dump *dump, struct byte_cursor *cursor)
+static void parse_chain(struct perf_dump *dump, struct byte_cursor *cursor)
 {
 	const uint64_t nr_words = byte_cursor_fixed(cursor, 8);
 	struct byte_cursor chain;
@@ -44,7 +44,7 @@ int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, uint64_t sample_typ
 	dump.time_ns = byte_cursor_fixed(&cursor, 8);
 	dump.count_ns = byte_cursor_fixed(&cursor, 8);
 	if (sample_type & PERF_SAMPLE_CALLCHAIN)
-		take_chain(&dump, &cursor);
+		parse_chain(&dump, &cursor);
 	abi = byte_cursor_fixed(&cursor, 8);
 	if (!cursor.is_bad && abi != PERF_SAMPLE_REGS_ABI_64)
 		return -ENOENT;

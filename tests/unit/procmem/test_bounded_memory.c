@@ -71,7 +71,7 @@ Test(bounded_memory, ends_when_stopped_or_late)
 {
 	struct {
 		sig_atomic_t stop;
-		uint64_t cut_ns;
+		uint64_t deadline_ns;
 		int err;
 	} cases[] = {
 		{0, UINT64_MAX, 0},
@@ -87,7 +87,7 @@ Test(bounded_memory, ends_when_stopped_or_late)
 
 		fake_memory_init(&fake);
 		(void)fake_memory_map(&fake, ADDR, 8);
-		bounded_memory_init(&bounded, &fake.memory, 5, &stop, cases[i].cut_ns);
+		bounded_memory_init(&bounded, &fake.memory, 5, &stop, cases[i].deadline_ns);
 		cr_expect(eq(int, read_pieces(&bounded, 1), cases[i].err), "case %zu", i);
 		fake_memory_done(&fake);
 	}

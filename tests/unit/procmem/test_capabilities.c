@@ -62,6 +62,6 @@ Test(capabilities, what_was_given_up_does_not_come_back)
 
 Test(capabilities, no_program_gains_any)
 {
-	capabilities_gain_no_more();
+	capabilities_set_no_new_privs();
 	cr_expect(eq(u64, told("NoNewPrivs"), 1));
 }

@@ -89,7 +89,7 @@ Test(core_notes, threads)
 		cr_expect(eq(u64, notes.threads[0].registers[33], cases[i].last_register));
 		cr_expect(eq(int, notes.threads[1].tid, 12));
 		cr_expect(eq(u64, notes.threads[1].thread_pointer, i == 0 ? 121 : 0));
-		cr_expect(not(notes.is_cut));
+		cr_expect(not(notes.is_incomplete));
 		core_notes_done(&notes);
 	}
 }
@@ -193,7 +193,7 @@ Test(core_notes, process)
 	cr_expect(eq(u64, notes.auxv.loader_addr, 4));
 	cr_expect(eq(u64, notes.auxv.vdso_addr, 7));
 	cr_expect(eq(u64, notes.auxv.random_addr, 8));
-	cr_expect(not(notes.is_cut));
+	cr_expect(not(notes.is_incomplete));
 	core_notes_done(&notes);
 }
 
@@ -261,7 +261,7 @@ Test(core_notes, damage)
 		const char *name;
 		void (*change)(struct made_core *file);
 		size_t nr_threads;
-		bool is_cut;
+		bool is_incomplete;
 	} cases[] = {
 		{"whole", nothing, 3, false},
 		{"no notes", no_notes, 0, true},
@@ -284,7 +284,8 @@ Test(core_notes, damage)
 		struct core_notes notes = read_all(&file, EM_X86_64);
 
 		cr_expect(eq(sz, notes.nr_threads, cases[i].nr_threads), "%s", cases[i].name);
-		cr_expect(eq(int, notes.is_cut, cases[i].is_cut), "%s", cases[i].name);
+		cr_expect(eq(int, notes.is_incomplete, cases[i].is_incomplete), "%s",
+			  cases[i].name);
 		core_notes_done(&notes);
 	}
 }
@@ -303,7 +304,7 @@ Test(core_notes, cut_anywhere)
 
 		cr_expect(eq(sz, notes.nr_threads, (size - MADE_CORE_NOTES_OFFSET) / note_bytes),
 			  "%zu", size);
-		cr_expect(notes.is_cut);
+		cr_expect(notes.is_incomplete);
 		core_notes_done(&notes);
 	}
 }

@@ -45,18 +45,18 @@ Test(core_stack, look)
 		{0x10207f, CORE_STACK_SAVED},
 		{0x101ff8, CORE_STACK_SAVED}, /* in its guard pages, */
 		{0x100000, CORE_STACK_SAVED},
-		{0xf0000, CORE_STACK_SAVED},   /* below them */
-		{0xe1000, CORE_STACK_NOWHERE}, /* too far */
+		{0xf0000, CORE_STACK_SAVED},	/* below them */
+		{0xe1000, CORE_STACK_UNMAPPED}, /* too far */
 		{0x200800, CORE_STACK_SAVED},
 		{0x200000, CORE_STACK_SAVED}, /* after a page of zeros */
 		{0x500010, CORE_STACK_MISSING},
 		{0x500080, CORE_STACK_SAVED}, /* another stack */
 		{0x300008, CORE_STACK_MISSING},
 		{0x2ffff8, CORE_STACK_MISSING},
-		{0x400000, CORE_STACK_NOWHERE},
-		{0x8, CORE_STACK_NOWHERE},
-		{0, CORE_STACK_NOWHERE},
-		{UINT64_MAX, CORE_STACK_NOWHERE},
+		{0x400000, CORE_STACK_UNMAPPED},
+		{0x8, CORE_STACK_UNMAPPED},
+		{0, CORE_STACK_UNMAPPED},
+		{UINT64_MAX, CORE_STACK_UNMAPPED},
 	};
 	struct core *core = open_core();
 
@@ -91,11 +91,12 @@ Test(core_stack, was_full)
 					   .has_addr = true,
 					   .addr = cases[i].addr};
 
-		cr_expect(eq(int, core_stack_was_full(core, &death, cases[i].sp_addr),
+		cr_expect(eq(int, core_stack_overflowed(core, &death, cases[i].sp_addr),
 			     cases[i].was_full),
 			  "case %zu", i);
 		death.signal = SIGBUS;
-		cr_expect(not(core_stack_was_full(core, &death, cases[i].sp_addr)), "case %zu", i);
+		cr_expect(not(core_stack_overflowed(core, &death, cases[i].sp_addr)), "case %zu",
+			  i);
 	}
 	core_close(core);
 }

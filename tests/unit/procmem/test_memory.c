@@ -135,14 +135,14 @@ Test(memory, many_ranges_take_as_few_calls_as_can_be)
 	process_close(&process);
 }
 
-/* The results of five reads with the given nr_with_it, and the number of calls. */
+/* The results of five reads with the given nr_dependent, and the number of calls. */
 Test(memory, dependent_ranges_are_skipped_after_a_fault)
 {
 	enum { NR_RANGES = 5 };
 	static const struct {
 		char name[32];
 		size_t offset; /* of the second range (8 bytes); the others are at 0 */
-		size_t nr_with_it[NR_RANGES];
+		size_t nr_dependent[NR_RANGES];
 		size_t done[NR_RANGES];
 		uint64_t nr_reads;
 	} cases[] = {
@@ -170,7 +170,7 @@ Test(memory, dependent_ranges_are_skipped_after_a_fault)
 				.buffer = &to[i],
 				.size = sizeof(to[i]),
 				.done_bytes = 999,
-				.nr_with_it = cases[c].nr_with_it[i],
+				.nr_dependent = cases[c].nr_dependent[i],
 			};
 		cr_assert(zero(int, remote_memory_read_ranges(&live.memory, ranges, NR_RANGES)));
 		for (size_t i = 0; i < NR_RANGES; i++)

@@ -214,14 +214,14 @@ Test(process, follows_an_exec)
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	finish_exec(&child);
 	cr_assert(process_memory_gone(&process));
-	cr_expect(zero(int, process_renew_memory(&process)));
+	cr_expect(zero(int, process_reopen_memory(&process)));
 	cr_expect(not(process_memory_gone(&process)), "the new program's");
 	(void)kill(child.pid, SIGKILL);
 	await_state(child.pid, 'Z');
 	cr_expect(process_memory_gone(&process));
-	cr_expect(eq(int, process_renew_memory(&process), -ESRCH), "a zombie");
+	cr_expect(eq(int, process_reopen_memory(&process), -ESRCH), "a zombie");
 	child_end(&child);
-	cr_expect(eq(int, process_renew_memory(&process), -ESRCH), "reaped");
+	cr_expect(eq(int, process_reopen_memory(&process), -ESRCH), "reaped");
 	process_close(&process);
 }
 

@@ -143,13 +143,13 @@ Test(sparse_file, limits)
 {
 	static const struct {
 		uint64_t size_bytes;
-		uint64_t kept_bytes;
+		uint64_t data_bytes;
 		uint8_t value;
 		int err;
 	} cases[] = {
 		{SPARSE_MAX_BYTES, 0, 0, -E2BIG},
-		{1 << 30, SPARSE_MAX_KEPT_BYTES, 1, -E2BIG},
-		{1 << 30, SPARSE_MAX_KEPT_BYTES, 0, 0},
+		{1 << 30, SPARSE_MAX_DATA_BYTES, 1, -E2BIG},
+		{1 << 30, SPARSE_MAX_DATA_BYTES, 0, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -158,7 +158,7 @@ Test(sparse_file, limits)
 
 		cr_assert(zero(int, sparse_file_open(&file)));
 		file.size_bytes = cases[i].size_bytes;
-		file.kept_bytes = cases[i].kept_bytes;
+		file.data_bytes = cases[i].data_bytes;
 		cr_expect(
 			eq(int, write_run(&file, cases[i].value, 1 << 20, &message), cases[i].err),
 			"case %zu", i);

@@ -71,7 +71,8 @@ static void expect_contents(const char *name, int fd, const uint8_t *contents)
 	cr_expect(eq(i64, same_bytes(unpacked.fd, contents, CONTENTS_BYTES), CONTENTS_BYTES), "%s",
 		  name);
 	cr_expect(zero(int, strcmp(unpacked.problem.text, "")), "%s", name);
-	cr_expect(zero(int, strcmp(unpacked.packed_by ? unpacked.packed_by : "nothing", name)));
+	cr_expect(zero(int,
+		       strcmp(unpacked.compressed_by ? unpacked.compressed_by : "nothing", name)));
 	cleanup_close_fn(&unpacked.fd);
 }
 

@@ -11,7 +11,7 @@ struct due_case {
 	const char *name;
 	uint64_t took_ns;
 	bool are_old;
-	uint64_t nr_mapped, nr_made;
+	uint64_t nr_mapped, nr_anonymous;
 	uint64_t age_ns;
 	bool are_due;
 };
@@ -38,7 +38,7 @@ Test(recent_maps, are_due)
 					     .nr_mapped = NR_MAPPED,
 					     .took_ns = cases[i].took_ns};
 		const struct perf_events_stats events = {.nr_mapped = cases[i].nr_mapped,
-							 .nr_made = cases[i].nr_made};
+							 .nr_anonymous = cases[i].nr_anonymous};
 
 		cr_expect(eq(int, recent_maps_are_due(&recent, READ_NS + cases[i].age_ns, &events),
 			     cases[i].are_due),
