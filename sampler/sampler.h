@@ -48,8 +48,8 @@ struct sampler_looks {
 	 */
 	uint32_t value_max_chars;
 	/*
-	 * In dumps only: the memory stands still and pieces may be missing, as in a core file. A
-	 * missing piece costs as little as possible: a name, a frame, a thread.
+	 * In dumps only: the memory is a core file, which may lack pieces. A missing piece costs
+	 * as little as possible: a name, a frame, a thread.
 	 */
 	bool is_core;
 };

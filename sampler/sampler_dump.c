@@ -307,7 +307,7 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
-/* walk_for_dump() for memory that stands still. */
+/* walk_for_dump() for a core file. */
 static int walk_core(struct sampler *sampler, struct snapshot_thread *thread,
 		     struct sample *ret_sample)
 {
