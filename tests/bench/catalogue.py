@@ -210,7 +210,7 @@ ALL_PROGRAMS = [
     paired("events", None, 2),
 ]
 
-# Programs that count their own work: at a depth, or 10 deep beside threads that wait.
+# Programs that count their own work: at a depth, or 10 deep beside waiting threads.
 WORKERS = [*(program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS))
              for depth in (10, 100, 1000)),
            *(program("work", 10, r"<module>(;recurse){10};" + CALLS, parked=PARKED,

@@ -23,7 +23,7 @@ class Comparison:
     rate: str
     rows: dict = dataclasses.field(default_factory=lambda: collections.defaultdict(list))
     speeds: list = dataclasses.field(default_factory=list)  # stacks/s of B / of A, per turn
-    costs: list = dataclasses.field(default_factory=list)  # CPU µs a stack, likewise
+    costs: list = dataclasses.field(default_factory=list)  # CPU µs per stack, likewise
 
 
 def builds(paths, engine):
@@ -32,7 +32,7 @@ def builds(paths, engine):
     for letter, path in zip("AB", paths):
         program = os.path.join(path, "pysample") if os.path.isdir(path) else path
         if not os.access(program, os.X_OK):
-            raise RuntimeError("%s: no pysample there" % path)
+            raise RuntimeError("%s: no pysample executable there" % path)
         found.append(Pysample(os.path.abspath(program), letter, engine=engine))
     return found
 
@@ -106,7 +106,7 @@ def print_comparisons(comparisons, options):
         (one.python, one.program, one.rate, name) + tuple(
             spread([getattr(row, field) for row in rows], digits) for _, field, digits in columns)
         for one in comparisons for name, rows in one.rows.items()])
-    print("\nB / A of the runs in pairs, median and its 95 % interval:\n")
+    print("\nB / A over pairs of runs, median and its 95 % interval:\n")
     print_table(("python", "program", "rate", "pairs", "stacks/s", "CPU/stack"), 3, [
         (one.python, one.program, one.rate, str(len(one.speeds)), interval_text(one.speeds),
          interval_text(one.costs)) for one in comparisons])

@@ -92,7 +92,7 @@ OTHERS = (
     Condition("as nobody", ("calls-10", "generators", "coroutines", "dying"),
               wrapper=tuple(support.AS_NOBODY), takes_rights=True,
               is_possible=is_open_to_all,
-              what_it_takes="root, and an interpreter that anybody can run"),
+              what_it_takes="root, and an interpreter that every user can run"),
     Condition("beside busy loops", ("calls-10", "generators", "coroutines", "dying"),
               holding=busy_loops),
     Condition("in another cgroup", ("calls-10",), target_wrapper=joining_group,
@@ -106,5 +106,5 @@ def possible(interpreter):
     found = [one for one in OTHERS if one.is_possible(interpreter)]
     for one in OTHERS:
         if one not in found:
-            say("not measured: %s (it takes %s)" % (one.name, one.what_it_takes))
+            say("not measured: %s (needs %s)" % (one.name, one.what_it_takes))
     return found

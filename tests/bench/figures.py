@@ -86,7 +86,8 @@ class Figures:
     def ours(self, rates=EVERY_RATE, condition="", programs=None):
         return [row for row in self.rows
                 if row.sampler == self.sampler and row.rate in rates
-                and (row.condition or "") == condition and (programs is None or row.program in programs)]
+                and (row.condition or "") == condition
+                and (programs is None or row.program in programs)]
 
     def run_alone(self, rate):
         return [row for row in self.ours((rate,)) if not is_handed_on(row.program)]
@@ -170,11 +171,11 @@ def rss_limit(figures):
 
 
 AIMS = [
-    *(Aim("whole stacks at %s: distance less floor, %%, worst" % rate, 1, False,
+    *(Aim("whole stacks at %s: distance minus floor, %%, worst" % rate, 1, False,
           always(MAX_EXCESS), lambda figures, rate=rate: figures.worst(
               "whole_excess", figures.run_alone(rate)))
       for rate in ("1 kHz", "100 Hz")),
-    *(Aim("programs that hand the GIL on: distance less floor, by %s, worst" % kind, 1, False,
+    *(Aim("programs that hand the GIL over: distance minus floor, by %s, worst" % kind, 1, False,
           always(MAX_EXCESS_HANDED_ON),
           lambda figures, field=field: figures.worst(field, figures.handed_on()))
       for kind, field in (("function", "self_excess"), ("thread", "thread_excess"),
@@ -184,7 +185,7 @@ AIMS = [
           lambda figures, condition=condition: figures.worst(
               "lost_percent", figures.ours(("1 kHz", "100 Hz"), condition)))
       for condition, limit in (("", None), ("as nobody", 0.5), ("beside busy loops", 3))),
-    Aim("moved %, deep less shallow", 2, False, always(0.5), Figures.moved_by_depth),
+    Aim("moved %, deep minus shallow", 2, False, always(0.5), Figures.moved_by_depth),
     *(Aim("work lost at %s / that of perf record, %s" % (rate, program), 2, False, always(limit),
           lambda figures, program=program, rate=rate: figures.work_beside_perf(program, rate))
       for program, rate, limit in (
@@ -219,7 +220,7 @@ def print_figures(results):
     told = [aim for aim in AIMS if any(aim.find(one) for one in figures)]
     if not told:
         return
-    print("\n### Aimed at, and reached\n")
-    print_table(("", "aimed at", *(one.name for one in figures)), 2, [
+    print("\n### Aims and results\n")
+    print_table(("", "aim", *(one.name for one in figures)), 2, [
         (aim.what, aim.limit_text(figures))
         + tuple(aim.cell(one) for one in figures) for aim in told])

@@ -187,7 +187,7 @@ def record(tools, interpreter, programs, rival_runs, asked):
     say("a long recording")
     with running(interpreter, programs[0]) as target:
         rows = record_growth(tools, target, GROWTH_S[asked.quick])
-    print("\n### A recording of %s at 10 kHz as it goes on\n" % programs[0].name)
+    print("\n### Growth of a recording of %s at 10 kHz\n" % programs[0].name)
     print_table(("after s", "RSS KiB", "file MB"), 0, rows)
 
 
@@ -236,14 +236,14 @@ def open_page(page):
     npm = npm_folder()
     why_not = why_not_opened(npm)
     if why_not:
-        say("opening the page is not measured: " + why_not)
+        say("not measured: opening the page: " + why_not)
         return
     found = subprocess.run(
         ["node", os.path.join(ROOT, "tests", "bench", "open_page.mjs"), npm, page,
          str(NR_OPENINGS)], check=True, capture_output=True, text=True)
     times_ms = json.loads(found.stdout)
-    print("\n### Opening the page of those samples, headless Chromium, ms\n")
-    print_table(("runs", "median", "least", "most"), 0, [(
+    print("\n### Opening the page of these samples, headless Chromium, ms\n")
+    print_table(("runs", "median", "min", "max"), 0, [(
         str(len(times_ms)), cell(statistics.median(times_ms), 0), cell(min(times_ms), 0),
         cell(max(times_ms), 0))])
 

@@ -62,7 +62,7 @@ def run_times():
     descriptor = libc.syscall(SYS_BPF[os.uname().machine], BPF_ENABLE_STATS,
                               ctypes.byref(attributes), ctypes.sizeof(attributes))
     if descriptor < 0:
-        raise RuntimeError("run times of BPF programs: %s" % errno.errorcode[ctypes.get_errno()])
+        raise RuntimeError("cannot measure BPF programs: %s" % errno.errorcode[ctypes.get_errno()])
     try:
         yield
     finally:
@@ -142,9 +142,9 @@ def figure(values, aim):
 
 
 def print_rows(rows):
-    print("\n### A sample by BPF at %d Hz: µs, median and range\n" % HZ)
-    print_table(("python", "frames", "program in the interrupt", "aimed at",
-                 "pysample's CPU a sample", "aimed at", "a wake of a loop that sleeps"), 1,
+    print("\n### One sample by BPF at %d Hz: µs, median and range\n" % HZ)
+    print_table(("python", "frames", "program in the interrupt", "aim",
+                 "pysample's CPU per sample", "aim", "one wake of a sleeping loop"), 1,
                 [(row.python, str(row.depth.nr_frames),
                   figure(row.program_us, row.depth.program_aim_us),
                   cell(row.depth.program_aim_us, 0), figure(row.sample_us, row.depth.sample_aim_us),

@@ -70,12 +70,12 @@ int main(int argc, char **argv)
 	symbols = module_symbols_create(&live.memory, names, 1);
 	if (!map || !gdb_jit || !symbols || maps_read(&process, &maps) ||
 	    module_symbols_find(symbols, &maps, &images.source))
-		die("its modules cannot be read");
+		die("the modules of the process cannot be read");
 	places = module_symbols_places(symbols, 0, &nr_places);
 	for (uint32_t i = 0; i < nr_places; i++)
 		(void)gdb_jit_add_list(gdb_jit, places[i]);
 	if (!nr_places)
-		die("it keeps no list for debuggers");
+		die("the process has no list for debuggers");
 	measure(gdb_jit, map, strtoul(argv[2], NULL, 10));
 	gdb_jit_destroy(gdb_jit);
 	module_symbols_destroy(symbols);

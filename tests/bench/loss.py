@@ -38,7 +38,7 @@ class Loss:
     def __str__(self):
         interval = "" if self.low is None else " (%.1f to %.1f)" % (self.low, self.high)
         waited = ("" if self.waited_percent is None
-                  else ", waiting for its processor %.2f %%" % self.waited_percent)
+                  else ", %.2f %% waiting for its CPU" % self.waited_percent)
         return "%.1f %%%s%s" % (self.percent, interval, waited)
 
 
@@ -72,7 +72,7 @@ def look(target, page, command):
     time.sleep(PHASE_S)
     found = (rounds_of(page) - first) / (time.monotonic() - begin), waiting.percent()
     if process and process.wait() != 0:
-        raise RuntimeError("%s has failed" % command)
+        raise RuntimeError("%s failed" % command)
     return found
 
 

@@ -57,7 +57,7 @@ def percent(part, whole):
 # What a frame costs.
 
 def measure_once(unwind_cli, pid):
-    """{who: [ns a frame, of each thread]}"""
+    """{who: [ns per frame, of each thread]}"""
     run = subprocess.run([unwind_cli, str(pid), str(ROUNDS)], capture_output=True, text=True,
                          check=True)
     found = collections.defaultdict(list)
@@ -79,12 +79,12 @@ def measure_frames(tools, interpreter, asked):
             for who, values in measure_once(tools.unwind_cli, target.pid).items():
                 found[who] += values
         nr_threads = len(os.listdir("/proc/%d/task" % target.pid))
-    rows = [Row("reading and compiling the rules of all functions on %d stacks" % nr_threads,
+    rows = [Row("reading and compiling the unwind rules of all functions on %d stacks" % nr_threads,
                 "%.1f ms" % (statistics.median(found.pop("compiling")) / 1e6))]
     for who, values in found.items():
         twentieths = statistics.quantiles(values, n=20)
         rows.append(Row("unwinding, by " + ("pysample" if who == "ours" else who),
-                        "%.0f ns a frame (%.0f to %.0f)"
+                        "%.0f ns per frame (%.0f to %.0f)"
                         % (statistics.median(values), twentieths[0], twentieths[-1]),
                         "110 ns" if who == "ours" else ""))
     return rows
@@ -117,9 +117,9 @@ def truth_rows(attached, perf_map, engine):
     told = counts["right"] + counts["wrong"]
     return [Row("stacks without a hole, by " + engine.name, percent(told, told + counts["holed"]),
                 engine.whole_aim),
-            Row("stacks that are right of those, by " + engine.name, "%s (%d of %d are wrong)" % (
+            Row("correct stacks among those, by " + engine.name, "%s (%d of %d are wrong)" % (
                 percent(counts["right"], told), counts["wrong"], told), engine.right_aim),
-            Row("activations that are right, of those told, by " + engine.name,
+            Row("correct activations among those named, by " + engine.name,
                 percent(activations["right"], activations["right"] + activations["wrong"]))]
 
 
@@ -141,14 +141,14 @@ def measure_truth(tools, interpreter, asked):
 def whole_row(name, attached, aim):
     native = attached.stats["native"]
     return Row("whole C stacks, " + name,
-               "%s (%d of %d lack some)" % (percent(native["stacks"] - native["broken"],
-                                                    native["stacks"]),
-                                            native["broken"], native["stacks"]), aim)
+               "%s (%d of %d have a hole)" % (percent(native["stacks"] - native["broken"],
+                                                      native["stacks"]),
+                                              native["broken"], native["stacks"]), aim)
 
 
 def holed_row(name, attached):
     native = attached.stats["native"]
-    return Row("stacks with a hole in place of some Python frames, " + name,
+    return Row("stacks with a hole instead of some Python frames, " + name,
                "%s of %d" % (percent(native["python_holed"], native["stacks"]), native["stacks"]))
 
 
@@ -199,16 +199,16 @@ def measure_names(tools, interpreter, asked):
     unnamed = jit_names.times_of_unnamed(samples)
     in_file_alone = sum(in_file.issuperset(names) for _, names in samples)
     told, found, found_in_order = jit_names.damaged(tools, interpreter)
-    return [Row("samples whose trampolines have their names, live process",
+    return [Row("samples whose trampolines are all named, live process",
                 "%s of %d%s" % (
                     percent(len(samples) - len(unnamed), len(samples)), len(samples),
-                    " (the last one without after %.2f s)" % unnamed[-1] if unnamed else ""),
+                    " (last unnamed one after %.2f s)" % unnamed[-1] if unnamed else ""),
                 "100 %"),
-            Row("the same by what its jitdump has by then alone",
+            Row("the same, with the names in its jitdump only",
                 "%s of %d" % (percent(in_file_alone, len(samples)), len(samples))),
             Row("functions in a jitdump that a fork has damaged",
                 "%s of %d" % (percent(len(told & found), len(told)), len(told)), "100 %"),
-            Row("the same by a reader that goes from record to record",
+            Row("the same, for a reader that goes from record to record",
                 "%s of %d" % (percent(len(told & found_in_order), len(told)), len(told)))]
 
 
@@ -236,7 +236,7 @@ def perf_cost(pid, seconds):
             before_s = children_s()
             run = subprocess.run(command, capture_output=True, text=True, check=False)
             if run.returncode:
-                say("perf is not measured: " + run.stderr.strip()[-200:])
+                say("not measured: perf: " + run.stderr.strip()[-200:])
                 return None
             times.append(children_s() - before_s)
     stacks = [stack for stack in run.stdout.split("\n\n") if stack.strip()]
@@ -281,17 +281,17 @@ def measure_cost(tools, interpreter, asked):
     rows = []
     for engine in ENGINES:
         rows += [cost_row(engine, pairs[engine.name, COST_HZ], seconds),
-                 Row("CPU a sample, at %d and at %d Hz, by %s" % (COST_HZ, WARM_HZ, engine.name),
+                 Row("CPU per sample at %d and at %d Hz, by %s" % (COST_HZ, WARM_HZ, engine.name),
                      "%.0f and %.0f us" % tuple(
                          1e6 * statistics.median(shares_of(pairs[engine.name, rate_hz], seconds))
                          / rate_hz for rate_hz in (COST_HZ, WARM_HZ)))]
-    rows.append(Row("what --kernel takes more, in %d s" % SHORT_S,
+    rows.append(Row("extra CPU time with --kernel, in %d s" % SHORT_S,
                     "%.0f ms" % (1000 * (kernel.cpu_s - short_s))))
     perf = all(perfs) and sorted(perfs)[len(perfs) // 2]
     if perf:
         (record_s, script_s), whole, nr_stacks = perf
         rows.append(Row("CPU of perf record -g dwarf, and of perf script to read it",
-                        "%.2f %% of a core, and %.0f ms a stack"
+                        "%.2f %% of a core, and %.0f ms per stack"
                         % (100 * record_s / seconds, 1000 * script_s / max(nr_stacks, 1))))
         rows.append(Row("whole C stacks by perf script, which knows no Python frames",
                         "%s of %d" % (percent(whole, nr_stacks), nr_stacks)))
@@ -311,15 +311,15 @@ def measure_crowd(tools, interpreter, asked):
             shares.append(cpu_s / seconds)
             times_s.append(cpu_s / (long.stats["native"]["stacks"]
                                     - short.stats["native"]["stacks"]))
-    return [Row("CPU at %d Hz, one busy thread and %d that wait" % (COST_HZ, NR_WAITING),
-                "%.1f %% of a core (%.1f to %.1f), %.1f us a stack"
+    return [Row("CPU at %d Hz, one busy and %d waiting threads" % (COST_HZ, NR_WAITING),
+                "%.1f %% of a core (%.1f to %.1f), %.1f us per stack"
                 % (100 * statistics.median(shares), 100 * min(shares), 100 * max(shares),
                    1e6 * statistics.median(times_s)))]
 
 
 def measure_loss(tools, interpreter, asked):
     """What the target loses by being sampled."""
-    return [Row("work that a busy thread gets less done by %s at %d Hz" % (one.way, COST_HZ),
+    return [Row("work that a busy thread loses by %s at %d Hz" % (one.way, COST_HZ),
                 str(one))
             for one in loss.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, asked)]
 
@@ -347,7 +347,7 @@ def measure(tools, interpreter, asked):
     rows = []
     for name, function in (("frames", measure_frames), ("truth", measure_truth),
                            ("whole stacks", measure_whole), ("names", measure_names),
-                           ("cost", measure_cost), ("threads that wait", measure_crowd),
+                           ("cost", measure_cost), ("waiting threads", measure_crowd),
                            ("loss", measure_loss),
                            ("the list for debuggers", measure_list)):
         say("CPython %s, native stacks: %s" % (interpreter, name))

@@ -25,36 +25,36 @@ TRUTH_SECONDS = 2.0  # a stop of 1000 threads takes long
 
 EPILOGUE = """
 what is measured:
-  attach   stacks a second, CPU time a stack, what is lost, impossible or in the wrong
-           place, of every program at every rate (the default)
-  compare  the same of two builds A and B, in turns on one process: what a change does
-  start    how long it takes until the first sample, and to look once
+  attach   stacks per second, CPU time per stack, lost, impossible and misplaced stacks,
+           for every program at every rate (the default)
+  compare  the same for two builds A and B, in turns on one process: what a change does
+  start    the time until the first sample, and for one look
   work     how much slower the target is while it is sampled
-  formats  what it takes to write each format, to record, and to open the page
-  core     how long it takes to say what is in a core file, beside gdb
-  native   stacks with C frames: how many are right and whole, and what they cost, beside
-           libdw and perf
+  formats  the cost of writing each format, of recording, and of opening the page
+  core     the time to report on a core file, compared with gdb
+  native   stacks with C frames: how many are right and whole, and what they cost,
+           compared with libdw and perf
   proofs   the proofs that a thread stood still, against each other and against a counter
            that it increments, and a million stacks by bpf against the program's text; fails
            if one was wrong
-  waiting  the sampler's CPU time beside 1, 64 and 1000 threads that wait, by each engine, with
+  waiting  the sampler's CPU time beside 1, 64 and 1000 waiting threads, by each engine, with
            and without -n, by wall and by CPU time
   interrupt
-           how long the BPF program runs inside an interrupt, and the CPU time of pysample a
-           sample, at 20, 100 and 1000 frames
-  tick     what the kernel's tick as a clock (--engine tick) tells of programs in step with a
-           timer, or beside a neighbour on their CPU, against their own account
-  pressure what is lost while the target's pages are paged out, again and again
-  show     nothing: it prints the tables of a FILE that --json or --resume has written
+           how long the BPF program runs in an interrupt, and pysample's CPU time per sample,
+           at 20, 100 and 1000 frames
+  tick     what the kernel's tick as a clock (--engine tick) shows of programs in step with a
+           timer, or sharing their CPU, compared with their own account
+  pressure what is lost while the target's memory is paged out again and again
+  show     print the tables of a FILE written by --json or --resume
 
 examples:
-  scripts/bench --quick                                     a first look
+  scripts/bench --quick                                     a first impression
   scripts/bench --only calls-100 --python 3.15,3.11 --rate max
   scripts/bench compare build-old build --only recursion-300 --rate 1k --processes 5
   scripts/bench --resume run.json                           2½ hours, and can be stopped
 
-A figure of less than a few per cent between two runs is noise: repeat it, on a machine that
-does nothing else. docs/benchmarks.md says what each column means.
+A difference of a few percent between two runs is noise: repeat it, on a machine that does
+nothing else. docs/benchmarks.md says what each column means.
 """
 
 
@@ -116,48 +116,48 @@ def make_parser(description):
                                  "proofs", "waiting", "interrupt", "tick", "pressure", "show"],
                         help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD|FILE",
-                        help="A and B, with compare; what --json wrote, with show")
+                        help="with compare: A and B; with show: a file written by --json")
     parser.add_argument("--quick", action="store_true",
-                        help="fewer programs, fewer turns, %s only: five minutes or so"
+                        help="fewer programs and turns, %s only: about five minutes"
                         % RIVAL_PYTHON)
     parser.add_argument("--only", action="append", metavar="NAME",
-                        help="of the programs only this one, in all sizes if none is given: "
+                        help="only this program, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
                         help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
                         "3.15, 3.11, 3.8; quick, work, compare, formats, core, waiting, "
                         "interrupt, tick and pressure: %s)" % RIVAL_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
-                        help="of the rates only this one: max, 5k, 1k, 100 "
+                        help="only this rate: max, 5k, 1k, 100 "
                         "(default: all but max)")
     parser.add_argument("--seconds", type=positive(float), metavar="S",
-                        help="of each window (default: %s)" % ", ".join(
+                        help="length of each window (default: %s)" % ", ".join(
                             "%g at %s" % (seconds, rate) for rate, seconds in SECONDS.items()))
     parser.add_argument("--turns", type=positive(int), metavar="N",
                         help="windows of each kind on a process, of %s one in %d turns "
                         "(default: %d; quick: %d; compare: 2, formats: 5)"
                         % (" and ".join(RARE_RATES), RARE_TURNS, TURNS, QUICK_TURNS))
     parser.add_argument("--processes", type=positive(int), default=3, metavar="N",
-                        help="with compare (default 3)")
+                        help="processes with compare (default 3)")
     parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
-                        help="of the target for the truth, in each window (default %d)" % STOPS)
+                        help="stops of the target per window, for the truth (default %d)" % STOPS)
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
-                        help="of each program, with start, core and native (default 40); of "
-                        "waiting and interrupt no more than a few")
+                        help="runs of each program with start, core and native (default 40); "
+                        "waiting and interrupt use only a few")
     parser.add_argument("--pairs", type=positive(int), default=25, metavar="N",
-                        help="of on and off, with work (default 25)")
+                        help="pairs of on and off with work (default 25)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
                         help="(default build/)")
-    parser.add_argument("--no-build", action="store_true", help="measure what is there")
-    parser.add_argument("--json", metavar="FILE", help="write every row, for machines")
+    parser.add_argument("--no-build", action="store_true", help="measure the existing build")
+    parser.add_argument("--json", metavar="FILE", help="write every row as JSON")
     parser.add_argument("--resume", metavar="FILE",
-                        help="the same, but go on with a run that was stopped: what is in the "
+                        help="the same, but resume a run that was stopped: what is in the "
                         "file is not measured again")
     parser.add_argument("--engine", metavar="NAME",
-                        help="of pysample's only this one (default: bpf, where it is allowed, and "
+                        help="only this engine of pysample (default: bpf, where it is allowed, and "
                         "preempt, in turn)")
     parser.add_argument("--anyway", action="store_true",
-                        help="measure also if the machine is busy with other work")
+                        help="measure even if the machine is busy with other work")
     return parser
 
 
@@ -180,9 +180,9 @@ def parse(description):
     parser = make_parser(description)
     asked = parser.parse_args()
     if len(asked.builds) != {"compare": 2, "show": 1}.get(asked.what, 0):
-        parser.error("compare takes two builds, show a file, nothing else takes any")
+        parser.error("compare takes two builds and show one file; nothing else takes any")
     if asked.json and asked.resume:
-        parser.error("--resume FILE writes that file; there is no need for --json")
+        parser.error("--resume FILE also writes FILE: leave out --json")
     programs = choose_programs(asked)
     if not programs:
         parser.error("no program has that name")

@@ -107,7 +107,7 @@ def measure(tools, interpreters, nr_stacks, asked):
 def print_rows(rows):
     if not rows:
         return
-    print("\nStacks by %s, which the program can have or not:\n" % ENGINE)
+    print("\nStacks by %s, checked against what the program can have:\n" % ENGINE)
     total = Row("all", "", *(sum(getattr(row, field) for row in rows) for field in (
         "nr_stacks", "nr_impossible", "nr_lost", "moves")))
     print_table(("python", "program", "stacks", "impossible", "lost %", "moves"), 2,

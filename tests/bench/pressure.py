@@ -202,9 +202,9 @@ def lost_text(row):
 
 
 def print_rows(interpreter, rows):
-    print("\n### Paged out again and again, CPython %s, %d Hz\n" % (interpreter.version, HZ))
+    print("\n### Paged out repeatedly, CPython %s, %d Hz\n" % (interpreter.version, HZ))
     print_table(("program", "every", "engine", "samples", "lost %% (≤ %g)" % MAX_LOST_PERCENT,
-                 "by reason", "impossible", "target's faults a second", "from the disk"), 3,
+                 "by reason", "impossible", "target's faults per second", "from the disk"), 3,
                 [(row.program, "%g s" % row.interval_s, row.engine, str(row.nr_samples),
                   lost_text(row), reasons_text(row.lost_percents) or "–", str(row.impossible),
                   cell(row.faults_per_s, 0), cell(row.reads_per_s, 0)) for row in rows])

@@ -60,7 +60,7 @@ def wait_for_end(process):
             peak_kib = max(peak_kib, read_number("/proc/%d/status" % process.pid,
                                                  r"VmHWM:\s+(\d+)") or 0)
             if time.monotonic() > deadline:
-                raise RuntimeError("%s does not end" % process.args)
+                raise RuntimeError("%s did not end in time" % process.args)
     finally:
         os.close(descriptor)
     return peak_kib
@@ -140,7 +140,7 @@ def running(interpreter, program, wrapper=()):
                         stdout=subprocess.PIPE, env=support.target_environment(inside))
         try:
             if process.stdout.readline().strip() != b"ready":
-                raise RuntimeError("%s did not begin under %s" % (program.name, interpreter))
+                raise RuntimeError("%s did not start under %s" % (program.name, interpreter))
             time.sleep(SETTLE_S)
             yield Target(process.pid, program, interpreter, outside, inside)
         finally:

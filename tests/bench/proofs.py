@@ -37,7 +37,7 @@ class Target:
         if self.is_musl and not shutil.which("musl-gcc"):
             return "musl-gcc is not installed"
         if self.is_nobody and os.geteuid() != 0:
-            return "takes root; the others run without rights already"
+            return "needs root; without root the other targets cover this case"
         if self.mode == "swapped" and len(support.read("/proc/swaps").splitlines()) < 2:
             return "no swap"
         return None
@@ -205,16 +205,16 @@ def print_rows(rows):
     rows = [*rows, total(rows)]
     print_table(["target", "looks", "counter moved", "we slept",
                  *("%s proves %%" % name for name in WITNESSES), "wrong", "disagreements",
-                 "only in the kernel"],
+                 "kernel mode only"],
                 [[row.target, row.counts["looks"], row.counts["moved"], row.counts["slept"],
                   *(proven_percent(row.counts["witnesses"][name]) for name in WITNESSES),
                   wrong(row), disagreements(row), row.counts["kernel"]] for row in rows])
-    print("\nWhat is no proof: wrong / taken for proven")
+    print("\nRules that prove nothing: wrong / accepted")
     print_table(["target", *NO_PROOFS],
                 [[row.target, *(wrong_of_proven(row.counts["no_proofs"][name])
                                 for name in NO_PROOFS)] for row in rows])
     pairs = rows[-1].counts["pairs"]
-    print("\nOne proves, and another does not, of all looks:")
+    print("\nLooks in which one proves and another does not:")
     print_table(["", "counter stood", "counter moved"],
                 [[name, counts["stood"], counts["moved"]] for name, counts in pairs.items()])
     sys.stdout.flush()
@@ -229,7 +229,7 @@ def idle(rows):
 def check(rows):
     """RuntimeError if a proof was wrong or disputed, or if a witness never proved."""
     if idle(rows):
-        raise RuntimeError("nothing was ever proven by: %s" % ", ".join(idle(rows)))
+        raise RuntimeError("these witnesses proved nothing: %s" % ", ".join(idle(rows)))
     faults = collections.Counter({row.target: wrong(row) + disagreements(row) for row in rows})
     found = ["%s: %d" % (name, count) for name, count in faults.items() if count]
     if found:

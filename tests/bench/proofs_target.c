@@ -374,7 +374,7 @@ static void run_swapped(struct target *target)
 {
 	target->stack = aligned_alloc(PAGE_BYTES, STACK_BYTES);
 	if (!target->stack)
-		fail("beginning");
+		fail("setting up");
 	run_without_memory(target);
 }
 
@@ -416,7 +416,7 @@ int main(int argc, char **argv)
 	target.payload = aligned_alloc(PAGE_BYTES, PAYLOAD_BYTES);
 	if (!target.counters || !target.payload ||
 	    sched_getaffinity(0, sizeof(target.cpus), &target.cpus))
-		fail("beginning");
+		fail("setting up");
 	memset(target.counters, 0, NR_COUNTERS * sizeof(*target.counters));
 	memset(target.payload, 1, PAYLOAD_BYTES);
 	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)

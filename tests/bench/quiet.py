@@ -75,8 +75,8 @@ def wait(anyway, target_pid=None):
     while load > MAX_LOAD and not anyway:
         if time.monotonic() > deadline:
             raise Busy(
-                "%.2f cores are busy with other work (%.2f are allowed) after %d s of waiting; "
-                "--anyway measures all the same" % (load, MAX_LOAD, PATIENCE_S))
+                "%.2f cores are still busy with other work (limit %.2f) after %d s of waiting; "
+                "use --anyway to measure nevertheless" % (load, MAX_LOAD, PATIENCE_S))
         load = look(target_pid)
     return load
 

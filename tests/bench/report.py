@@ -130,13 +130,13 @@ def describe_settings(settings):
     """What was asked for, in words."""
     said = ["a quick run"] if settings["quick"] else []
     said.append("rates: " + " and ".join(settings["rates"]))
-    said += ["%g s a window" % settings["seconds"]] if settings["seconds"] else []
+    said += ["%g s per window" % settings["seconds"]] if settings["seconds"] else []
     engines = settings.get("engines") or filter(None, [settings.get("engine")])
     said += ["--engine " + engine for engine in engines]
     said.append("%d turns" % settings["turns"])
     said.append("%d stops for the truth in each" % settings["stops"])
     said.append("%d pairs of on and off with work" % settings["pairs"])
-    said.append("a pysample whose SHA-256 begins with %s" % settings["pysample"])
+    said.append("pysample with SHA-256 %s…" % settings["pysample"])
     return "; ".join(said)
 
 
@@ -168,11 +168,11 @@ def print_overview(rows):
         ours = [row for row in rows if is_ours(row.sampler) and row.rate == rate]
         judged = [row for row in ours if row.whole_excess is not None]
         if judged:
-            print_matrix("Whole stacks at %s: distance in %%, in brackets the floor" % rate,
+            print_matrix("Whole stacks at %s: distance in %% (floor in brackets)" % rate,
                          judged, distance_text)
             print_matrix("Lost at %s, %%" % rate, judged, lambda row: cell(row.lost_percent, 2))
         if ours:
-            print_matrix("CPU at %s, µs a stack" % rate, ours,
+            print_matrix("CPU at %s, µs per stack" % rate, ours,
                          lambda row: cell(row.cpu_us_per_stack, 1))
             print_matrix("RSS at %s, MiB" % rate, ours, lambda row: cell(row.rss_mib, 1))
 

@@ -60,7 +60,7 @@ def load(path):
     """The results in a file. RuntimeError if it has another format."""
     content = json.loads(support.read(path))
     if content.get("format") != FORMAT:
-        raise RuntimeError("%s is of another version of this script" % path)
+        raise RuntimeError("%s was written by another version of this script" % path)
     return Results(path, content["settings"], content["machine"],
                    [known(Row, row) for row in content["rows"]],
                    [known(WorkRow, row) for row in content["work"]], set(content["done"]))
@@ -73,6 +73,6 @@ def begin(path, resumed, machine, asked):
         return Results(path, asked, machine)
     found = load(path)
     if found.settings != asked:
-        raise RuntimeError("%s is of another build of pysample or of other options; "
-                           "remove it, or repeat them" % path)
+        raise RuntimeError("%s was written with another build of pysample or other options; "
+                           "remove it, or use the same ones" % path)
     return found

@@ -100,7 +100,7 @@ CAPTURED = re.compile(r"Captured ([\d,]+) samples in ([\d.]+) seconds")
 def profiling_sampling_run(finished, collapsed, nr_threads):
     captured = CAPTURED.search(finished.stdout)
     if not captured:
-        raise RuntimeError("profiling.sampling says nothing of its samples: "
+        raise RuntimeError("profiling.sampling does not report its samples: "
                            + finished.stdout[-300:])
     nr_ticks = int(captured.group(1).replace(",", ""))
     seen = stacks.of_profiling_sampling(collapsed)
@@ -167,7 +167,7 @@ class Austin(Rival):
 def austin_run(finished, text, nr_threads):
     """The metadata gives the errors as "3/1000" and the time in µs."""
     if text.startswith("MOJ"):
-        raise RuntimeError("this austin writes its binary format, which is not read here")
+        raise RuntimeError("this austin writes its binary format, which is not supported")
     seen, nr_invalid, metadata = stacks.of_austin(text)
     nr_errors = int(metadata.get("errors", "0").partition("/")[0])
     lost = max(nr_errors, nr_invalid)
@@ -189,7 +189,7 @@ def is_profiler(name, word):
 def tell_absent():
     for name, word in INSTALLED.items():
         if not is_profiler(name, word):
-            say("%s is not measured: it is not installed" % name)
+            say("not measured: %s (not installed)" % name)
 
 
 INSTALLED = {"py-spy": "python", "austin": "python"}

@@ -64,7 +64,7 @@ def tell_wrong_truth(turns):
     bad = sum(not turns.target.program.can_have(names)
               for truth in turns.truths for names in truth)
     if bad:
-        say("%d stacks of the truth about %s are impossible" % (bad, turns.target.program.name))
+        say("%d stacks of the truth of %s are impossible" % (bad, turns.target.program.name))
 
 
 def measure_unit(tools, unit, samplers, options):

@@ -118,7 +118,7 @@ def looks(pysample, target, rival_runs, engines):
                 pysample, "run", "-q", "--engine", engine, *SHORT, "--stats-json", stats_path,
                 "--", *target.interpreter.command(), *SLEEPER], stats_path,
                 RSS_AIMS_MIB.get(engine)))),
-        Look("the program of run alone", target.interpreter.command() + SLEEPER),
+        Look("the command of run alone", target.interpreter.command() + SLEEPER),
     ]
     if rival_runs:
         found.append(Look("profiling.sampling dump", target.interpreter.command() + [
@@ -167,7 +167,7 @@ def missed(value, aim):
 
 def print_looks(rows, nr_runs):
     """rows: [(version, Look)]"""
-    print("\n### Beginning, and one look: ms of %d runs each, median (5 %%–95 %%)\n" % nr_runs)
+    print("\n### Start, and one look: ms of %d runs each, median (5 %%–95 %%)\n" % nr_runs)
     print("| python | program | first sample | wall | CPU | RSS MiB |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
     for version, look in rows:

@@ -157,7 +157,7 @@ static int collect(struct stopwalk *walk)
 	if (!err)
 		err = look(walk, still, sampler);
 	else
-		(void)fputs("stopwalk: real-time threads are needed on all CPUs of the process\n",
+		(void)fputs("stopwalk: cannot create a real-time thread on each CPU: run as root\n",
 			    stderr);
 	standstill_destroy(still);
 	sampler_destroy(sampler);
@@ -210,7 +210,7 @@ static int run(struct stopwalk *walk, struct message *reterr)
 		(void)fprintf(stderr, "stopwalk: %lu stacks could not be proven\n",
 			      walk->sink.nr_unproven);
 	if (walk->nr_stopped)
-		(void)fprintf(stderr, "stopwalk: %lu times the process was stopped\n",
+		(void)fprintf(stderr, "stopwalk: the process was stopped %lu times\n",
 			      walk->nr_stopped);
 	return err;
 }

@@ -91,7 +91,7 @@ def can_run_profiling_sampling(interpreters):
         if result.returncode == 0:
             return True
         why = result.stderr.strip()
-    say("profiling.sampling is not measured: /proc cannot be mounted in the testbed (%s)" % why)
+    say("not measured: profiling.sampling (/proc cannot be mounted in the testbed: %s)" % why)
     return False
 
 
@@ -105,8 +105,8 @@ def choose_interpreters(wanted):
         if found:
             chosen[minor] = min(found, key=lambda one: preference.index(one.origin))
         else:
-            why = ("scripts/testbed makes it, as root" if minor in support.TESTBED_VERSIONS
-                   else "there is none here")
+            why = ("scripts/testbed installs it, as root" if minor in support.TESTBED_VERSIONS
+                   else "not installed")
             say("not measured: CPython %s (%s)" % (minor, why))
     return chosen
 

@@ -35,7 +35,8 @@ class InOrder(unittest.TestCase):
 
 class Unnamed(unittest.TestCase):
     def test_times(self):
-        samples = [(0.0, ["py::f:/x", "[trampoline]"]), (0.5, ["py::f:/x"]), (1.5, ["[trampoline]"])]
+        samples = [(0.0, ["py::f:/x", "[trampoline]"]), (0.5, ["py::f:/x"]),
+                   (1.5, ["[trampoline]"])]
         self.assertEqual(jit_names.times_of_unnamed(samples), [0.0, 1.5])
 
 

@@ -42,7 +42,8 @@ CASES = {
          "<module>;main;evaluate;Parser.__init__;tokens_of",
          "<module>;main;evaluate;Block.run;Let.run;Call.run;Closure.__call__;Block.run;Return.run"],
         ["<module>;main;Parser.program", "<module>;main;evaluate;tokens_of;push",
-         "<module>;main;evaluate;Block.run;tokens_of", "<module>;main;evaluate;Scope.get;Name.run"]),
+         "<module>;main;evaluate;Block.run;tokens_of",
+         "<module>;main;evaluate;Scope.get;Name.run"]),
     "templates": (
         ["<module>;main;Templates.render;Nodes.render;Block.render;Block.render_version;"
          "Nodes.render;For.render;Nodes.render;Value.render;Expression.evaluate;escape",

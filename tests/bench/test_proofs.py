@@ -69,7 +69,7 @@ class Faults(unittest.TestCase):
 
     def test_a_witness_that_never_proves_is_one(self):
         proofs.check([row(), row("forks", proven=0), row("musl", has_rseq=False)])
-        with self.assertRaisesRegex(RuntimeError, "ever proven by: rseq, clock, runs"):
+        with self.assertRaisesRegex(RuntimeError, "proved nothing: rseq, clock, runs"):
             proofs.check([row(proven=0), row("forks", proven=0)])
 
 

@@ -138,10 +138,10 @@ class Header(unittest.TestCase):
                    "quick": False, "rates": ["1 kHz", "100 Hz"], "pairs": 30}
         said = report.describe_settings(as_ever)
         self.assertEqual(said, "rates: 1 kHz and 100 Hz; 20 turns; 1000 stops for the truth in "
-                         "each; 30 pairs of on and off with work; a pysample whose SHA-256 begins "
-                         "with 0123456789abcdef")
+                         "each; 30 pairs of on and off with work; pysample with SHA-256 "
+                         "0123456789abcdef…")
         said = report.describe_settings({**as_ever, "quick": True, "seconds": 0.2})
-        self.assertTrue(said.startswith("a quick run; rates: 1 kHz and 100 Hz; 0.2 s a window; "
+        self.assertTrue(said.startswith("a quick run; rates: 1 kHz and 100 Hz; 0.2 s per window; "
                                         "20 turns; "), said)
 
 
@@ -151,7 +151,7 @@ def distances_of(profile, floor):
 
 
 class Figures(unittest.TestCase):
-    DISTANCE = "whole stacks at 1 kHz: distance less floor, %, worst"
+    DISTANCE = "whole stacks at 1 kHz: distance minus floor, %, worst"
 
     def test_reached_and_missed(self):
         self.assertEqual(figures_of([row(distances=distances_of(3.5, 3))])[self.DISTANCE],
@@ -169,7 +169,7 @@ class Figures(unittest.TestCase):
         found = figures_of([row(program="handoff-queues", distances=distances_of(5, 3)),
                             row(program="pool", distances=distances_of(4, 3))])
         self.assertNotIn(self.DISTANCE, found)
-        heading = "programs that hand the GIL on: distance less floor, by %s, worst"
+        heading = "programs that hand the GIL over: distance minus floor, by %s, worst"
         for kind in "function", "whole stack":
             self.assertEqual(found[heading % kind], ("≤ 3", "2.0 (handoff-queues, 1 kHz)"))
         self.assertNotIn(heading % "thread", found)  # no row has them
@@ -231,7 +231,7 @@ class Figures(unittest.TestCase):
     def test_deep_stacks_beside_shallow_ones(self):
         found = figures_of([row(lost_percents={"moved": 0.2}),
                             row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5})])
-        self.assertEqual(found["moved %, deep less shallow"], ("≤ 0.5", "0.70 **no**"))
+        self.assertEqual(found["moved %, deep minus shallow"], ("≤ 0.5", "0.70 **no**"))
 
     def test_losses_are_told_by_depth(self):
         rows = [row(lost_percents={"moved": 0.2}), row(program="chains", lost_percents={"late": 1}),

@@ -52,7 +52,7 @@ class Ticks(unittest.TestCase):
         text = printed(ticks.print_rows, INTERPRETER, [self.row((100, 1000, 3.0, 3.1, 10.0))])
         self.assertIn("| clocked-socket-1 | tick | 30.0 | 31.0 | 10.0 | -20.0 | -20.0 to -20.0 "
                       "| -20.0 | 1.2 | **no** | 1000 |", text)
-        self.assertIn("tick: beyond, less floor, median 18.8, worst 18.8", text)
+        self.assertIn("tick: unexplained minus floor, median 18.8, worst 18.8", text)
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What is measured beside threads that wait, and how it is reported."""
+"""What is measured beside waiting threads, and how it is reported."""
 import types
 import unittest
 
@@ -22,7 +22,7 @@ class Waiting(unittest.TestCase):
                  (64, waiting.Cell("preempt", False, "wall")): [1.6, 1.5, 1.7],
                  (64, waiting.Cell("preempt", True, "wall")): [20.0, 30.0]}
         text = printed(waiting.print_figures, INTERPRETER, ("bpf", "preempt"), found)
-        self.assertIn("| Python frames alone | wall | 64 | ≤ 1.5 | 1.40 (1.00–9.00) "
+        self.assertIn("| Python only | wall | 64 | ≤ 1.5 | 1.40 (1.00–9.00) "
                       "| 1.60 (1.50–1.70) **no** |", text)
         self.assertIn("| -n | wall | 64 | – | – | 25.00 (20.00–30.00) |", text)
 

@@ -156,13 +156,14 @@ def spread_text(biases):
 def print_rows(interpreter, rows):
     print("\n### In step with a timer, CPython %s: share of the time at work, %d Hz\n"
           % (interpreter.version, HZ))
-    print_table(("program", "engine", "true %", "by wall", "told %", "bias", "of the windows",
-                 "beyond", "floor", "≤ floor + %g" % MAX_EXCESS, "samples"), 2,
+    print_table(("program", "engine", "true %", "by wall", "shown %", "bias", "of the windows",
+                 "unexplained", "floor", "≤ floor + %g" % MAX_EXCESS, "samples"), 2,
                 [(row.program, row.engine, cell(row.true, 1), cell(row.by_wall, 1),
                   cell(row.told, 1), "%+.1f" % row.bias, spread_text(row.window_biases),
-                  "%+.1f" % row.beyond, cell(row.floor, 1), "yes" if row.is_met else "**no**", str(row.nr_samples))
+                  "%+.1f" % row.beyond, cell(row.floor, 1),
+                  "yes" if row.is_met else "**no**", str(row.nr_samples))
                  for row in rows])
     for engine in dict.fromkeys(row.engine for row in rows):
         excess = [abs(row.beyond) - row.floor for row in rows if row.engine == engine]
-        print("\n%s: beyond, less floor, median %.1f, worst %.1f" % (
+        print("\n%s: unexplained minus floor, median %.1f, worst %.1f" % (
             engine, statistics.median(excess), max(excess)))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What threads that wait cost: the sampler's CPU time beside one thread that works and others
+"""What waiting threads cost: the sampler's CPU time beside one thread that works and others
 that wait (tests/targets/crowd.py), by each engine, with C frames and without, in two modes.
 
 All cells of one process are measured in turn, and in the next turn in reverse order.
@@ -62,10 +62,10 @@ def measure_count(tools, interpreter, count, asked):
 
 
 def measure(tools, interpreter, asked):
-    """{(threads that wait, Cell): [% of a core]}"""
+    """{(waiting threads, Cell): [% of a core]}"""
     found = {}
     for count in COUNTS:
-        say("CPython %s, %d threads that wait" % (interpreter, count))
+        say("CPython %s, %d waiting threads" % (interpreter, count))
         for cell, percents in measure_count(tools, interpreter, count, asked).items():
             found[count, cell] = percents
     return found
@@ -81,13 +81,13 @@ def cell_text(count, cell, percents):
 
 
 def print_figures(interpreter, engines, found):
-    print("\n### Beside threads that wait, CPython %s: CPU at %d Hz, %% of a core\n"
+    print("\n### Beside waiting threads, CPython %s: CPU at %d Hz, %% of a core\n"
           % (interpreter.version, HZ))
     lines = []
     for native, mode, count in itertools.product((False, True), MODES, COUNTS):
         aim = "–" if native else "≤ %g" % AIMS[count]
         lines.append((
-            "-n" if native else "Python frames alone", mode, str(count), aim,
+            "-n" if native else "Python only", mode, str(count), aim,
             *(cell_text(count, cell, found.get((count, cell)))
               for cell in (Cell(engine, native, mode) for engine in engines))))
-    print_table(("frames", "mode", "threads that wait", "aimed at", *engines), 3, lines)
+    print_table(("frames", "mode", "waiting threads", "aim", *engines), 3, lines)

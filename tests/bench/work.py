@@ -160,7 +160,7 @@ class Phases:
         time.sleep(PHASE_S)
         last = self.moment()
         if self.sampler.poll() is not None:
-            raise RuntimeError("%s has ended" % self.sampler.args)
+            raise RuntimeError("%s ended early" % self.sampler.args)
         return first, last
 
     def pairs(self, count):

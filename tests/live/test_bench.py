@@ -83,7 +83,7 @@ class Bench(unittest.TestCase):
     def test_waiting(self):
         text = bench("waiting", "--quick", "--runs", "1", "--seconds", "0.2")
         for mode, count in (("wall", 1), ("cpu", 1000)):
-            self.assertRegex(text, r"\| Python frames alone \| %s \| %d \| [^|]+ \| \d"
+            self.assertRegex(text, r"\| Python only \| %s \| %d \| [^|]+ \| \d"
                              % (mode, count))
 
     def test_tick(self):
