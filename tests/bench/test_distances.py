@@ -29,7 +29,7 @@ class Distances(unittest.TestCase):
                     self.assertLessEqual(one.floor, one.floor_high)
                     self.assertGreater(one.floor_high, one.floor_low)
 
-    def test_a_fault_is_told_by_what_it_moves(self):
+    def test_a_fault_shows_in_the_distance_of_what_it_moves(self):
         wrong = {("main", "a", "leaf"): 40, ("main", "b", "leaf"): 30, ("main", "b"): 20,
                  ("main", "leaf"): 10}
         found = distances.measure(self.TRUTH, windows(wrong, 20, 500, 3))
@@ -44,7 +44,7 @@ class Distances(unittest.TestCase):
         self.assertLess(found["pair"].profile, found["pair"].floor + 2)
         self.assertAlmostEqual(found["whole"].profile, 30, delta=3)
 
-    def test_threads_are_told_apart_where_all_stacks_name_theirs(self):
+    def test_threads_are_compared_only_if_all_stacks_name_theirs(self):
         names = collections.Counter({("thread 1", "a"): 60, ("thread 2", "a"): 40})
         others = collections.Counter({("thread 1", "a"): 40, ("thread 2", "a"): 60})
         found = distances.measure([names] * 20, [others] * 20)
@@ -53,13 +53,13 @@ class Distances(unittest.TestCase):
         self.assertLess(found["thread"].floor, 2)
         self.assertIsNone(distances.measure([names] * 20, self.TRUTH)["thread"])
 
-    def test_what_drifts_raises_the_floor(self):
+    def test_drift_raises_the_floor(self):
         drifting = [collections.Counter({("a",): 25 * i, ("b",): 500 - 25 * i})
                     for i in range(20)]
         still = distances.measure(self.TRUTH, self.TRUTH)["whole"]
         self.assertGreater(distances.measure(drifting, drifting)["whole"].floor, 3 * still.floor)
 
-    def test_too_few_windows_tell_nothing(self):
+    def test_too_few_windows_have_no_distance(self):
         nothing = dict.fromkeys(distances.KINDS)
         self.assertEqual(distances.measure([], self.TRUTH), nothing)
         self.assertEqual(distances.measure(self.TRUTH[:1], self.TRUTH), nothing)

@@ -20,7 +20,7 @@ class Interrupts(unittest.TestCase):
         self.assertEqual([depth.target.name for depth in interrupts.DEPTHS],
                          ["calls-17", "calls-97", "calls-997"])
 
-    def test_medians_are_held_against_the_aims(self):
+    def test_medians_are_compared_with_the_aims(self):
         row = interrupts.Row("3.15.2", interrupts.DEPTHS[1], [19.0, 90.0, 20.0], [5.1, 5.2, 1.0],
                              [17.0])
         text = printed(interrupts.print_rows, [row])

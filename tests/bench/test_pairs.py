@@ -89,7 +89,7 @@ class Pairs(unittest.TestCase):
         self.assertFalse(program.can_have(tuple("abb")))
         self.assertFalse(program.can_have(()))
 
-    def test_the_start_of_what_was_cut_off_needs_no_caller(self):
+    def test_the_outermost_name_of_a_cut_stack_needs_no_caller(self):
         program = PAIRED[0]
         program.known.clear()
         program.known.update([("", "a"), ("a", "b"), ("b", "c")])
@@ -108,7 +108,7 @@ class Pairs(unittest.TestCase):
             self.assertTrue(program.is_parked(names_of(text)), text)
             self.assertFalse(program.is_parked(names_of(THREAD + "work;burst_1;spin")))
 
-    def test_a_program_that_fails_is_told(self):
+    def test_a_failing_program_is_reported(self):
         with self.assertRaisesRegex(RuntimeError, "has no pairs"):
             PAIRED[0].learn(OURS, "/nonexistent")
 

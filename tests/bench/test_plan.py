@@ -43,7 +43,7 @@ class Units(unittest.TestCase):
         units = plan.units(INTERPRETERS, programs, is_full=False)
         self.assertEqual(len(units), 2 * len(INTERPRETERS))
 
-    def test_who_has_no_rights_has_no_bpf(self):
+    def test_conditions_without_rights_leave_out_bpf(self):
         as_nobody = next(one for one in conditions.OTHERS if one.name == "as nobody")
         self.assertEqual(as_nobody.engines(engines.ENGINES), ["preempt"])
         self.assertEqual(conditions.USUAL.engines(engines.ENGINES), list(engines.ENGINES))
@@ -83,7 +83,7 @@ class Duration(unittest.TestCase):
         newest = {surroundings.RIVAL_PYTHON: INTERPRETERS[surroundings.RIVAL_PYTHON]}
         self.assertLess(self.duration_s(quick, newest, False, options.QUICK_TURNS), 300)
 
-    def test_samples_are_as_many_as_the_figures_are_for(self):
+    def test_turns_give_enough_samples(self):
         for rate, count in ("1 kHz", 20000), ("100 Hz", 3000):
             self.assertEqual(samplers.RATES[rate] * options.SECONDS[rate] * options.TURNS, count)
 

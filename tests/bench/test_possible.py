@@ -28,7 +28,7 @@ class Possible(unittest.TestCase):
         self.assertEqual((row.nr_stacks, row.nr_impossible, row.nr_lost), (8, 2, 1))
         self.assertEqual(row.example, "calls")
 
-    def test_an_impossible_stack_is_a_fault_and_so_is_none(self):
+    def test_an_impossible_stack_is_a_fault_and_so_is_having_none(self):
         possible.check([self.row({self.HOT: 6})])
         with self.assertRaisesRegex(RuntimeError, r"threads-8 on 3.15.2: 2, as calls"):
             possible.check([self.row({self.HOT: 6, "calls": 2})])
@@ -39,7 +39,7 @@ class Possible(unittest.TestCase):
         text = printed(possible.print_rows, [self.row({self.HOT: 3}, {"fault": 1})] * 2)
         self.assertIn("| all |  | 6 | 0 | 25.000 | 10 |", text)
 
-    def test_every_program_is_one_whose_text_tells(self):
+    def test_every_program_has_stacks_known_from_its_text(self):
         programs = named(possible.PROGRAMS)
         self.assertEqual(len(programs), len(possible.PROGRAMS))
 

@@ -62,12 +62,12 @@ class Faults(unittest.TestCase):
     def test_no_fault(self):
         proofs.check([row(), row("forks")])
 
-    def test_a_wrong_proof_is_one_and_so_is_a_disagreement(self):
+    def test_wrong_proofs_and_disagreements_are_faults(self):
         for values in ({"wrong": 1}, {"disagree": 1}):
             with self.subTest(values), self.assertRaisesRegex(RuntimeError, r"\(forks: \d\)"):
                 proofs.check([row(), row("forks", **values)])
 
-    def test_a_witness_that_never_proves_is_one(self):
+    def test_a_witness_that_never_proves_is_a_fault(self):
         proofs.check([row(), row("forks", proven=0), row("musl", has_rseq=False)])
         with self.assertRaisesRegex(RuntimeError, "proved nothing: rseq, clock, runs"):
             proofs.check([row(proven=0), row("forks", proven=0)])

@@ -65,7 +65,7 @@ class Rows(unittest.TestCase):
         self.assertGreater(self.row.whole_percent, self.row.whole_floor + 20)
         self.assertEqual(self.row.whole_excess, self.row.whole_percent - self.row.whole_floor)
 
-    def test_what_was_lost_is_told_by_reason(self):
+    def test_losses_are_reported_by_reason(self):
         runs = [run(90, 10, 0.2, 1.0, {HOT: 90}, lost={"moved": 6, "late": 4}),
                 run(95, 5, 0.2, 1.0, {HOT: 95}, lost={"moved": 5, "late": 0})]
         found = make_row(TARGET, "1 kHz", SAMPLER, runs, [], None, 0.0, 0.0, "as nobody")
@@ -215,7 +215,7 @@ class Figures(unittest.TestCase):
             work_row(sampler="perf record", wall_ratio=0.5)])
         self.assertIn("| `work-10` | 1.0 (-0.1 to 2.0) | 5.0 (– to –) |", text)
 
-    def test_conditions_are_told_apart(self):
+    def test_conditions_have_figures_of_their_own(self):
         found = figures_of([row(lost_percent=5), row(lost_percent=0.4, condition="as nobody"),
                             row(lost_percent=3.5, condition="beside busy loops")])
         self.assertEqual(found["lost %, worst"], ("–", "5.00 (calls-10, 1 kHz)"))
@@ -233,7 +233,7 @@ class Figures(unittest.TestCase):
                             row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5})])
         self.assertEqual(found["moved %, deep minus shallow"], ("≤ 0.5", "0.70 **no**"))
 
-    def test_losses_are_told_by_depth(self):
+    def test_losses_are_reported_by_depth(self):
         rows = [row(lost_percents={"moved": 0.2}), row(program="chains", lost_percents={"late": 1}),
                 row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5}),
                 row(program="lambdas", lost_percents={"code": 50})]

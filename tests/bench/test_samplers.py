@@ -31,7 +31,7 @@ class Adapters(unittest.TestCase):
         self.assertEqual((run.late_ticks, run.p99_late_us), (1, 7.5))
         self.assertEqual((run.rss_kib, run.waited_percent), (2500, 1))
 
-    def test_pysample_that_tells_less(self):
+    def test_older_pysample_that_reports_less(self):
         run = pysample_run(finished(), STATS)
         self.assertEqual(run.tried, 100)
         self.assertEqual([run.reads, run.clock_reads, run.p99_late_us], [None] * 3)
@@ -57,7 +57,7 @@ class Adapters(unittest.TestCase):
         with self.assertRaises(RuntimeError):
             austin_run(finished(), "MOJ\x03", 1)
 
-    def test_what_works_while_it_is_stopped_is_begun_anew(self):
+    def test_a_sampler_that_works_while_stopped_is_restarted(self):
         for engine, is_restarted in (("bpf", True), ("tick", True), ("preempt", False)):
             self.assertEqual(Pysample("pysample", engine=engine).works_while_stopped, is_restarted)
         with mock.patch.object(work, "BEGIN_S", 0):

@@ -84,7 +84,7 @@ class Impossible(unittest.TestCase):
         self.assertEqual(stacks.impossible_percent(seen, CALLS), 3)
         self.assertEqual(stacks.impossible_percent(collections.Counter(), CALLS), 0)
 
-    def test_one_that_was_cut_off_is_judged_by_what_is_left(self):
+    def test_a_cut_stack_is_judged_by_what_is_left(self):
         seen = collections.Counter({("recurse", "calls"): 1, ("calls", "recurse"): 1})
         self.assertEqual(stacks.impossible_percent(seen, CALLS), 100)
         self.assertEqual(stacks.impossible_percent(seen, CALLS, 2), 50)

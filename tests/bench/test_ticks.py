@@ -32,7 +32,7 @@ class Ticks(unittest.TestCase):
         self.assertAlmostEqual(row.beyond, -20)
         self.assertFalse(row.is_met)
 
-    def test_what_others_had_is_no_fault(self):
+    def test_time_of_others_is_no_fault(self):
         for told, beyond in ((25, -5), (30, 0), (38, 0), (40, 0), (41, 1)):
             row = self.row((told, 100, 3.0, 4.0, 10.0))
             self.assertAlmostEqual(row.beyond, beyond)
@@ -44,7 +44,7 @@ class Ticks(unittest.TestCase):
         self.assertTrue(self.row((5139, 10000, 5, 5, 10.0)).is_met)
         self.assertFalse(self.row((5141, 10000, 5, 5, 10.0)).is_met)
 
-    def test_who_never_waits_has_no_time_by_the_wall(self):
+    def test_a_program_that_never_waits_has_no_share_by_wall_time(self):
         spin = next(one for one in CLOCKED if one.argument == "spin")
         self.assertIsNone(ticks.make_row(spin, "bpf", [ticks.Window(3, 10, 3, 5, 10)]).by_wall)
 

@@ -17,7 +17,7 @@ class Waiting(unittest.TestCase):
         self.assertEqual(waiting.Cell("bpf", True, "cpu").options,
                          ["--engine", "bpf", "--mode", "cpu", "-r", "100", "-n"])
 
-    def test_medians_are_held_against_the_aim(self):
+    def test_medians_are_compared_with_the_aim(self):
         found = {(64, waiting.Cell("bpf", False, "wall")): [1.0, 9.0, 1.4],
                  (64, waiting.Cell("preempt", False, "wall")): [1.6, 1.5, 1.7],
                  (64, waiting.Cell("preempt", True, "wall")): [20.0, 30.0]}
