@@ -82,13 +82,13 @@ enum { EPISODE_LOOKS = 256 };
 /* In the order in which the engine tries them. */
 enum { RSEQ, CLOCK, RUNS, NR_WITNESSES };
 
-enum no_proof { WORD_PREEMPTED, WORD_ALONE, COUNT_ALONE, NR_NO_PROOFS };
+enum weak_rule { WORD_PREEMPTED, WORD_ALONE, COUNT_ALONE, NR_WEAK_RULES };
 
 enum disagreement { CLOCK_WORD, RUNS_WORD, RUNS_CLOCK, NR_DISAGREEMENTS };
 
 static const char *const witness_names[NR_WITNESSES] = {"rseq", "clock", "runs"};
-static const char *const no_proof_names[NR_NO_PROOFS] = {"word, switches", "word alone",
-							 "count alone"};
+static const char *const weak_rule_names[NR_WEAK_RULES] = {"word, switches", "word alone",
+							   "count alone"};
 static const char *const disagreement_names[NR_DISAGREEMENTS] = {"clock, word", "runs, word",
 								 "runs, clock"};
 
@@ -107,7 +107,7 @@ struct counts {
 	uint64_t nr_threads; /* threads looked at */
 	uint64_t nr_kernel;  /* the word proves, the clock went on */
 	struct verdicts witnesses[NR_WITNESSES];
-	struct verdicts no_proofs[NR_NO_PROOFS];
+	struct verdicts weak_rules[NR_WEAK_RULES];
 	uint64_t pairs[NR_WITNESSES][NR_WITNESSES][2]; /* [i][j][moved]: i proves, j does not */
 	uint64_t disagreements[NR_DISAGREEMENTS];
 };
@@ -228,12 +228,12 @@ static void add_finding(struct counts *counts, const struct finding *finding)
 			counts->pairs[i][j][moved] += finding->has[j] && proven[i] && !proven[j];
 	}
 	if (finding->has[RSEQ]) {
-		verdict(&counts->no_proofs[WORD_PREEMPTED],
+		verdict(&counts->weak_rules[WORD_PREEMPTED],
 			finding->word_is_ours && !finding->left.preempted, moved);
-		verdict(&counts->no_proofs[WORD_ALONE], finding->word_is_ours, moved);
+		verdict(&counts->weak_rules[WORD_ALONE], finding->word_is_ours, moved);
 	}
 	if (finding->has[RUNS])
-		verdict(&counts->no_proofs[COUNT_ALONE], finding->count_stood, moved);
+		verdict(&counts->weak_rules[COUNT_ALONE], finding->count_stood, moved);
 	counts->disagreements[CLOCK_WORD] += proven[CLOCK] && finding->word_changed;
 	counts->disagreements[RUNS_WORD] += proven[RUNS] && finding->word_changed;
 	counts->disagreements[RUNS_CLOCK] += proven[RUNS] && finding->clock_went;
@@ -254,7 +254,7 @@ static void read_payload(struct prober *prober, uint32_t nr_blocks)
 			break;
 }
 
-static bool is_same_words(const struct look_seal *seal)
+static bool words_are_equal(const struct look_seal *seal)
 {
 	return memcmp(seal->first, seal->last, seal->size) == 0;
 }
@@ -267,15 +267,15 @@ static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint
 
 	if (!counter->is_read)
 		return false;
-	finding->moved = !is_same_words(counter);
+	finding->moved = !words_are_equal(counter);
 	if (finding->has[RSEQ]) {
 		const struct look_seal *word =
 			look_memory_seal_at(&prober->look, prober->witnesses[RSEQ].seal);
 
 		/* After a thread has ended its word may be the next one's. */
-		finding->word_changed = word->is_read && !is_same_words(word) &&
+		finding->word_changed = word->is_read && !words_are_equal(word) &&
 					atomic_load(&prober->board->sequence) == prober->sequence;
-		finding->word_is_ours = word->is_read && is_same_words(word) &&
+		finding->word_is_ours = word->is_read && words_are_equal(word) &&
 					field_u32(word->first, 0) == seat_cpu;
 	}
 	return true;
@@ -439,7 +439,7 @@ static void print_counts(const struct counts *counts)
 		     counts->nr_looks, counts->nr_unread, counts->nr_moved, counts->nr_slept,
 		     counts->nr_threads, counts->nr_kernel);
 	print_verdicts("witnesses", witness_names, counts->witnesses, NR_WITNESSES);
-	print_verdicts("no_proofs", no_proof_names, counts->no_proofs, NR_NO_PROOFS);
+	print_verdicts("weak_rules", weak_rule_names, counts->weak_rules, NR_WEAK_RULES);
 	(void)printf(", \"pairs\": {");
 	for (int i = 0; i < NR_WITNESSES; i++)
 		for (int j = 0; j < NR_WITNESSES; j++) {

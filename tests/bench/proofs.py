@@ -21,7 +21,7 @@ LOOKS, QUICK_LOOKS = 1_000_000, 20_000  # of all targets together
 NOBODY = 65534
 
 WITNESSES = ["rseq", "clock", "runs"]
-NO_PROOFS = ["word, switches", "word alone", "count alone"]
+WEAK_RULES = ["word, switches", "word alone", "count alone"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Target:
     is_musl: bool = False
     is_nobody: bool = False
 
-    def why_not(self):
+    def obstacle(self):
         """Why it cannot be measured here, or None."""
         if self.is_musl and not shutil.which("musl-gcc"):
             return "musl-gcc is not installed"
@@ -126,7 +126,7 @@ def measure_one(tools, target, nr_looks, options):
 def choose_targets():
     chosen = []
     for target in TARGETS:
-        why = target.why_not()
+        why = target.obstacle()
         if why:
             say("not measured: %s (%s)" % (target.name, why))
         else:
@@ -210,9 +210,9 @@ def print_rows(rows):
                   *(proven_percent(row.counts["witnesses"][name]) for name in WITNESSES),
                   wrong(row), disagreements(row), row.counts["kernel"]] for row in rows])
     print("\nRules that prove nothing: wrong / accepted")
-    print_table(["target", *NO_PROOFS],
-                [[row.target, *(wrong_of_proven(row.counts["no_proofs"][name])
-                                for name in NO_PROOFS)] for row in rows])
+    print_table(["target", *WEAK_RULES],
+                [[row.target, *(wrong_of_proven(row.counts["weak_rules"][name])
+                                for name in WEAK_RULES)] for row in rows])
     pairs = rows[-1].counts["pairs"]
     print("\nLooks in which one proves and another does not:")
     print_table(["", "counter stood", "counter moved"],

@@ -17,7 +17,7 @@ def counts(looks=100, proven=90, wrong=0, disagree=0, has_rseq=True):
                 else {"asked": 0, "proven": 0, "wrong": 0} for name in names}
     return {"looks": looks, "unread": 1, "moved": 5, "slept": 2, "threads": 1, "kernel": 3,
             "witnesses": verdicts(proofs.WITNESSES, wrong),
-            "no_proofs": verdicts(proofs.NO_PROOFS, 7),
+            "weak_rules": verdicts(proofs.WEAK_RULES, 7),
             "pairs": {"rseq, not clock": {"stood": 3, "moved": 4}},
             "disagreements": {"clock, word": disagree, "runs, clock": disagree}}
 
