@@ -46,7 +46,7 @@ class Program:
         return bool(self.parked.fullmatch(";".join(without_thread(names))))
 
     @property
-    def tells_threads(self):
+    def measures_threads(self):
         """Whether its time is measured by thread, too."""
         return self.nr_threads > 1 and not self.accounts
 
@@ -63,15 +63,15 @@ class PairedProgram(Program):
         return super().command(interpreter, folder)
 
     def learn(self, interpreter, folder):
-        told = subprocess.run(
+        run = subprocess.run(
             interpreter.command() + ["-B", folder + "/pairs.py", str(self.rounds)]
             + self.arguments(folder), stdin=subprocess.DEVNULL, capture_output=True, text=True,
             env=support.target_environment(folder), timeout=LEARNING_S)
-        if told.returncode:
+        if run.returncode:
             raise RuntimeError("%s has no pairs under %s: %s" % (
-                self.name, interpreter, told.stderr.strip()[-300:]))
+                self.name, interpreter, run.stderr.strip()[-300:]))
         self.known.clear()
-        self.known.update(tuple(line.split("\t")) for line in told.stdout.splitlines())
+        self.known.update(tuple(line.split("\t")) for line in run.stdout.splitlines())
 
     def can_have(self, names, max_frames=None):
         names = without_thread(names)

@@ -11,7 +11,7 @@ import os
 from bench import quiet, say
 from bench.estimates import median, median_interval, ratio
 from bench.processes import running
-from bench.report import cell, print_table, told_columns
+from bench.report import cell, columns_with_values, print_table
 from bench.rows import make_row
 from bench.samplers import RATES, Pysample, take_truth
 
@@ -100,8 +100,8 @@ def print_comparisons(comparisons, options):
     print("\nA: %s\nB: %s\n" % tuple(options.builds))
     print("%d processes, %d turns each; median (lowest–highest process)\n" % (
         options.processes, options.turns))
-    columns = told_columns([row for one in comparisons for rows in one.rows.values()
-                            for row in rows])
+    columns = columns_with_values([row for one in comparisons for rows in one.rows.values()
+                                   for row in rows])
     print_table(("python", "program", "rate", "build") + tuple(one[0] for one in columns), 4, [
         (one.python, one.program, one.rate, name) + tuple(
             spread([getattr(row, field) for row in rows], digits) for _, field, digits in columns)

@@ -10,7 +10,7 @@ import typing
 import support
 
 from bench import processes, say
-from bench.engines import OF_ROOT
+from bench.engines import NEED_RIGHTS
 
 GROUP = "pysample-bench"
 JOIN_AND_RUN = 'echo $$ >"$0/cgroup.procs" && exec "$@"'
@@ -24,13 +24,13 @@ class Condition:
     wrapper: tuple = ()
     target_wrapper: typing.Callable = tuple  # for the target alone; called inside holding
     holding: typing.Callable = contextlib.nullcontext  # the condition holds inside this context
-    takes_rights: bool = False  # pysample loses its rights
-    what_it_takes: str = ""
+    drops_rights: bool = False  # pysample loses its rights
+    requirement: str = ""
     is_possible: typing.Callable = lambda interpreter: True
 
     def engines(self, names):
         """Those of the engines that can be measured under it."""
-        return [name for name in names if not self.takes_rights or name not in OF_ROOT]
+        return [name for name in names if not self.drops_rights or name not in NEED_RIGHTS]
 
 
 def is_open_to_all(interpreter):
@@ -90,14 +90,14 @@ AGAIN = (Condition("second run"), Condition("third run"))
 
 OTHERS = (
     Condition("as nobody", ("calls-10", "generators", "coroutines", "dying"),
-              wrapper=tuple(support.AS_NOBODY), takes_rights=True,
+              wrapper=tuple(support.AS_NOBODY), drops_rights=True,
               is_possible=is_open_to_all,
-              what_it_takes="root, and an interpreter that every user can run"),
+              requirement="root, and an interpreter that every user can run"),
     Condition("beside busy loops", ("calls-10", "generators", "coroutines", "dying"),
               holding=busy_loops),
     Condition("in another cgroup", ("calls-10",), target_wrapper=joining_group,
               holding=other_group, is_possible=lambda _: group_root() is not None,
-              what_it_takes="root, and a cpu controller"),
+              requirement="root, and a cpu controller"),
 )
 
 
@@ -106,5 +106,5 @@ def possible(interpreter):
     found = [one for one in OTHERS if one.is_possible(interpreter)]
     for one in OTHERS:
         if one not in found:
-            say("not measured: %s (needs %s)" % (one.name, one.what_it_takes))
+            say("not measured: %s (needs %s)" % (one.name, one.requirement))
     return found

@@ -6,11 +6,11 @@ import subprocess
 from bench import say
 
 ENGINES = ("bpf", "preempt")
-OF_ROOT = ("bpf", "tick")  # these take rights
+NEED_RIGHTS = ("bpf", "tick")
 NO_SAMPLE = 5  # pysample's exit status if it could take no sample
 
 
-def why_not(pysample, engine):
+def refusal(pysample, engine):
     """What pysample says if it cannot use an engine on this very process; else None."""
     run = subprocess.run([pysample, "attach", "-q", "--engine", engine, "-d", "0.05", "-f",
                           "collapsed", str(os.getpid())],
@@ -26,7 +26,7 @@ def possible(tools, asked=None, engines=ENGINES):
         return (asked,)
     found = []
     for engine in engines:
-        why = why_not(tools.pysample, engine) if engine in OF_ROOT else None
+        why = refusal(tools.pysample, engine) if engine in NEED_RIGHTS else None
         if why:
             say("not measured: --engine %s (%s)" % (engine, why))
         else:

@@ -5,7 +5,7 @@ import statistics
 import typing
 
 from bench.conditions import AGAIN
-from bench.engines import OF_ROOT
+from bench.engines import NEED_RIGHTS
 from bench.estimates import median
 from bench.report import cell, print_table, reasons_text
 from bench.samplers import engine_of, is_ours
@@ -14,7 +14,7 @@ from bench.work import PerfRecord
 EVERY_RATE = ("max", "5 kHz", "1 kHz", "100 Hz")
 
 # Programs whose threads hold the GIL in turn, for 20 to 200 µs (handoff) or 50 to 500 µs (pool).
-HANDED_ON = ("handoff", "pool")
+HANDOVER = ("handoff", "pool")
 
 # {how many frames their stacks have: programs}
 SHALLOW, DEEP = "up to 20", "500 and more"
@@ -24,16 +24,16 @@ DEPTHS = {SHALLOW: ("calls-10", "chains", "generators"), "100": ("calls-100",),
 
 # In percent: how far whole stacks may be above their floor, and how far above that limit a program
 # is measured again.
-MAX_EXCESS, MAX_EXCESS_HANDED_ON, NEAR_EXCESS = 1, 3, 1
+MAX_EXCESS, MAX_EXCESS_HANDOVER, NEAR_EXCESS = 1, 3, 1
 
 
-def is_handed_on(program):
-    return program.partition("-")[0] in HANDED_ON
+def hands_gil_over(program):
+    return program.partition("-")[0] in HANDOVER
 
 
 def is_near_limit(rows, version, program):
     """Whether a program exceeds its limit by so little that one run does not decide."""
-    limit = MAX_EXCESS_HANDED_ON if is_handed_on(program) else MAX_EXCESS
+    limit = MAX_EXCESS_HANDOVER if hands_gil_over(program) else MAX_EXCESS
     return any(limit < row.whole_excess <= limit + NEAR_EXCESS for row in rows
                if (row.python, row.program) == (version, program) and is_ours(row.sampler)
                and row.rate in ("1 kHz", "100 Hz") and not row.condition
@@ -89,11 +89,11 @@ class Figures:
                 and (row.condition or "") == condition
                 and (programs is None or row.program in programs)]
 
-    def run_alone(self, rate):
-        return [row for row in self.ours((rate,)) if not is_handed_on(row.program)]
+    def without_handover(self, rate):
+        return [row for row in self.ours((rate,)) if not hands_gil_over(row.program)]
 
-    def handed_on(self):
-        return [row for row in self.ours(("1 kHz", "100 Hz")) if is_handed_on(row.program)]
+    def with_handover(self):
+        return [row for row in self.ours(("1 kHz", "100 Hz")) if hands_gil_over(row.program)]
 
     def of_all_runs(self, row, field):
         """The median of all runs, if the program was measured again."""
@@ -167,17 +167,17 @@ def always(limit):
 
 def rss_limit(figures):
     """libbpf and what it loads about the kernel take memory."""
-    return 10 if engine_of(figures.sampler) in OF_ROOT else 5
+    return 10 if engine_of(figures.sampler) in NEED_RIGHTS else 5
 
 
 AIMS = [
     *(Aim("whole stacks at %s: distance minus floor, %%, worst" % rate, 1, False,
           always(MAX_EXCESS), lambda figures, rate=rate: figures.worst(
-              "whole_excess", figures.run_alone(rate)))
+              "whole_excess", figures.without_handover(rate)))
       for rate in ("1 kHz", "100 Hz")),
     *(Aim("programs that hand the GIL over: distance minus floor, by %s, worst" % kind, 1, False,
-          always(MAX_EXCESS_HANDED_ON),
-          lambda figures, field=field: figures.worst(field, figures.handed_on()))
+          always(MAX_EXCESS_HANDOVER),
+          lambda figures, field=field: figures.worst(field, figures.with_handover()))
       for kind, field in (("function", "self_excess"), ("thread", "thread_excess"),
                           ("whole stack", "whole_excess"))),
     Aim("impossible stacks", 0, False, always(0), Figures.impossible),
@@ -217,10 +217,10 @@ def print_figures(results):
                             if is_ours(row.sampler))
     figures = [Figures(*column, results.rows, results.work) for column in columns]
     print_depths(figures)
-    told = [aim for aim in AIMS if any(aim.find(one) for one in figures)]
-    if not told:
+    measured = [aim for aim in AIMS if any(aim.find(one) for one in figures)]
+    if not measured:
         return
     print("\n### Aims and results\n")
     print_table(("", "aim", *(one.name for one in figures)), 2, [
         (aim.what, aim.limit_text(figures))
-        + tuple(aim.cell(one) for one in figures) for aim in told])
+        + tuple(aim.cell(one) for one in figures) for aim in measured])

@@ -30,7 +30,7 @@ SAMPLES = {False: 1000000, True: 100000}  # by asked.quick, as below
 NR_RUNS = 3
 USAGE = 2  # pysample's exit status for a format that it does not have
 POLL_S = 0.01
-CALM_HZ, FAST_HZ = 1000, 10000
+SLOW_HZ, FAST_HZ = 1000, 10000
 SECONDS = {False: 10, True: 3}
 NR_TURNS = {False: 5, True: 2}
 NR_OPENINGS = 5
@@ -122,11 +122,11 @@ def core_percent(stats):
 
 def record_sizes(tools, target, rival_runs, seconds):
     """Rows of the bytes per sample."""
-    stats, nr_bytes = attach(tools, target, CALM_HZ, seconds, ".pysample")
+    stats, nr_bytes = attach(tools, target, SLOW_HZ, seconds, ".pysample")
     rows = [(target.program.name, "pysample", str(stats["samples"]), str(nr_bytes),
              cell(ratio(nr_bytes, stats["samples"]), 2))]
     if rival_runs:
-        seen = rivals.ProfilingSampling(False).run(target, CALM_HZ, seconds)
+        seen = rivals.ProfilingSampling(False).run(target, SLOW_HZ, seconds)
         nr_bytes = os.path.getsize(os.path.join(target.outside, "rival.bin"))
         rows.append((target.program.name, "profiling.sampling --binary", str(seen.complete),
                      str(nr_bytes), cell(ratio(nr_bytes, seen.complete), 2)))
@@ -202,7 +202,7 @@ def npm_folder():
                           text=True).stdout.strip()
 
 
-def why_not_opened(npm):
+def page_obstacle(npm):
     if not shutil.which("node"):
         return "no node"
     if not npm or not os.path.exists(os.path.join(npm, "node_modules", "playwright-core")):
@@ -213,7 +213,7 @@ def why_not_opened(npm):
 
 
 def page_row(tools, name, target):
-    stats, nr_bytes = attach(tools, target, CALM_HZ, PAGE_SECONDS, ".html")
+    stats, nr_bytes = attach(tools, target, SLOW_HZ, PAGE_SECONDS, ".html")
     return name, str(stats["samples"]), cell(nr_bytes / 1e3, 1)
 
 
@@ -234,9 +234,9 @@ def page_sizes(tools, interpreter, programs):
 
 def open_page(page):
     npm = npm_folder()
-    why_not = why_not_opened(npm)
-    if why_not:
-        say("not measured: opening the page: " + why_not)
+    obstacle = page_obstacle(npm)
+    if obstacle:
+        say("not measured: opening the page: " + obstacle)
         return
     found = subprocess.run(
         ["node", os.path.join(ROOT, "tests", "bench", "open_page.mjs"), npm, page,

@@ -84,9 +84,9 @@ def times_in(texts):
     descriptors, and links name it, too."""
     programs = {}
     for text in texts:
-        told = dict(re.findall(r"^(prog_id|run_time_ns|run_cnt):\s*(\d+)$", text, re.MULTILINE))
-        if "run_cnt" in told:
-            programs[told["prog_id"]] = int(told["run_time_ns"]), int(told["run_cnt"])
+        fields = dict(re.findall(r"^(prog_id|run_time_ns|run_cnt):\s*(\d+)$", text, re.MULTILINE))
+        if "run_cnt" in fields:
+            programs[fields["prog_id"]] = int(fields["run_time_ns"]), int(fields["run_cnt"])
     return Times(*(sum(values) for values in zip(*programs.values()))) if programs else Times()
 
 

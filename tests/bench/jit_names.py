@@ -88,8 +88,8 @@ def damaged(tools, interpreter):
         try:
             target.process.send_signal(signal.SIGTERM)  # to make it write what is buffered
             target.process.wait(timeout=support.PATIENCE_S)
-            told = {*target.report["before"], *target.report["after"]}
-            return told, names_in(tools, paths[0]), names_in_order(paths[0])
+            expected = {*target.report["before"], *target.report["after"]}
+            return expected, names_in(tools, paths[0]), names_in_order(paths[0])
         finally:
             for path in paths:
                 os.unlink(path)

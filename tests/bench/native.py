@@ -114,11 +114,11 @@ ENGINES = (Engine("bpf", "99.5 %", "99.9 %"), Engine("preempt", "90 %", "99.5 %"
 def truth_rows(attached, perf_map, engine):
     counts, _ = trampoline_truth.judge(attached.labels, perf_map)
     activations = trampoline_truth.judge_frames(attached.labels, perf_map)
-    told = counts["right"] + counts["wrong"]
-    return [Row("stacks without a hole, by " + engine.name, percent(told, told + counts["holed"]),
-                engine.whole_aim),
+    nr_whole = counts["right"] + counts["wrong"]
+    return [Row("stacks without a hole, by " + engine.name,
+                percent(nr_whole, nr_whole + counts["holed"]), engine.whole_aim),
             Row("correct stacks among those, by " + engine.name, "%s (%d of %d are wrong)" % (
-                percent(counts["right"], told), counts["wrong"], told), engine.right_aim),
+                percent(counts["right"], nr_whole), counts["wrong"], nr_whole), engine.right_aim),
             Row("correct activations among those named, by " + engine.name,
                 percent(activations["right"], activations["right"] + activations["wrong"]))]
 
@@ -198,7 +198,8 @@ def measure_names(tools, interpreter, asked):
     samples, in_file = jit_names.live(tools, interpreter, asked.seconds or SECONDS, TRUTH_HZ)
     unnamed = jit_names.times_of_unnamed(samples)
     in_file_alone = sum(in_file.issuperset(names) for _, names in samples)
-    told, found, found_in_order = jit_names.damaged(tools, interpreter)
+    expected, found, found_in_order = jit_names.damaged(tools, interpreter)
+    nr_expected = len(expected)
     return [Row("samples whose trampolines are all named, live process",
                 "%s of %d%s" % (
                     percent(len(samples) - len(unnamed), len(samples)), len(samples),
@@ -207,9 +208,9 @@ def measure_names(tools, interpreter, asked):
             Row("the same, with the names in its jitdump only",
                 "%s of %d" % (percent(in_file_alone, len(samples)), len(samples))),
             Row("functions in a jitdump that a fork has damaged",
-                "%s of %d" % (percent(len(told & found), len(told)), len(told)), "100 %"),
+                "%s of %d" % (percent(len(expected & found), nr_expected), nr_expected), "100 %"),
             Row("the same, for a reader that goes from record to record",
-                "%s of %d" % (percent(len(told & found_in_order), len(told)), len(told)))]
+                "%s of %d" % (percent(len(expected & found_in_order), nr_expected), nr_expected))]
 
 
 # What sampling costs.

@@ -85,7 +85,7 @@ class Pager:
         return done
 
     @contextlib.contextmanager
-    def again_and_again(self, interval_s):
+    def paging_out(self, interval_s):
         """Page out at that interval, in a thread, until the block ends."""
         is_over = threading.Event()
 
@@ -180,7 +180,7 @@ def measure_program(tools, interpreter, program, asked):
             raise RuntimeError("nothing of %s can be paged out" % program.name)
         for turn in range(QUICK_TURNS if asked.quick else TURNS):
             for interval_s in INTERVALS_S:
-                with pager.again_and_again(interval_s):
+                with pager.paging_out(interval_s):
                     for engine in asked.engines[::1 if turn % 2 == 0 else -1]:
                         found[interval_s, engine].append(look(tools, target, engine, seconds))
     return [make_row(program, interval_s, engine, [run for run, _ in looks],

@@ -77,14 +77,14 @@ def print_table(headings, nr_texts, rows):
     sys.stdout.flush()
 
 
-def told_columns(rows):
+def columns_with_values(rows):
     """The columns for which at least one row has a value."""
     return [column for column in NUMBERS
             if any(getattr(row, column[1]) is not None for row in rows)]
 
 
 def print_rows(version, rows):
-    columns = told_columns(rows)
+    columns = columns_with_values(rows)
     print("\n### CPython %s\n" % version)
     print_table(("program", "rate", "sampler") + tuple(one[0] for one in columns)
                 + tuple(heading for heading, _ in TEXTS), 3, [

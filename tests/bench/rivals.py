@@ -181,12 +181,12 @@ def is_profiler(name, word):
     """Whether the program of that name is the profiler: other programs have such names, too."""
     if not shutil.which(name):
         return False
-    told = subprocess.run([name, "--help"], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, errors="replace")
-    return word in (told.stdout + told.stderr).lower()
+    finished = subprocess.run([name, "--help"], stdin=subprocess.DEVNULL, capture_output=True,
+                              text=True, errors="replace")
+    return word in (finished.stdout + finished.stderr).lower()
 
 
-def tell_absent():
+def report_missing():
     for name, word in INSTALLED.items():
         if not is_profiler(name, word):
             say("not measured: %s (not installed)" % name)

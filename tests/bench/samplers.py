@@ -8,7 +8,7 @@ import os
 import support
 
 from bench import accounts, stacks
-from bench.engines import NO_SAMPLE, OF_ROOT
+from bench.engines import NEED_RIGHTS, NO_SAMPLE
 from bench.processes import run
 
 # {name: ticks per second; None: as fast as possible}
@@ -55,7 +55,7 @@ def engine_of(name):
 
 def thread_options(program):
     """Options of pysample and stopwalk alike: a root frame per thread, where that matters."""
-    return ["-t"] if program.tells_threads else []
+    return ["-t"] if program.measures_threads else []
 
 
 class Pysample:
@@ -69,7 +69,7 @@ class Pysample:
         self.turn, self.nr_turns = turn
         self.wrapper = list(wrapper)
         self.engine = ["--engine", engine] if engine else []
-        self.works_while_stopped = engine in OF_ROOT  # its program in the interrupts does
+        self.works_while_stopped = engine in NEED_RIGHTS  # its program in the interrupts does
         self.start_cpu_s = 0.0
 
     @staticmethod
@@ -101,13 +101,13 @@ class Pysample:
         return self.command(target, rate_hz, ENDLESS_S)
 
 
-def told(stats, *keys):
+def first_value(stats, *keys):
     """The value of the first key that is there; older builds report less."""
     return next((stats[key] for key in keys if key in stats), None)
 
 
 def p99_late_us(stats):
-    late_ns = told(stats, "p99_lateness_ns")
+    late_ns = first_value(stats, "p99_lateness_ns")
     return None if late_ns is None else late_ns / 1e3
 
 
@@ -117,8 +117,8 @@ def pysample_run(finished, stats):
         stats["samples"] + lost, stats["samples"], stats["ticks"], stats["wall_s"],
         finished.cpu_s, max(finished.rss_kib, stats["max_rss_kib"]), finished.waited_percent,
         finished.target_waited_percent, stacks.of_pysample(finished.stdout),
-        told(stats, "reads"), told(stats, "other_syscalls"),
-        told(stats, "clock_reads"), told(stats, "late_ticks"),
+        first_value(stats, "reads"), first_value(stats, "other_syscalls"),
+        first_value(stats, "clock_reads"), first_value(stats, "late_ticks"),
         p99_late_us(stats), stats["lost"])
 
 

@@ -60,7 +60,7 @@ class Turns:
                 if self.runs[rate, sampler]]
 
 
-def tell_wrong_truth(turns):
+def report_impossible_truth(turns):
     bad = sum(not turns.target.program.can_have(names)
               for truth in turns.truths for names in truth)
     if bad:
@@ -79,7 +79,7 @@ def measure_unit(tools, unit, samplers, options):
         turns.run_all(samplers)
         turns.sleep_loop()
         stolen_percent = stolen.percent()
-    tell_wrong_truth(turns)
+    report_impossible_truth(turns)
     return turns.rows(samplers, load, stolen_percent, unit.condition.name)
 
 

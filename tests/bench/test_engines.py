@@ -11,7 +11,7 @@ from bench import engines
 
 class Engines(unittest.TestCase):
     def possible(self, refusal, asked=None):
-        with mock.patch.object(engines, "why_not", return_value=refusal), \
+        with mock.patch.object(engines, "refusal", return_value=refusal), \
                 contextlib.redirect_stderr(io.StringIO()) as said:
             found = engines.possible(types.SimpleNamespace(pysample="pysample"), asked)
         return found, said.getvalue()

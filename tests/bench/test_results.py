@@ -173,8 +173,8 @@ class Figures(unittest.TestCase):
         for kind in "function", "whole stack":
             self.assertEqual(found[heading % kind], ("≤ 3", "2.0 (handoff-queues, 1 kHz)"))
         self.assertNotIn(heading % "thread", found)  # no row has them
-        told = {**distances_of(4, 3), "thread": distances_of(7, 3)["self"]}
-        found = figures_of([row(program="pool", distances=told)])
+        distances = {**distances_of(4, 3), "thread": distances_of(7, 3)["self"]}
+        found = figures_of([row(program="pool", distances=distances)])
         self.assertEqual(found[heading % "thread"], ("≤ 3", "4.0 (pool, 1 kHz) **no**"))
 
     def test_of_three_runs_the_median_counts(self):

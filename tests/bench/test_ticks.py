@@ -26,17 +26,17 @@ class Ticks(unittest.TestCase):
         row = self.row((10, 100, 0.2, 0.3, 1.0), (30, 100, 0.6, 0.7, 1.0))
         self.assertAlmostEqual(row.true, 40)
         self.assertAlmostEqual(row.by_wall, 50)
-        self.assertAlmostEqual(row.told, 20)
+        self.assertAlmostEqual(row.shown, 20)
         self.assertAlmostEqual(row.bias, -20)
         self.assertEqual([round(bias) for bias in row.window_biases], [-10, -30])
-        self.assertAlmostEqual(row.beyond, -20)
+        self.assertAlmostEqual(row.unexplained, -20)
         self.assertFalse(row.is_met)
 
     def test_time_of_others_is_no_fault(self):
-        for told, beyond in ((25, -5), (30, 0), (38, 0), (40, 0), (41, 1)):
-            row = self.row((told, 100, 3.0, 4.0, 10.0))
-            self.assertAlmostEqual(row.beyond, beyond)
-            self.assertAlmostEqual(row.bias, told - 30)
+        for shown, unexplained in ((25, -5), (30, 0), (38, 0), (40, 0), (41, 1)):
+            row = self.row((shown, 100, 3.0, 4.0, 10.0))
+            self.assertAlmostEqual(row.unexplained, unexplained)
+            self.assertAlmostEqual(row.bias, shown - 30)
 
     def test_floor_is_what_chance_makes(self):
         """10,000 looks at a share of a half: a deviation of 0.5 points, and a mean of 0.4."""

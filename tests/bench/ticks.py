@@ -47,7 +47,7 @@ class Row:
     """All in percent of the time, or in percentage points."""
     program: str
     engine: str
-    told: float
+    shown: float
     true: float
     by_wall: float | None  # the same share, including the time in which others had the CPU
     floor: float  # the bias that chance alone causes, on average
@@ -56,18 +56,18 @@ class Row:
 
     @property
     def bias(self):
-        return self.told - self.true
+        return self.shown - self.true
 
     @property
-    def beyond(self):
+    def unexplained(self):
         """The part of the bias that is left if others had the CPU during work: a profile by wall
         time may then show anything from the share by CPU time to that by wall time."""
         ends = self.true, self.true if self.by_wall is None else self.by_wall
-        return self.told - min(max(self.told, min(ends)), max(ends))
+        return self.shown - min(max(self.shown, min(ends)), max(ends))
 
     @property
     def is_met(self):
-        return abs(self.beyond) <= self.floor + MAX_EXCESS
+        return abs(self.unexplained) <= self.floor + MAX_EXCESS
 
 
 def is_shared(program):
@@ -82,8 +82,8 @@ def is_working(names):
 
 
 def chance_bias(share, nr_samples):
-    """The mean of |told - true| of nr_samples independent looks, in percentage points: for a normal
-    distribution it is sqrt(2 / pi) of the deviation."""
+    """The mean of |shown - true| of nr_samples independent looks, in percentage points: for a
+    normal distribution it is sqrt(2 / pi) of the deviation."""
     return 100 * math.sqrt(2 / math.pi * share * (1 - share) / nr_samples) if nr_samples else 0.0
 
 
@@ -159,11 +159,11 @@ def print_rows(interpreter, rows):
     print_table(("program", "engine", "true %", "by wall", "shown %", "bias", "of the windows",
                  "unexplained", "floor", "≤ floor + %g" % MAX_EXCESS, "samples"), 2,
                 [(row.program, row.engine, cell(row.true, 1), cell(row.by_wall, 1),
-                  cell(row.told, 1), "%+.1f" % row.bias, spread_text(row.window_biases),
-                  "%+.1f" % row.beyond, cell(row.floor, 1),
+                  cell(row.shown, 1), "%+.1f" % row.bias, spread_text(row.window_biases),
+                  "%+.1f" % row.unexplained, cell(row.floor, 1),
                   "yes" if row.is_met else "**no**", str(row.nr_samples))
                  for row in rows])
     for engine in dict.fromkeys(row.engine for row in rows):
-        excess = [abs(row.beyond) - row.floor for row in rows if row.engine == engine]
+        excess = [abs(row.unexplained) - row.floor for row in rows if row.engine == engine]
         print("\n%s: unexplained minus floor, median %.1f, worst %.1f" % (
             engine, statistics.median(excess), max(excess)))

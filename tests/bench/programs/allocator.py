@@ -68,8 +68,8 @@ def fill_arrays():
             begun = monotonic()
             touch_s += begun - called
             del block
-            told = ARRAYS % (own_s, before_s, make_s, touch_s)
-            ACCOUNT[:len(told)] = told
+            text = ARRAYS % (own_s, before_s, make_s, touch_s)
+            ACCOUNT[:len(text)] = text
 
 
 def leaf_map():
@@ -116,8 +116,8 @@ def fill_maps():
             called = monotonic()
             free_s += called - begun
             begun = called
-            told = MAPS % (own_s, before_s, make_s, touch_s, free_s)
-            ACCOUNT[SLOT:SLOT + len(told)] = told
+            text = MAPS % (own_s, before_s, make_s, touch_s, free_s)
+            ACCOUNT[SLOT:SLOT + len(text)] = text
 
 
 _thread.start_new_thread(fill_maps, ())  # without frames of threading
