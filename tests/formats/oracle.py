@@ -51,7 +51,7 @@ class Recording:
     """Definitions and samples in the order of the file. Equal stacks are one."""
 
     def __init__(self):
-        self.told = {}  # about the run: {name: value}, both text
+        self.info = {}  # about the run: {name: value}, both text
         self.processes, self.threads, self.samples = [], [], []
         self.stacks = [()]  # tuples of Frame, outermost first
         self.flushes = []  # the number of samples after each frame of the file
@@ -161,7 +161,7 @@ def in_time(start, end):
     """A filter for [start, end) since the run's start, in ns; end 0 is its end. Times of samples
     are truncated to microseconds, so the first sample may seem to precede the start."""
     def passes(recording, sample):
-        since = sample.time - min(int(recording.told["start_unix_ns"]), recording.samples[0].time)
+        since = sample.time - min(int(recording.info["start_unix_ns"]), recording.samples[0].time)
         return since >= start and (not end or since < end)
     return passes
 

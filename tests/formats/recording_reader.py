@@ -8,7 +8,7 @@ import oracle
 
 FRAME_MAGIC, SKIPPABLE_MAGIC, SEEK_MAGIC = 0xFD2FB528, 0x184D2A5E, 0x8F92EAB1
 INFO, COUNTERS, PROCESS, THREAD, RENAME, FUNCTION, NODES, RESET, SAMPLES, END = range(1, 11)
-TOLD = 1 << 7
+HAS_WEIGHT = 1 << 7
 
 
 class Broken(Exception):
@@ -195,14 +195,14 @@ class Reader:
     def info(self, payload):
         while payload:
             name = payload.string()
-            if name not in self.recording.told:
+            if name not in self.recording.info:
                 self.names.append(name)
-            self.recording.told[name] = payload.string()
+            self.recording.info[name] = payload.string()
 
     def counters(self, payload):
         while payload:
             name = self.names[payload.uint()]
-            self.recording.told[name] = str(int(self.recording.told[name]) + payload.int())
+            self.recording.info[name] = str(int(self.recording.info[name]) + payload.int())
 
     def process(self, payload):
         process = oracle.Process(payload.int(), payload.string())
@@ -290,12 +290,12 @@ class Reader:
             (slot.node,) = node
         if flags is not None:
             (slot.flags,) = flags
-        told = slot.flags & TOLD
+        has_weight = slot.flags & HAS_WEIGHT
         wall = (time - (time if slot.time is None else slot.time)) // 1000
-        if told:
+        if has_weight:
             wall = weights.walls.uint()
         cpu = 0
-        if told or slot.flags & (oracle.CPU_MEASURED | oracle.ON_CPU) == (
+        if has_weight or slot.flags & (oracle.CPU_MEASURED | oracle.ON_CPU) == (
                 oracle.CPU_MEASURED | oracle.ON_CPU):
             cpu = wall - weights.cpu_less()
         slot.time = time
@@ -303,7 +303,7 @@ class Reader:
         frames = self.nodes[slot.node - 1] if slot.node else ()
         self.recording.samples.append(oracle.Sample(
             (self.epoch_us + time // 1000) * 1000, wall * 1000, cpu * 1000, slot.thread,
-            self.recording.stack(frames), slot.flags & ~TOLD))
+            self.recording.stack(frames), slot.flags & ~HAS_WEIGHT))
 
     def end(self, payload):
         self.nr_said = payload.uint()

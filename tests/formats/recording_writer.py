@@ -9,7 +9,7 @@ import oracle
 from recording_reader import compress
 
 SEEK_TABLE = struct.Struct("<II")
-TOLD = 1 << 7
+HAS_WEIGHT = 1 << 7
 UNKNOWN_TAG = 99
 
 
@@ -173,9 +173,9 @@ class Writer:
                 measured = flags & (oracle.CPU_MEASURED | oracle.ON_CPU) == (
                     oracle.CPU_MEASURED | oracle.ON_CPU)
                 if wall != since or (cpu and not measured) or self.chance.random() < 0.05:
-                    flags |= TOLD
+                    flags |= HAS_WEIGHT
                     walls += uint(wall)
-                if flags & TOLD or measured:
+                if flags & HAS_WEIGHT or measured:
                     cpu_gaps.add(b"" if wall != cpu else None)
                     cpus += sint(wall - cpu) if wall != cpu else b""
                 node_gaps.add(b"" if node != slot["node"] else None)

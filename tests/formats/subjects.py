@@ -156,7 +156,7 @@ def in_jit():
 
 def each(check):
     """Run a test on every subject, its first argument, each in a sub-test."""
-    @support.looks_at_more
+    @support.thorough_with_all
     @functools.wraps(check)
     def check_each(case, *arguments, **options):
         for subject in [made_up(), *lives(), *in_jit()]:

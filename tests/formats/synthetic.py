@@ -92,7 +92,7 @@ class Maker:
 
     def info(self, **pairs):
         self.writer.info(**pairs)
-        self.truth.told.update({name: str(value) for name, value in pairs.items()})
+        self.truth.info.update({name: str(value) for name, value in pairs.items()})
 
     def begin_thread(self, slot):
         number = len(self.truth.threads)
@@ -152,7 +152,7 @@ class Maker:
     def count(self, **changes):
         self.writer.count(**changes)
         for name, change in changes.items():
-            self.truth.told[name] = str(int(self.truth.told[name]) + change)
+            self.truth.info[name] = str(int(self.truth.info[name]) + change)
 
     def end(self):
         samples = self.truth.samples
@@ -163,7 +163,7 @@ class Maker:
                   cpu_measured_samples=sum(bool(sample.flags & oracle.CPU_MEASURED)
                                            for sample in samples),
                   end_ns=BEGIN_NS + NR_TICKS * TICK_NS, wall_s=NR_TICKS * TICK_NS / 1e9,
-                  achieved_hz=repr(int(self.truth.told["ticks"]) / (NR_TICKS * TICK_NS / 1e9))
+                  achieved_hz=repr(int(self.truth.info["ticks"]) / (NR_TICKS * TICK_NS / 1e9))
                   .removesuffix(".0"))
         return self.writer.finish()
 

@@ -102,7 +102,7 @@ class Several(unittest.TestCase):
 
 
 class OneRun(unittest.TestCase):
-    @support.looks_at_more
+    @support.thorough_with_all
     def test_outputs(self):
         """What attach wrote beside the recording is what report makes of it."""
         for subject in subjects.lives():

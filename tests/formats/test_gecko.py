@@ -146,12 +146,12 @@ class Gecko(unittest.TestCase):
     @subjects.each
     def test_in_jit(self, subject):
         found = self.marker_ends(subject, "In JIT", oracle.IN_JIT)
-        self.assertEqual(bool(found), bool(int(subject.recording.told.get("jit_samples", 0))))
+        self.assertEqual(bool(found), bool(int(subject.recording.info.get("jit_samples", 0))))
 
     @subjects.each
     def test_approximate(self, subject):
         found = self.marker_ends(subject, "Approximate", oracle.APPROXIMATE)
-        self.assertEqual(bool(found), bool(int(subject.recording.told.get("approximate", 0))))
+        self.assertEqual(bool(found), bool(int(subject.recording.info.get("approximate", 0))))
 
     def marker_ends(self, subject, name, flag):
         """Markers of stretches of samples with the flag end where the last sample of a stretch

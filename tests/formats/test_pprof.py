@@ -63,7 +63,7 @@ class PprofFormat(unittest.TestCase):
         time = "cpu" if how.get("mode") == "cpu" else "wall"
         self.assertEqual(decoded["types"], [["samples", "count"], [time, "nanoseconds"]])
         self.assertEqual(decoded["systemNames"], [""])  # else <module> is taken for C++
-        self.assertEqual(decoded["timeNanos"], subject.recording.told["start_unix_ns"])
+        self.assertEqual(decoded["timeNanos"], subject.recording.info["start_unix_ns"])
         expected = collections.defaultdict(lambda: oracle.NOTHING)
         view = subject.view(**how)
         for (thread, *frames), weight in view.stacks(line_key, thread_key).items():

@@ -27,7 +27,7 @@ class Decoder(unittest.TestCase):
             with self.subTest(seed=seed):
                 path = subjects.path_of("seed-%d.pysample" % seed)
                 truth, read = synthetic.make(path, seed), recording_reader.read(path)
-                self.assertEqual(read.told, truth.told)
+                self.assertEqual(read.info, truth.info)
                 self.assertEqual(read.processes, truth.processes)
                 self.assertEqual(read.threads, truth.threads)
                 self.assertEqual(plain(read), plain(truth))
@@ -36,7 +36,7 @@ class Decoder(unittest.TestCase):
 
 
 class Names(unittest.TestCase):
-    @support.looks_at_more
+    @support.thorough_with_all
     def test_functions(self):
         """Every name of the target is there, byte for byte."""
         for subject in subjects.lives():
@@ -45,7 +45,7 @@ class Names(unittest.TestCase):
             told = {tuple(map(support.shown, pair)) for pair in subject.report["functions"]}
             self.assertEqual(told - read, set())
 
-    @support.looks_at_more
+    @support.thorough_with_all
     def test_threads(self):
         for subject in subjects.lives():
             names = {str(thread.tid): thread.name for thread in subject.recording.threads}
@@ -59,7 +59,7 @@ class Figures(unittest.TestCase):
 
     @subjects.each
     def test_sums(self, subject):
-        told, samples = subject.recording.told, subject.recording.samples
+        told, samples = subject.recording.info, subject.recording.samples
         whole = subject.view(mode=told["mode"]).whole()
         self.assertEqual(int(told["sampled_samples"]), len(samples))
         self.assertEqual(int(told["samples"]), len(samples))
@@ -75,8 +75,8 @@ class Figures(unittest.TestCase):
 
     def test_times(self):
         recording = subjects.live().recording
-        start = int(recording.told["start_unix_ns"])
-        length = int(recording.told["end_ns"]) - int(recording.told["start_ns"])
+        start = int(recording.info["start_unix_ns"])
+        length = int(recording.info["end_ns"]) - int(recording.info["start_ns"])
         slack = 1000000  # the start and the epoch are read from the clock one after the other
         for sample in recording.samples:
             self.assertGreater(sample.time, start - slack)

@@ -124,18 +124,18 @@ def by_class(suite):
     return list(classes.values())
 
 
-def says(tests, mark):
+def has_mark(tests, mark):
     """Whether the class of these tests sets the mark."""
     return getattr(tests[0], mark, False)
 
 
-def together(classes, nr_jobs):
+def run_parallel(classes, nr_jobs):
     """Yield each class's Outcome when it is done. nr_jobs run at once, beside those that sleep."""
     context = multiprocessing.get_context("fork")
     # Processes: no test sees another's descriptors, and each target dies with its own process.
     with concurrent.futures.ProcessPoolExecutor(nr_jobs, mp_context=context) as busy, \
             concurrent.futures.ProcessPoolExecutor(SLEEPING_JOBS, mp_context=context) as sleeping:
-        jobs = [(sleeping if says(tests, "sleeps") else busy).submit(run_class, tests)
+        jobs = [(sleeping if has_mark(tests, "sleeps") else busy).submit(run_class, tests)
                 for tests in classes]
         for job in concurrent.futures.as_completed(jobs):
             yield job.result()
@@ -144,8 +144,8 @@ def together(classes, nr_jobs):
 def outcomes(classes, nr_jobs):
     """Yield each class's Outcome when it is done. Classes that must run alone come last."""
     support.pysample_for_nobody()  # made here: a child could not delete it
-    alone = [tests for tests in classes if nr_jobs < 2 or says(tests, "alone")]
-    yield from together([tests for tests in classes if tests not in alone], nr_jobs)
+    alone = [tests for tests in classes if nr_jobs < 2 or has_mark(tests, "alone")]
+    yield from run_parallel([tests for tests in classes if tests not in alone], nr_jobs)
     yield from map(run_class, alone)
 
 

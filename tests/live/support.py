@@ -25,7 +25,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 TARGETS = os.path.join(ROOT, "tests", "targets")
 PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build", "pysample")))
 
-def _be_as_usual():
+def _reset_environment():
     """Make the environment the same however the tests were started, even by nohup(1) or a shell's
     `&`: what we start ignores and blocks no signal, inherits no settings from the environment,
     and makes files that others may read."""
@@ -43,7 +43,7 @@ def _be_as_usual():
     os.umask(0o022)
 
 
-_be_as_usual()
+_reset_environment()
 
 # A hang is a failure: nothing here takes nearly that long, even on a busy machine.
 PATIENCE_S = 180
@@ -231,7 +231,7 @@ def quick_interpreters(interpreters, quick_on=QUICK):
     return found or sorted(interpreters, key=version_key)[-1:]
 
 
-def looks_at_more(tests):
+def thorough_with_all(tests):
     """Mark a test or a class that checks more when everything is asked for (ALL): it then counts
     as another test, which is not quick."""
     tests.is_quick = not os.environ.get(ALL)
@@ -279,7 +279,7 @@ per_layout = per_minor(*LAYOUTS)
 def one_test_each(case, check, interpreters):
     """Add a test for each interpreter to a test case, which calls check(case, interpreter). By
     default the interpreters are those of QUICK."""
-    looks_at_more(case)
+    thorough_with_all(case)
     for interpreter in quick_interpreters(interpreters) if case.is_quick else interpreters:
 
         def test(self, interpreter=interpreter):
@@ -692,17 +692,17 @@ def names(stack):
     return [parse_label(text)[0] for text in stack if text not in (NO_PYTHON_FRAMES, GC)]
 
 
-UNLUCKY = "could be proven|the duration ended before the first sample"
+NO_PROVEN_STACK = "could be proven|the duration ended before the first sample"
 
 
-def was_unlucky(run):
+def has_no_proven_stack(run):
     """Whether the machine was too busy to prove a stack of a short run."""
-    return run.status == 5 and re.search(UNLUCKY, run.stderr)
+    return run.status == 5 and re.search(NO_PROVEN_STACK, run.stderr)
 
 
 def stacks_of_run(run):
     """{tuple of labels: count} of a run that has ended; empty if it was unlucky."""
-    if was_unlucky(run):
+    if has_no_proven_stack(run):
         return {}
     if run.status:
         raise AssertionError(run)
@@ -715,7 +715,7 @@ def run_with_samples(run):
 
     def has_samples():
         results.append(run())
-        return not was_unlucky(results[-1])
+        return not has_no_proven_stack(results[-1])
 
     wait_until(has_samples, "there are samples")
     return results[-1]

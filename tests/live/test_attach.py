@@ -78,7 +78,7 @@ class AttachTestCase(unittest.TestCase):
         def is_proven():
             result = pysample("attach", target.pid, *profile.options(), *self.ENGINE, *options)
             if result.status == 5:
-                self.assertRegex(result.stderr, support.UNLUCKY)
+                self.assertRegex(result.stderr, support.NO_PROVEN_STACK)
                 return False
             self.assert_ended_well(result)
             return True

@@ -101,9 +101,9 @@ class Running(unittest.TestCase):
         if support.version_key(self.interpreter) < [3, 8]:
             self.skipTest("there is no module for sub-interpreters before 3.8")
         with support.python_target(self.interpreter, "within", "second") as target:
-            support.wait_until(lambda: self.tells_second(target.pid), "the second one is seen")
+            support.wait_until(lambda: self.shows_second(target.pid), "the second one is seen")
 
-    def tells_second(self, pid):
+    def shows_second(self, pid):
         threads = {thread["interpreter"]: thread["frames"] for thread in self.dump(pid)}
         names = {n: [frame["name"] for frame in frames] for n, frames in threads.items()}
         if not all("_start" in found for found in names.values()):
@@ -114,7 +114,7 @@ class Running(unittest.TestCase):
         return True
 
 
-class NotTold(unittest.TestCase):
+class MissingCStack(unittest.TestCase):
     def test_ended_main_thread(self):
         """It has no C stack any more, but CPython keeps its Python frames."""
         with support.headless_target(support.newest_interpreter()) as target:

@@ -142,7 +142,8 @@ class NoTarget(ErrorTestCase):
                 self.assertIn(result.status, (0, 1, 5))
                 if result.status:
                     self.assertRegex(result.stderr, r"%d (ended before|has just ended)|there is no "
-                                     "process %d|%s" % (target.pid, target.pid, support.UNLUCKY))
+                                     "process %d|%s" % (target.pid, target.pid,
+                                                        support.NO_PROVEN_STACK))
 
     def test_no_such_process(self):
         gone = subprocess.Popen(["true"])

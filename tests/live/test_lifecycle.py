@@ -59,7 +59,7 @@ class LifecycleTestCase(unittest.TestCase):
         """Run to the end."""
         return self.finish(self.start(pid, *options, **kwargs), status)
 
-    def attach_and_tell(self, target, *options, **kwargs):
+    def attach_and_signal(self, target, *options, **kwargs):
         """The same for execs_itself.py, which gets a signal once it is sampled."""
         # Unbuffered, so that finish() gets what is not read here.
         process = self.start(target.pid, *options, bufsize=0, **kwargs)
@@ -118,7 +118,7 @@ class Exec(LifecycleTestCase):
     def attempt(self, *options):
         with support.python_target(self.interpreter, "execs_itself",
                                    wrapper=support.FIXED_ADDRESSES) as target:
-            return self.attach_and_tell(target, *options, "-v")
+            return self.attach_and_signal(target, *options, "-v")
 
     def test_a_program_without_python(self):
         def attempt():
@@ -160,7 +160,7 @@ class ExecOnce(LifecycleTestCase):
     def test_the_duration_goes_on(self):
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs_itself") as target:
-                return self.attach_and_tell(target, "-d", "1.4")
+                return self.attach_and_signal(target, "-d", "1.4")
 
         result = self.until_seen(attempt, "first", "second")
         self.assertRegex(result.stderr, "followed into [^\n]*again; [0-9]+ samples")
@@ -197,7 +197,7 @@ class ExecOnce(LifecycleTestCase):
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs_itself",
                                        "thread") as target:
-                return self.attach_and_tell(target, "-r", "max")
+                return self.attach_and_signal(target, "-r", "max")
 
         result = self.until_seen(attempt, "Condition.wait", "first", "second")
         self.assertRegex(result.stderr, "followed into .*again; the process has ended; ")
@@ -238,7 +238,7 @@ class Unreadable(LifecycleTestCase):
             result = support.finish(process)
             self.assertTrue(target.runs())
         self.assertNotIn("followed into", result.stderr)
-        if samples and support.was_unlucky(result):
+        if samples and support.has_no_proven_stack(result):
             return False
         self.assertEqual(result.status, 0 if samples else 5, result)
         self.assertRegex(result.stderr, "the interpreter's threads can no longer be listed; [1-9]"
@@ -463,7 +463,7 @@ class WithoutTheCallOnce(LifecycleTestCase):
                    "process_vm_readv", "EPERM"]
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs_itself") as target:
-                return self.attach_and_tell(target, wrapper=wrapper)
+                return self.attach_and_signal(target, wrapper=wrapper)
 
         result = self.until_seen(attempt, "first", "second")
         self.assertRegex(result.stderr, "followed into .*the process has ended; ")

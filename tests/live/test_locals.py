@@ -54,7 +54,7 @@ class ValuesTestCase(unittest.TestCase):
     target = None
 
     def assert_truth(self, dumped, nr_chars, has_c_names=True):
-        frames = frames_with_variables(dumped)[:-1]  # without tell()'s frame
+        frames = frames_with_variables(dumped)[:-1]  # without report()'s frame
         truths = self.target.report["frames"]
         self.assertEqual([frame["name"].rpartition(".")[2] for frame in frames],
                          [truth["name"] for truth in truths])

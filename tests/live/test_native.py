@@ -29,7 +29,7 @@ NR_GENERATED = 100
 KEYED = ["<module>", "main", "key", "outer", "inner"]  # the calls of keyed.py
 
 # A thread that did not wait and had no copy for this long is shown with Python frames alone.
-UNSEEN_NS = 1000000000
+NO_COPY_MAX_NS = 1000000000
 
 
 def attach_native(pid, *args, seconds=DURATION_S):
@@ -51,7 +51,7 @@ def is_chain(names):
     return any(list(names) == chain[:len(names)] for chain in chains)
 
 
-def is_allowed(result):
+def skip_without_c_frames(result):
     if "no C frames" in result.stderr:
         raise unittest.SkipTest("not tested here: " + result.stderr.strip().splitlines()[-1])
 
@@ -61,7 +61,7 @@ def stacks_until(target, enough, what, *options):
 
     def sample():
         result = attach_native(target.pid, *options)
-        is_allowed(result)
+        skip_without_c_frames(result)
         return support.parse_collapsed(result.stdout)
 
     return support.sampled_until(sample, enough, what)
@@ -71,7 +71,7 @@ def samples_of(target, *options, seconds=DURATION_S):
     """The samples of one run in order of time, each with its frames."""
     result = support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-r", 500, "-f", "jsonl",
                               *options, target.pid)
-    is_allowed(result)
+    skip_without_c_frames(result)
     records = list(map(json.loads, result.stdout.splitlines()))
     frames = {record["id"]: record["frames"] for record in records if record["type"] == "stack"}
     return [dict(record, frames=frames[record["stack"]]) for record in records
@@ -100,7 +100,7 @@ def innermost(stacks):
             for function in trampoline_truth.names_of(stack, ())[1][-1:]}
 
 
-class Calls:
+class CallsTests:
     """Tests for both ways of getting C frames and Python frames of one instant."""
     engine = ()  # the default
 
@@ -156,7 +156,7 @@ class Calls:
 
 
 @support.per_minor("3.8", "3.10", *NATIVE_VERSIONS)
-class Native(Calls, unittest.TestCase):
+class Native(CallsTests, unittest.TestCase):
     quick_on = ("3.15",)
 
     def test_plumbing(self):
@@ -180,7 +180,7 @@ class Native(Calls, unittest.TestCase):
 
     def has_plumbing(self, pid, path):
         result = support.pysample("attach", "-n", "-d", "1", "-o", path, pid)
-        is_allowed(result)
+        skip_without_c_frames(result)
         return result.status == 0 and "_start (" in support.pysample(
             "report", path, "-f", "collapsed", "--plumbing").stdout
 
@@ -208,7 +208,7 @@ class Native(Calls, unittest.TestCase):
 
         def is_seen():
             result = attach_native(target.pid, "-r", 1000)
-            is_allowed(result)
+            skip_without_c_frames(result)
             return nr_with_natives(result, "run")
 
         with support.python_target(self.interpreter, "crowd", 300) as target:
@@ -227,7 +227,7 @@ class Native(Calls, unittest.TestCase):
                 and not is_alone(sample) for sample in samples),
                                     "a worker is seen with C frames")
         self.assertEqual([sample for sample in samples
-                          if is_alone(sample) and sample["wall_ns"] < UNSEEN_NS], [])
+                          if is_alone(sample) and sample["wall_ns"] < NO_COPY_MAX_NS], [])
 
     def test_collector(self):
         """It runs when Python frames are read, above more of them than the copy has."""
@@ -249,7 +249,7 @@ class Native(Calls, unittest.TestCase):
 
         def is_seen():
             result = attach_native(target.pid)
-            is_allowed(result)
+            skip_without_c_frames(result)
             return nr_with_natives(result, "work")
 
         with support.python_target(self.interpreter, "within", "main") as target:
@@ -293,7 +293,7 @@ class Native(Calls, unittest.TestCase):
 
         def sample():
             result = attach_native(target.pid, "-r", 500)
-            is_allowed(result)
+            skip_without_c_frames(result)
             stacks = collections.Counter()
             for stack, number in support.parse_collapsed(result.stdout).items():
                 names = [found.group(1) for found in map(trampoline_truth.PYTHON.match, stack)
@@ -344,12 +344,12 @@ class Native(Calls, unittest.TestCase):
         samples = self.sample_perf_jit(functools.partial(self.names_like, trampoline_truth.NAMED),
                                        "a trampoline without its frame is seen")
         self.check_names(samples)
-        self.assertEqual([frames for frames in samples if self.tells_twice(frames)], [])
+        self.assertEqual(list(filter(self.has_trampoline_beside_frame, samples)), [])
         self.assertNotIn("[jit]", {frame["name"] for frames in samples for frame in frames})
 
     def test_all_trampolines(self):
         self.check_names(self.sample_perf_jit(
-            lambda samples: any(map(self.tells_twice, samples)),
+            lambda samples: any(map(self.has_trampoline_beside_frame, samples)),
             "a trampoline is shown beside its frame", "--trampolines"))
 
     def test_trampolines_that_are_new(self):
@@ -362,7 +362,7 @@ class Native(Calls, unittest.TestCase):
                                               program="churncode"))
 
     @staticmethod
-    def tells_twice(frames):
+    def has_trampoline_beside_frame(frames):
         """Whether a trampoline is shown beside its Python frame."""
         for outer, inner in zip(frames, frames[1:]):
             trampoline = trampoline_truth.NAMED.match(outer["name"])
@@ -384,7 +384,7 @@ class Native(Calls, unittest.TestCase):
 
 
 @support.per_minor("3.8", "3.10", *NATIVE_VERSIONS)
-class NativeByEvidence(Calls, unittest.TestCase):
+class NativeByEvidence(CallsTests, unittest.TestCase):
     """No BPF program runs in the interrupt that copies the stack."""
     engine = support.PREEMPT
     quick_on = ("3.11", "3.15")

@@ -49,7 +49,7 @@ class Kernel(unittest.TestCase):
         result = sample(pid, "--kernel")
         if "no kernel frames" in result.stderr:
             self.skipTest("not tested here: " + result.stderr)
-        test_native.is_allowed(result)
+        test_native.skip_without_c_frames(result)
         inside = [frames for frames in stacks_of(result) if frames[-1]["kind"] == "kernel"]
         for frames in inside:
             self.check_order([frame["kind"] for frame in frames])
@@ -101,7 +101,7 @@ class Waiting(unittest.TestCase):
         return tuple(frame["name"] for frame in frames if frame["kind"] == "kernel")
 
 
-class NotTold(unittest.TestCase):
+class NoKernelFrames(unittest.TestCase):
     """Where kernel stacks are not permitted a sentence says so, and the other frames are shown."""
 
     def test_nobody(self):

@@ -15,7 +15,7 @@ from support import GC, per_layout, pysample
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-TOLD_IN = {"gil": 7, "<GC>": 7}  # the first 3.N with it
+FIRST_MINOR = {"gil": 7, "<GC>": 7}  # the first 3.N with it
 
 
 def cpu_times(pid, tids):
@@ -45,8 +45,8 @@ class StatesTestCase(unittest.TestCase):
     def minor(self):
         return support.version_key(self.interpreter)[1]
 
-    def need(self, what):
-        if self.minor() < TOLD_IN[what]:
+    def require(self, what):
+        if self.minor() < FIRST_MINOR[what]:
             self.skipTest("3.%d does not record it" % self.minor())
 
     def profile(self, target, *options, run=pysample, **kwargs):
@@ -91,7 +91,7 @@ class StatesTestCase(unittest.TestCase):
 class Gil(StatesTestCase):
     def test_only_the_gil_holder_is_shown(self):
         """Two threads take turns, one sleeps, and one computes without the GIL."""
-        self.need("gil")
+        self.require("gil")
         with states_target(self.interpreter, "spin", "half", "sleep",
                            "compute") as target:
             holding, stats = self.profile_until(
@@ -110,7 +110,7 @@ class Gil(StatesTestCase):
         self.assertEqual((stats["mode"], stats["unit"]), ("gil", "samples"))
 
     def test_unsupported_version(self):
-        if self.minor() >= TOLD_IN["gil"]:
+        if self.minor() >= FIRST_MINOR["gil"]:
             self.skipTest("this version records it")
         with states_target(self.interpreter, "spin") as target:
             result = pysample("attach", target.pid, "--mode", "gil", "-d", "0.2")
@@ -172,7 +172,7 @@ class Cpu(StatesTestCase):
 @per_layout
 class Collector(StatesTestCase):
     def test_it_runs_below_the_function_that_calls_it(self):
-        self.need("<GC>")
+        self.require("<GC>")
 
         def sample():
             seen, _ = self.profile(target)
@@ -190,7 +190,7 @@ class Collector(StatesTestCase):
         self.assertFalse([stack for stack in hidden["collect"] if GC in stack])
 
     def test_finalisers_run_above_it(self):
-        self.need("<GC>")
+        self.require("<GC>")
         if self.minor() < 15:
             self.skipTest("3.%d does not record where the collection began" % self.minor())
         with states_target(self.interpreter, "finalise") as target:
@@ -230,7 +230,7 @@ class NothingToShow(unittest.TestCase):
         def is_proven():
             results.append(pysample("attach", target.pid, "--mode", mode, "-o", profile,
                                     "--stats-json", stats, *options))
-            return not support.was_unlucky(results[-1])
+            return not support.has_no_proven_stack(results[-1])
 
         support.wait_until(is_proven, "some stack could be proven")
         result = results[-1]

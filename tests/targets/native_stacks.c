@@ -35,11 +35,11 @@ static __thread struct stack *self;
 static pthread_barrier_t parked;
 
 /* Records the return address of the function that contains it. */
-#define TELL() (self->returns[self->nr++] = (uintptr_t)__builtin_return_address(0))
+#define RECORD_RETURN() (self->returns[self->nr++] = (uintptr_t)__builtin_return_address(0))
 
 static NOINLINE void park(void)
 {
-	TELL();
+	RECORD_RETURN();
 	pthread_barrier_wait(&parked);
 	for (;;)
 		pause();
@@ -47,7 +47,7 @@ static NOINLINE void park(void)
 
 static NOINLINE void plain(int depth)
 {
-	TELL();
+	RECORD_RETURN();
 	if (depth)
 		plain(depth - 1);
 	else
@@ -57,7 +57,7 @@ static NOINLINE void plain(int depth)
 
 static void run_plain(void)
 {
-	TELL();
+	RECORD_RETURN();
 	plain(100);
 	KEEP();
 }
@@ -68,7 +68,7 @@ static NOINLINE void sized(size_t nr_bytes)
 	__attribute__((aligned(256))) volatile char aligned[256];
 	volatile char *bytes = alloca(nr_bytes);
 
-	TELL();
+	RECORD_RETURN();
 	memset((void *)bytes, 0xff, nr_bytes);
 	aligned[0] = bytes[nr_bytes - 1];
 	park();
@@ -77,7 +77,7 @@ static NOINLINE void sized(size_t nr_bytes)
 
 static void run_sized(void)
 {
-	TELL();
+	RECORD_RETURN();
 	sized(5000);
 	KEEP();
 }
@@ -85,7 +85,7 @@ static void run_sized(void)
 /* Called by a function of the C library. */
 static int compare(const void *a, const void *b)
 {
-	TELL();
+	RECORD_RETURN();
 	park();
 	return *(const int *)a - *(const int *)b;
 }
@@ -94,7 +94,7 @@ static void run_sort(void)
 {
 	int numbers[2] = {2, 1};
 
-	TELL();
+	RECORD_RETURN();
 	qsort(numbers, 2, sizeof(numbers[0]), compare);
 	KEEP();
 }
@@ -104,7 +104,7 @@ static void run_sort(void)
 static void handler(int number)
 {
 	(void)number;
-	TELL();
+	RECORD_RETURN();
 	park();
 }
 
@@ -119,7 +119,7 @@ static void handle(int number, int flags)
 
 static void run_signal(void)
 {
-	TELL();
+	RECORD_RETURN();
 	handle(SIGUSR1, 0);
 	raise(SIGUSR1);
 	KEEP();
@@ -127,7 +127,7 @@ static void run_signal(void)
 
 static void run_alternate_stack(void)
 {
-	TELL();
+	RECORD_RETURN();
 	handle(SIGUSR2, SA_ONSTACK);
 	raise(SIGUSR2);
 	KEEP();
@@ -145,7 +145,7 @@ __attribute__((naked)) static void trap(void)
 
 static void run_first_instruction(void)
 {
-	TELL();
+	RECORD_RETURN();
 	handle(SIGILL, 0);
 	trap();
 	KEEP();
@@ -153,14 +153,14 @@ static void run_first_instruction(void)
 
 static NOINLINE void call(void (*function)(void))
 {
-	TELL();
+	RECORD_RETURN();
 	function();
 	KEEP();
 }
 
 static void run_null(void)
 {
-	TELL();
+	RECORD_RETURN();
 	handle(SIGSEGV, SA_ONSTACK);
 	call(NULL);
 	KEEP();

@@ -133,7 +133,7 @@ def truth_of(frame):
                           for name in names}}
 
 
-def tell():
+def report():
     """Report all functions that are running, and stay."""
     frame = sys._getframe(1)
     truths = []
@@ -211,7 +211,7 @@ def objects(then):
     among = [Slots()]
     colour, text, count, point = Colour.RED, Text("abc"), Numbers([1, 2]), Point(1, "y")
     fails, fails_twice, fails_plainly = Fails("it", 1), ValueError("x"), KeyError()
-    classes, function, module = Order, tell, json
+    classes, function, module = Order, report, json
     inner_class, builtin, method = Colour, len, order.__init__
     method_of_list = count.append
     then()
@@ -271,9 +271,9 @@ value_method = Holder().method
 
 
 def chain(functions):
-    """Call the first, which calls the next, and so on; the last one calls tell()."""
+    """Call the first, which calls the next, and so on; the last one calls report()."""
     if not functions:
-        tell()
+        report()
     functions[0](lambda: chain(functions[1:]))
 
 

@@ -12,7 +12,7 @@ import subjects
 import support
 from test_gecko import document as gecko_document
 from test_matrix import NobodysInterpreter
-from test_run_told import NOTES, READERS
+from test_run_info import NOTES, READERS
 
 USER_ONLY = "user CPU only"
 ALLOWED_TO_ALL = 1  # kernel.perf_event_paranoid up to which anybody may sample the kernel

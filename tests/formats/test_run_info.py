@@ -176,13 +176,13 @@ class Told(unittest.TestCase):
         runs, shown = READERS[form]([subject.path for subject in wanted])
         self.assertEqual(len(runs), len(wanted))
         for told, subject in zip(runs, wanted, strict=True):
-            truth = subject.recording.told
+            truth = subject.recording.info
             names = [name for name in truth if name in NAMES or name.startswith("lost.")]
             self.assertLess({"command_line", "mode", "achieved_hz"}, set(names))
             subjects.assert_same(self, {name: told.get(name) for name in names},
                                  {name: shown(truth[name]) for name in names})
 
-    @support.looks_at_more
+    @support.thorough_with_all
     def test_all_but_a_summary(self):
         for form in READERS:
             for wanted in ([subjects.made_up()], subjects.lives(),
@@ -201,7 +201,7 @@ class Told(unittest.TestCase):
     @subjects.each
     def test_summary(self, subject):
         """It is short: figures are rounded, and reasons are named only if something was lost."""
-        truth = subject.recording.told
+        truth = subject.recording.info
         command, target, rate, *_ = support.read(
             subjects.report(subject.path, form="summary")).split("\n")
         self.assertEqual(command, escaped(truth["command_line"]))
