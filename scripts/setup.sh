@@ -21,8 +21,9 @@ consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
 
-# lacking PACKAGE...: print those that are not installed, one a line; nothing except on Debian.
-lacking() {
+# missing_packages PACKAGE...: print those that are not installed, one a line; nothing except on
+# Debian.
+missing_packages() {
 	command -v dpkg-query >/dev/null || return 0
 	for package in "$@"; do
 		dpkg-query -W -f '${db:Status-Abbrev}\n' "$package" 2>/dev/null | grep -q '^.i' ||
@@ -34,10 +35,10 @@ install_packages() {
 	DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@" >/dev/null
 }
 
-# need PACKAGE...: as root install what is missing, else print what to install and go on: some of it
-# may have been installed in another way.
-need() {
-	missing=$(lacking "$@")
+# install_required PACKAGE...: as root install what is missing, else print what to install and go
+# on: some of it may have been installed in another way.
+install_required() {
+	missing=$(missing_packages "$@")
 	[ -n "$missing" ] || return 0
 	# shellcheck disable=SC2086 # one word a package
 	set -- $missing
@@ -50,9 +51,10 @@ need() {
 	install_packages "$@"
 }
 
-# want PACKAGE...: install what is missing, as far as possible, and print what is still missing.
-want() {
-	missing=$(lacking "$@")
+# install_optional PACKAGE...: install what is missing, as far as possible, and print what is still
+# missing.
+install_optional() {
+	missing=$(missing_packages "$@")
 	[ -n "$missing" ] || return 0
 	# shellcheck disable=SC2086 # one word a package
 	set -- $missing
@@ -63,7 +65,7 @@ want() {
 			install_packages "$package" || :
 		done
 	fi
-	for package in $(lacking "$@"); do
+	for package in $(missing_packages "$@"); do
 		echo "$0: $package is not installed; tests that need it are skipped" >&2
 	done
 }
