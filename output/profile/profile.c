@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/profile/thread_paths.h"
 #include "procmem/array.h"
 
 /* The self weights of PROFILE_BASE, by node; missing ones are zero. */

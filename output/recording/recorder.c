@@ -8,7 +8,6 @@
 
 #include "output/profile/profile.h"
 #include "output/profile/profile_tree.h"
-#include "output/profile/thread_paths.h"
 #include "output/recording/record_stream.h"
 #include "output/recording/run_records.h"
 #include "output/recording/sample_batch.h"
