@@ -302,19 +302,23 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 	return err;
 }
 
-/* Attach to the tick, and check that it arrives: the kernel's layout may differ. */
+/*
+ * Attach to the tick, and check that it arrives: the kernel's layout may differ. Spins, because a
+ * sleeping processor may have no tick, for at most 20 ticks of its own CPU time: on a busy machine
+ * more time than that may pass before it runs at all.
+ */
 static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 {
 	enum { MOST_TICKS = 20 };
-	const uint64_t end_ns = clock_now_ns() + MOST_TICKS * tick_ns();
+	const uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MOST_TICKS * tick_ns();
 	struct interrupt_counts counts = {0};
 
 	interrupts->tick = bpf_program__attach(interrupts->program->progs.take_tick);
 	if (!interrupts->tick)
 		return -errno;
-	/* Spin: a sleeping processor may have no tick. */
-	while (!counts.nr_ticks && clock_now_ns() < end_ns)
+	do {
 		interrupts_count(interrupts, &counts);
+	} while (!counts.nr_ticks && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns);
 	if (counts.nr_ticks)
 		return 0;
 	message_set(reterr, "the kernel's tick does not pass the tracepoint hrtimer_expire_entry");
