@@ -272,7 +272,7 @@ static enum exit_status run(int argc, char **argv)
 			shells[i].print();
 			return print_finish(EXIT_OK);
 		}
-	print_error("no such shell: pysample completion bash, fish or zsh");
+	print_error("give one shell: pysample completion bash, fish or zsh");
 	return EXIT_USAGE;
 }
 

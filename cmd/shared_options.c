@@ -114,7 +114,7 @@ const struct option_spec mode_option[1] = {
 	{"mode", "NAME",
 	 "which samples count, and by what:\n"
 	 "wall: all samples, by elapsed time (default);\n"
-	 "cpu: all samples, by the CPU time that the thread used;\n"
+	 "cpu: only samples that used the CPU, by that CPU time;\n"
 	 "gil: only samples of threads that held the GIL;\n"
 	 "exception: only samples while an exception was handled.\n"
 	 "A recording keeps all samples",

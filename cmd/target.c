@@ -46,7 +46,7 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 	case -ESRCH:
 		message_set(reterr,
 			    is_replaced(target)
-				    ? "process %d has executed another program: try again"
+				    ? "process %d has called exec: try again"
 				    : "process %d ended before the first sample",
 			    target->process.pid);
 		return EXIT_NO_SAMPLE;

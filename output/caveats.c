@@ -119,7 +119,7 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 		       "C and Python frames are probably of the same instant",
 		       ", but this is not proven");
 	append_of_runs(text, begin, &sums, sums.nr_user_only, "user CPU only",
-		       ": time in the kernel is missing");
+		       ": time in the kernel counts for other stacks");
 	append_of_runs(text, begin, &sums, sums.nr_hiding_bursts, LOSS_BURSTS_TEXT, "");
 	if (sums.nr_stacks && (sums.nr_python_gaps || sums.nr_c_gaps)) {
 		append_separator(text, begin);

@@ -8,7 +8,7 @@
  * GIL around, each of the other CPUs gets a guard: a thread of pysample that wakes there at the
  * same time and does nothing until the look is over. So a look treats these CPUs alike, whichever
  * of them the target runs on. Moving to the CPU of the GIL's holder after the timer has fired
- * would favour long holders (docs/architecture.md has the figures of a prototype).
+ * would favour long holders (docs/evidence/instant.md has the figures).
  *
  * A CPU counts as held only if the thread there never left it, by its own switch counts.
  *

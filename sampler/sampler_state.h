@@ -59,9 +59,10 @@ struct walked_thread {
 /* The last emitted sample of a thread, as far as the next one needs it. */
 struct emitted_sample {
 	struct frame *frames; /* owned; the visible frames, outermost first */
-	uint32_t nr_same;     /* number of frames that equal those of the sample before */
-	uint32_t flags;	      /* walked.flags */
-	uint32_t collector;   /* walked.collector */
+	uint32_t
+		nr_same; /* number of leading frames that are still those of the last emitted sample */
+	uint32_t flags;	    /* walked.flags */
+	uint32_t collector; /* walked.collector */
 };
 
 /* Which part of a thread's time its samples account for. All but last_ns: with interrupts only. */
@@ -199,8 +200,9 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 /*
  * Identify a thread. Sets sampled->identity.own_tid, the id in its own namespace, and in
  * sampled->info, which must be zero otherwise, the interpreter, the id in our namespace, the
- * kernel's name, and the same name as name. An unknown id is 0, an unknown name "". If nr_os_names_left is 0, sets
- * needs_os_name instead of reading the kernel's name, except for a main thread.
+ * kernel's name, and the same name as name. An unknown id is 0, an unknown name "". If
+ * nr_os_names_left is 0, sets needs_os_name instead of reading the kernel's name, except for a
+ * main thread.
  */
 void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thread,
 		      struct sampled_thread *sampled);

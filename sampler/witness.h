@@ -24,7 +24,7 @@
  *
  * Source: kernel/rseq.c, kernel/events/core.c (task_clock_event_read()), kernel/sched/stats.h
  * (sched_info_arrive()). Each way was checked against the others and against a counter that the
- * target increments (docs/benchmarks.md, "The proofs of the instant").
+ * target increments (docs/evidence/proofs.md).
  */
 #pragma once
 

@@ -39,9 +39,8 @@ static void explain_nothing(const struct rendering *rendering, const struct inpu
 			    "attach --cpu measures CPU times",
 			    name, others);
 	else
-		print_error("none of the %" PRIu64 " sample%s of %s%s %s: --mode wall shows all",
-			    left->nr_samples, text_plural(left->nr_samples), name, others,
-			    verbs[rendering->profile.mode]);
+		print_error("no sample of %s%s (%" PRIu64 " in all) %s: --mode wall shows all",
+			    name, others, left->nr_samples, verbs[rendering->profile.mode]);
 }
 
 /* Print a note if what was written is approximate. */

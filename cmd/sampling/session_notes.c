@@ -22,7 +22,7 @@ static const char *end_reason(const struct session *session)
 		[TARGET_ENDED] = "the process has ended; ",
 		[TARGET_NO_PYTHON] = "the process executed a program without CPython; ",
 		[TARGET_NO_INTERPRETER] = "the process ended its interpreter, or started none; ",
-		[TARGET_REFUSED] = "the process executed another program; ",
+		[TARGET_REFUSED] = "the process called exec; ",
 		[TARGET_SAME] = "the interpreter's threads can no longer be listed; ",
 	};
 
@@ -430,8 +430,7 @@ void session_explain_none_shown(const struct session *session, struct message *r
 	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;
 
 	message_set(reterr,
-		    "none of the %" PRIu64 " sample%s of process %d %s, so there is no profile: "
+		    "no sample of process %d (%" PRIu64 " in all) %s, so there is no profile: "
 		    "--mode wall shows where the threads were, a longer -d may see more",
-		    nr_samples, text_plural(nr_samples), session->pid,
-		    verbs[session->options.profile.mode]);
+		    session->pid, nr_samples, verbs[session->options.profile.mode]);
 }

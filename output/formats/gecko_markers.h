@@ -18,9 +18,8 @@ enum gecko_marker_kind {
 
 struct gecko_marker {
 	enum gecko_marker_kind kind;
-	uint64_t begin_ns,
-		/* Start of the first sample and end of the last. */
-		end_ns;
+	/* Start of the first sample and end of the last. */
+	uint64_t begin_ns, end_ns;
 };
 
 /* Position among the markers of a thread. */

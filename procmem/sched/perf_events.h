@@ -46,7 +46,8 @@ struct perf_thread;
 struct perf_events {
 	const struct process *process; /* borrowed */
 	struct perf_events_options options;
-	bool user_only; /* kernel frames are not permitted and therefore not recorded */
+	/* Kernel mode is not permitted: a thread inside the kernel is not interrupted, nor copied. */
+	bool user_only;
 	int epoll_fd;
 	struct perf_thread *threads; /* private; owned */
 	uint32_t nr_threads, max_threads;

@@ -31,11 +31,11 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 	if (ret_why->text[0] || kernel->has_waiting)
 		return 0;
 	if (err == -EPERM)
-		message_set(ret_why, "waiting threads have none: /proc/PID/task/TID/stack requires "
+		message_set(ret_why, "for waiting threads: /proc/PID/task/TID/stack requires "
 				     "CAP_SYS_ADMIN");
 	else
 		message_set(ret_why,
-			    "waiting threads have none: /proc/PID/task/TID/stack cannot be "
+			    "for waiting threads: /proc/PID/task/TID/stack cannot be "
 			    "read: %s",
 			    strerror(-err));
 	return 0;

@@ -41,7 +41,7 @@ void memory_image_close(struct memory_image *image);
 /*
  * Find the dynamic symbol called name by its hash, as the loader does, and return its address,
  * which lies in the image. Returns 0; -ENOENT, also if the tables are damaged or not mapped;
- * -ENOMEM, -ESRCH, -EPERM.
+ * -ENOMEM, -ESRCH, -EPERM; or another error of the memory, such as -E2BIG of a bounded one.
  */
 int memory_image_symbol(const struct memory_image *image, const char *name, remote_addr *ret_addr);
 

@@ -175,7 +175,7 @@ class ExecOnce(LifecycleTestCase):
                     return self.attach(target.pid)
 
             result = self.until_seen(attempt, "work")
-            self.assertRegex(result.stderr, "(executed another program|or started none); ")
+            self.assertRegex(result.stderr, "(called exec|or started none); ")
             self.assertRegex(result.stderr, "the new program is not sampled: .*%s" % refused.minor)
 
     def test_a_signal_while_it_is_looked_for(self):
@@ -296,7 +296,7 @@ class Wait(LifecycleTestCase):
             with self.subTest(i):
                 self.assertIn(result.status, (0, 5), result)
                 if result.status:  # seen right before an exec
-                    self.assertIn("has executed another program", result.stderr)
+                    self.assertIn("has called exec", result.stderr)
 
     def test_libpython_that_is_loaded_late(self):
         def attempt():

@@ -331,7 +331,7 @@ class Unprivileged(NamespaceTestCase):
             if "\nUid:\t65534\t1\t" not in support.read("/proc/%d/status" % target.pid):
                 self.skipTest("not tested here: a set-user-ID program (/tmp is mounted nosuid)")
         self.assertEqual(result.status, 0, result)
-        self.assertRegex(result.stderr, "executed another program; [1-9]")
+        self.assertRegex(result.stderr, "called exec; [1-9]")
         self.assertRegex(result.stderr, "the new program is not sampled: process [0-9]+ belongs to another user")
 
     def test_file_capabilities(self):

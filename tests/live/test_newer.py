@@ -112,5 +112,5 @@ class Newer(DumpTestCase):
                 support.python_target(changed, "busy") as target:
             result = pysample("dump", target.pid)
             self.assertEqual(result.status, 3, result)
-            self.assertRegex(result.stderr, rf"3\.{NEWER_MINOR}.*use a newer one")
+            self.assertRegex(result.stderr, rf"3\.{NEWER_MINOR}.*use a newer pysample")
             self.assertEqual(result.stdout, "")

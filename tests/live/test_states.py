@@ -239,9 +239,9 @@ class NothingToShow(unittest.TestCase):
         counted = json.loads(support.read(stats))
         self.assertEqual(counted["shown_samples"], 0)
         self.assertGreater(counted["samples"], 0)
-        self.assertRegex(result.stderr, r"(?m)^pysample: none of the %d samples? of process %d %s, so "
-                         r"there is no profile: --mode wall shows " % (
-                             counted["samples"], target.pid, self.CASES[mode]))
+        self.assertRegex(result.stderr, r"(?m)^pysample: no sample of process %d \(%d in all\) %s, "
+                         r"so there is no profile: --mode wall shows " % (
+                             target.pid, counted["samples"], self.CASES[mode]))
         return result
 
     def test_of_threads_that_wait(self):

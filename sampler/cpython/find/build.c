@@ -491,7 +491,7 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 		message_set(reterr,
 			    "the target runs CPython %s, whose debug offsets this pysample "
 			    "does not understand; it supports " SUPPORTED_VERSIONS
-			    ": use a newer one",
+			    ": use a newer pysample",
 			    version);
 	} else if (err == -EBADMSG) {
 		message_set(reterr,

@@ -43,7 +43,7 @@ static struct profile *new_profile(void)
 	return profile;
 }
 
-#define IN_KERNEL ": time in the kernel is missing"
+#define IN_KERNEL ": time in the kernel counts for other stacks"
 #define IN_STEP	  ": code in step with the tick is misrepresented"
 #define BY_EVIDENCE(where) \
 	"C and Python frames are probably of the same instant" where "but this is not proven"

@@ -279,7 +279,7 @@ Test(offsets, newer_versions_that_make_no_sense_are_refused)
 	memcpy(image + debug_offsets_layout(NEWEST_MINOR).at.frame.previous, &wrong, sizeof(wrong));
 	cr_expect(eq(int, load(image, size_bytes, 0, &build, &message), -ENOTSUP));
 	cr_expect(ne(ptr, strstr(message.text, newer), NULL));
-	cr_expect(ne(ptr, strstr(message.text, "use a newer one"), NULL));
+	cr_expect(ne(ptr, strstr(message.text, "use a newer pysample"), NULL));
 }
 
 /*
