@@ -45,9 +45,8 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 		return EXIT_PERMISSION;
 	case -ESRCH:
 		message_set(reterr,
-			    is_replaced(target)
-				    ? "process %d has called exec: try again"
-				    : "process %d ended before the first sample",
+			    is_replaced(target) ? "process %d has called exec: try again"
+						: "process %d ended before the first sample",
 			    target->process.pid);
 		return EXIT_NO_SAMPLE;
 	case -ENOENT:
