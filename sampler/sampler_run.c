@@ -450,6 +450,23 @@ static int postpone_ticks(struct sampler *sampler, struct ticker *ticker, uint64
 	return err;
 }
 
+/* Take the tick if it is due, or what cannot wait for it. Errors of sampler_tick(). */
+static int handle_wakeup(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
+			 uint64_t now_ns, bool is_due)
+{
+	/* At a low rate the next tick may be far off: notice the end of the program before it. */
+	int err = check_program(sampler, now_ns);
+
+	if (!err && is_due) {
+		err = sampler_tick(sampler, sink, now_ns);
+	} else if (!err && sampler->interrupts) {
+		/* Memory that its records lack must be brought in before the next tick. */
+		err = sampler_interrupts_drain(sampler->interrupts, sink);
+		sampler_interrupts_settle(sampler->interrupts);
+	}
+	return err ? err : postpone_ticks(sampler, ticker, now_ns, is_due);
+}
+
 /* The loop of sampler_run(). */
 static int run_loop(struct sampler *sampler, const struct sampler_options *options,
 		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
@@ -473,20 +490,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		*ret_end = END_DURATION;
 		if (now_ns >= end_ns)
 			return 0;
-		/*
-		 * At a low rate the next tick may be far off: notice the end of the program
-		 * before.
-		 */
-		err = check_program(sampler, now_ns);
-		if (!err && due) {
-			err = sampler_tick(sampler, sink, now_ns);
-		} else if (!err && sampler->interrupts) {
-			/* Memory that its records lack must be brought in before the next tick. */
-			err = sampler_interrupts_drain(sampler->interrupts, sink);
-			sampler_interrupts_settle(sampler->interrupts);
-		}
-		if (!err)
-			err = postpone_ticks(sampler, ticker, now_ns, due);
+		err = handle_wakeup(sampler, sink, ticker, now_ns, due);
 		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
 		if (sink_err)
 			return sink_err;
