@@ -328,16 +328,6 @@ bool process_memory_gone(const struct process *process)
 	return process->memory_fd >= 0 && pread(process->memory_fd, &byte, 1, 0) == 0;
 }
 
-/* Returns the thread's id in its innermost PID namespace, the last number of its NSpid line. */
-static pid_t innermost_tid(const char *status, pid_t tid)
-{
-	uint64_t ns_tid = (uint64_t)tid; /* no NSpid line before Linux 4.1 */
-
-	for (unsigned int i = 0; procfile_number(status, "NSpid", i, 10, &ns_tid); i++)
-		;
-	return (pid_t)ns_tid;
-}
-
 /* Fill in one thread. Returns -ESRCH if it has ended in the meantime. */
 static int read_thread(const struct process *process, pid_t tid, struct process_thread *ret_thread)
 {
@@ -361,7 +351,7 @@ static int read_thread(const struct process *process, pid_t tid, struct process_
 	if ((size_t)length >= sizeof(thread.name)) /* a kernel thread's long name */
 		length = sizeof(thread.name) - 1;
 	memcpy(thread.name, comm, (size_t)length);
-	thread.ns_tid = innermost_tid(status, tid);
+	thread.ns_tid = procfile_innermost_id(status, tid);
 	*ret_thread = thread;
 	return 0;
 }

@@ -120,3 +120,12 @@ bool procfile_number(const char *text, const char *key, unsigned int index, int 
 	}
 	return false;
 }
+
+pid_t procfile_innermost_id(const char *text, pid_t id)
+{
+	uint64_t innermost = (uint64_t)id;
+
+	for (unsigned int i = 0; procfile_number(text, "NSpid", i, 10, &innermost); i++)
+		;
+	return (pid_t)innermost;
+}

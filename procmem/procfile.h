@@ -32,3 +32,9 @@ int procfile_read_whole(int fd, size_t max_bytes, char **ret_text, size_t *ret_s
  */
 bool procfile_number(const char *text, const char *key, unsigned int index, int base,
 		     uint64_t *ret_number);
+
+/*
+ * The id of a process or thread in its own PID namespace: the last one of the line "NSpid:" of its
+ * status file, or id without that line (before Linux 4.1).
+ */
+pid_t procfile_innermost_id(const char *text, pid_t id);

@@ -351,7 +351,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	if (addr && value_types_are_known(&sampler->build->offsets))
 		err = exception_text_read(&bounded.memory, sampler->build, addr, &text);
 	/* An exception that cannot be read is left out. */
-	if (err == -ENOMEM || err == -ESRCH || err == -EPERM)
+	if (remote_error_is_fatal(err))
 		return err;
 	exception = (struct sample_exception){text.type_name, text.message};
 	if (text.type_name)

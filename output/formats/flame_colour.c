@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/formats/flame_colour.h"
 
+#include "output/text/text.h"
+
 /* A colour channel: a minimum, and a range that is scaled by a byte of the name's hash. */
 struct channel {
 	uint8_t least, more, part;
@@ -24,10 +26,8 @@ struct rgb flame_colour(enum origin origin, const char *name)
 		[ORIGIN_KERNEL] = {{190, 65, 0}, {100, 65, 0}, {0, 0, 0}},
 		[ORIGIN_OTHER] = {{200, 25, 0}, {200, 25, 0}, {200, 25, 0}},
 	};
-	uint32_t hash = 0x811c9dc5; /* FNV-1a, 32 bits */
+	const uint32_t hash = text_hash(name);
 
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x01000193;
 	return (struct rgb){shade(hues[origin][0], hash), shade(hues[origin][1], hash),
 			    shade(hues[origin][2], hash)};
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "output/profile/plumbing.h"
+#include "output/text/text.h"
 #include "procmem/array.h"
 
 void function_rows_done(struct function_rows *rows)
@@ -37,16 +38,6 @@ static int id_map_reserve(struct id_map *map, uint32_t id)
 	return 0;
 }
 
-/* FNV-1a, 32 bits. */
-static uint32_t hash_string(const char *string)
-{
-	uint32_t hash = 0x811c9dc5u;
-
-	for (; *string; string++)
-		hash = (hash ^ (unsigned char)*string) * 0x01000193u;
-	return hash;
-}
-
 /* Two hashes of a function's identity. */
 struct function_key {
 	uint32_t name, place;
@@ -56,8 +47,8 @@ static struct function_key function_key(const char *qualname, const char *path, 
 					enum function_kind kind)
 {
 	return (struct function_key){
-		.name = hash_string(qualname) + (uint32_t)kind,
-		.place = hash_string(path) + (uint32_t)first_line * 0x9e3779b1u,
+		.name = text_hash(qualname) + (uint32_t)kind,
+		.place = text_hash(path) + (uint32_t)first_line * 0x9e3779b1u,
 	};
 }
 

@@ -139,11 +139,6 @@ int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_
 	return err;
 }
 
-void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name)
-{
-	(void)snprintf(profile->threads.rows[thread].name, THREAD_NAME_MAX_BYTES, "%s", name);
-}
-
 int profile_get_function(struct profile *profile, const struct function *function,
 			 uint32_t *ret_function)
 {
@@ -401,7 +396,8 @@ static void profile_renamed(struct sample_sink *sink, const struct sample_thread
 	if (!path)
 		return;
 	if (path->row != PROFILE_NONE)
-		profile_rename_thread(profile, path->row, thread->name);
+		(void)snprintf(profile->threads.rows[path->row].name, THREAD_NAME_MAX_BYTES, "%s",
+			       thread->name);
 	if (thread->is_main)
 		memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
 }

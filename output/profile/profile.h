@@ -124,7 +124,6 @@ int profile_other_node(struct profile *profile, uint32_t *ret_node);
 int profile_add_thread(struct profile *profile, const struct profile_thread *thread,
 		       uint32_t *ret_thread);
 int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node);
-void profile_rename_thread(struct profile *profile, uint32_t thread, const char *name);
 
 /* Count a sample, if the mode shows it. Returns 0, or -ENOMEM if it was not counted. */
 int profile_add(struct profile *profile, enum profile_side side,

@@ -8,6 +8,7 @@
 #include "output/profile/label.h"
 #include "output/recording/recorded_threads.h"
 #include "output/text/pair_map.h"
+#include "output/text/text.h"
 #include "procmem/array.h"
 
 /* Added to max_kept, so that it suffices for small profiles. */
@@ -160,16 +161,6 @@ static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 	return 0;
 }
 
-/* FNV-1a, 32 bits. */
-static uint32_t name_hash(const char *name)
-{
-	uint32_t hash = 0x811c9dc5u;
-
-	for (; *name; name++)
-		hash = (hash ^ (unsigned char)*name) * 0x01000193u;
-	return hash;
-}
-
 /* Return what a thread is found by besides its name: nothing on the base's side, else its tid. */
 static uint32_t thread_key(const struct player *player, const struct profile_thread *thread)
 {
@@ -198,7 +189,7 @@ static int thread_find(struct player *player, const struct profile_thread *threa
 
 	for (; threads->nr_keyed < nr; threads->nr_keyed++) {
 		const struct profile_thread *row = &rows[threads->nr_keyed];
-		const uint32_t hash = name_hash(row->name);
+		const uint32_t hash = text_hash(row->name);
 		int err = 0;
 
 		if (pair_map_find(&threads->row_of_key, thread_key(player, row), hash) ==
@@ -209,7 +200,7 @@ static int thread_find(struct player *player, const struct profile_thread *threa
 			return err;
 	}
 	*ret_row = pair_map_find(&threads->row_of_key, thread_key(player, thread),
-				 name_hash(thread->name));
+				 text_hash(thread->name));
 	if (*ret_row != PROFILE_NONE && !same_thread(player, &rows[*ret_row], thread))
 		*ret_row = PROFILE_NONE;
 	return 0;

@@ -41,6 +41,16 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 /* Return the plural ending for nr things: "" for one, else "s"; static. */
 const char *text_plural(uint64_t nr);
 
+/* Return the 32-bit FNV-1a hash of a string. */
+static inline uint32_t text_hash(const char *string)
+{
+	uint32_t hash = 0x811c9dc5u;
+
+	for (; *string; string++)
+		hash = (hash ^ (unsigned char)*string) * 0x01000193u;
+	return hash;
+}
+
 /*
  * Write the contents to out, without flushing. Returns 0; the text's own error; the stream's as
  * negative errno.

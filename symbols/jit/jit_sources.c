@@ -248,18 +248,15 @@ static int find_jitdumps(struct jit_sources *sources, const struct owner *owner,
 	return err;
 }
 
-/* The process id in its own PID namespace: the last one of its NSpid line. */
-static uint64_t own_pid(const struct process *process)
+/* The process id in its own PID namespace. */
+static pid_t own_pid(const struct process *process)
 {
 	cleanup_free char *status = NULL;
-	uint64_t pid = (uint64_t)process->pid;
 	size_t size;
 
 	if (process_read_whole_file(process, "status", PROCFILE_STATUS_MAX_BYTES, &status, &size))
-		return pid;
-	for (unsigned int i = 0; procfile_number(status, "NSpid", i, 10, &pid); i++)
-		;
-	return pid;
+		return process->pid;
+	return procfile_innermost_id(status, process->pid);
 }
 
 /* Open a file in the process's /tmp, following no link. Returns the descriptor, or -ENOENT. */
@@ -295,8 +292,7 @@ static int find_perf_map(struct jit_sources *sources, const struct owner *owner)
 	char path[64];
 	int fd;
 
-	(void)snprintf(path, sizeof(path), "/tmp/perf-%llu.map",
-		       (unsigned long long)own_pid(owner->process));
+	(void)snprintf(path, sizeof(path), "/tmp/perf-%d.map", own_pid(owner->process));
 	fd = open_in_tmp(owner->process, path + strlen("/tmp/"));
 	if (fd < 0)
 		return 0;

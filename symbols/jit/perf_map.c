@@ -49,11 +49,6 @@ uint64_t perf_map_nr_bad_lines(const struct perf_map *perf_map)
 	return perf_map->nr_bad_lines;
 }
 
-int perf_map_fd(const struct perf_map *perf_map)
-{
-	return perf_map->fd;
-}
-
 static int hexadecimal_digit(char c)
 {
 	if (c >= '0' && c <= '9')

@@ -40,6 +40,3 @@ int perf_map_read(struct perf_map *perf_map, struct jit_map *map, bool is_final)
 
 /* The number of lines skipped so far. */
 uint64_t perf_map_nr_bad_lines(const struct perf_map *perf_map);
-
-/* The descriptor, borrowed. */
-int perf_map_fd(const struct perf_map *perf_map);
