@@ -158,7 +158,7 @@ static int take_native_stacks(struct sampler *sampler, struct target *target, st
 			   native->nr_threads,
 			   native->why.text[0]
 				   ? native->why.text
-				   : "they neither stood still nor ran long enough to be copied; "
+				   : "they moved, but did not run long enough to be copied; "
 				     "another dump may succeed");
 	return err;
 }

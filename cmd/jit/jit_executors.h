@@ -7,7 +7,7 @@
 #include "procmem/message.h"
 
 /*
- * Add it, without names, to the known code of a process, as far as the stacks lead to it; takes a
+ * Add it, without names, to the known code of a process, if the stacks lead to it; takes a
  * tenth of a second at most. Call it after a refresh. Returns EXIT_OK, also if there is no such
  * code, the process does not run such a CPython, or it cannot be read; EXIT_ERROR with a message
  * if out of memory.

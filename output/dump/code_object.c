@@ -443,7 +443,7 @@ static bool add_all(struct writing *writing)
 	return elf_update(writing->elf, ELF_C_WRITE) >= 0;
 }
 
-/* Return libelf's error, as far as errno has it. */
+/* Return the error of the last call of libelf: errno, or -EIO if that is not set. */
 static int write_error(void)
 {
 	return errno == ENOMEM ? -ENOMEM : errno ? -errno : -EIO;

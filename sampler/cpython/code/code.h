@@ -80,7 +80,7 @@ struct code_fingerprint {
 enum { CODE_TEXTS_BYTES = 128 + 256 + 256 };
 
 /*
- * Tells objects without a version (to 3.11) apart. An object may replace another one with every
+ * Distinguishes objects without a version (to 3.11). An object may replace another one with every
  * pointer and number the same, if a function of that name is created anew with another file or
  * other lines. Bytes that could not be read, or are past the end of a text, are 0.
  */
