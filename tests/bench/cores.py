@@ -21,7 +21,7 @@ MAX_GDB_RUNS = 3  # each takes seconds
 @dataclasses.dataclass(frozen=True)
 class Case:
     name: str
-    situation: str  # of tests/targets/crash.py
+    situation: str  # of tests/targets/processes/crash.py
     aim_s: float
     aim_mib: float | None = None
     packed: bool = False

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """What waiting threads cost: the sampler's CPU time beside one thread that works and others
-that wait (tests/targets/crowd.py), by each engine, with C frames and without, in two modes.
+that wait (tests/targets/threads/crowd.py), by each engine, with C frames and without, in two modes.
 
 All cells of one process are measured in turn, and in the next turn in reverse order.
 """

@@ -69,7 +69,7 @@ def made_up():
 
 @functools.lru_cache(maxsize=None)
 def live(interpreter=None):
-    """A recording of tests/targets/nasty.py, with the other outputs of the same run."""
+    """A recording of tests/targets/names/nasty.py, with the other outputs of the same run."""
     interpreter = interpreter or support.newest_interpreter()
     name = interpreter.label + ".pysample"
     with _made_once(name) as needed:
@@ -138,8 +138,8 @@ def has_jit(interpreter):
 
 @functools.lru_cache(maxsize=None)
 def in_jit():
-    """A list of one recording, of tests/targets/jitloop.py with C frames. Empty where there is no
-    JIT or where C frames cannot be had."""
+    """A list of one recording, of tests/targets/jit/jitloop.py with C frames. Empty where there is
+    no JIT or where C frames cannot be had."""
     found = [one for one in support.tested_interpreters() if has_jit(one)]
     name = "jit.pysample"
     if not found:

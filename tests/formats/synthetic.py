@@ -14,7 +14,7 @@ from oracle import Frame, Function
 from recording_writer import Writer
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
-                                "targets"))
+                                "targets", "names"))
 
 import nasty_names  # noqa: E402
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""The calls in tests/targets/shortcalls.py, known without trampolines. A stack with any other
-call, or one that goes through C without showing it, is wrong. The others are not proven right.
+"""The calls in tests/targets/stacks/shortcalls.py, known without trampolines. A stack with any
+other call, or one that goes through C without showing it, is wrong. The others are not proven
+right.
 """
 import collections
 import itertools

@@ -157,8 +157,8 @@ SIGNALS = {"abort": signal.SIGABRT, "quit": signal.SIGQUIT, "segv": signal.SIGSE
 
 @contextlib.contextmanager
 def crashed(interpreter, situation, end="abort", *args, container=(), environment=None):
-    """The core that the kernel writes of tests/targets/crash.py. container: a command that makes
-    one."""
+    """The core that the kernel writes of tests/targets/processes/crash.py. container: a command
+    that makes one."""
     with support.python_target(in_its_folder(interpreter, bool(container)), "crash", situation,
                                end, *args, wrapper=container, environment=environment) as target:
         yield core_of_dead(target, signal.SIGSEGV if situation == "overflow" else SIGNALS[end])
@@ -179,7 +179,7 @@ def killed(interpreter, name):
 
 @contextlib.contextmanager
 def parked(interpreter, situation, container=(), environment=None):
-    """tests/targets/crash.py, parked instead of killed."""
+    """tests/targets/processes/crash.py, parked instead of killed."""
     with support.python_target(in_its_folder(interpreter, bool(container)), "crash", situation,
                                "park", wrapper=container, environment=environment) as target:
         pid = support.descendant(target.pid)

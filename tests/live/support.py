@@ -363,9 +363,10 @@ def target_environment(folder):
 
 @contextlib.contextmanager
 def python_target(interpreter, name, *args, wrapper=(), environment=None):
-    """Run tests/targets/NAME.py until the block ends. The report is its first line of output."""
+    """Run NAME.py, of a folder of tests/targets, until the block ends. All targets are copied into
+    one folder, as they import each other. The report is the first line of output."""
     with fresh_folder(interpreter.root) as (outside, inside), contextlib.ExitStack() as stack:
-        for path in glob.glob(os.path.join(TARGETS, "*.py")):
+        for path in glob.glob(os.path.join(TARGETS, "**", "*.py"), recursive=True):
             shutil.copy(path, outside)
         errors = os.path.join(outside, "stderr")
         with open(errors, "wb") as file:

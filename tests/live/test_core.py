@@ -40,8 +40,8 @@ class CoreTestCase(unittest.TestCase):
         return [own_tid(thread["tid"]) for thread in told["threads"] if thread[key]]
 
     def assert_core(self, core, own_tid=lambda tid: tid, arguments=(), root=""):
-        """The report has what tests/targets/crash.py reported, and nothing else. root: the prefix
-        of paths in a core that was written from outside the target's root."""
+        """The report has what tests/targets/processes/crash.py reported, and nothing else. root:
+        the prefix of paths in a core that was written from outside the target's root."""
         told, report = core_json(core.path, *arguments), core.report
         self.assertEqual(told["core"], core.path)
         self.assertEqual(told["python"], report["python"])

@@ -484,7 +484,7 @@ class Llvm(JitTestCase):
 
     @contextlib.contextmanager
     def running(self):
-        source = os.path.join(support.TARGETS, "hotloop.c")
+        source = os.path.join(support.TARGETS, "jit", "hotloop.c")
         with tempfile.TemporaryDirectory() as folder:
             program = os.path.join(folder, "hotloop.ll")
             run(tool("clang"), "-g", "-O1", "-S", "-emit-llvm", source, "-o", program)

@@ -39,7 +39,7 @@ def build_module(interpreter, folder):
         raise unittest.SkipTest("not tested here: linked frames of %s (no %s)" % (
             interpreter, "compiler" if folders else "headers"))
     command = [compiler, "-w", "-O2", "-shared", "-fPIC", "-o", os.path.join(folder, "framelink.so"),
-               os.path.join(support.TARGETS, "framelink.c")]
+               os.path.join(support.TARGETS, "stacks", "framelink.c")]
     command += [flag for path in folders[0] for flag in ("-I", path)]
     command += [flag for path in folders[1] for flag in ("-idirafter", path)]
     done = subprocess.run(command, capture_output=True, text=True)

@@ -122,13 +122,14 @@ class LocatorTestCase(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = cls.enterClassContext(support.fresh_folder())[0]
         cls.script = os.path.join(cls.folder, "nested.py")
-        shutil.copy(os.path.join(support.TARGETS, "nested.py"), cls.script)
+        shutil.copy(os.path.join(support.TARGETS, "interpreters", "nested.py"), cls.script)
 
     @classmethod
     def build(cls, name, *options):
         """Compile embed.c and return its path. Skips the test where that is not possible."""
         path = os.path.join(cls.folder, name)
-        command = ["gcc", "-w", "-o", path, os.path.join(support.TARGETS, "embed.c"), *options]
+        source = os.path.join(support.TARGETS, "interpreters", "embed.c")
+        command = ["gcc", "-w", "-o", path, source, *options]
         try:
             result = subprocess.run(command, capture_output=True, text=True)
         except FileNotFoundError:

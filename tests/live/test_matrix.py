@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Every installed interpreter, in every state that its files can be in.
 
-Each cell of the table starts tests/targets/few.py under an interpreter and compares `dump` and
-`attach` with the stacks that the program reports. The table is printed at the end. A cell that is
-not "ok" has a number, with the reason below.
+Each cell of the table starts tests/targets/stacks/few.py under an interpreter and compares `dump`
+and `attach` with the stacks that the program reports. The table is printed at the end. A cell that
+is not "ok" has a number, with the reason below.
 """
 import collections.abc
 import concurrent.futures

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""What threads do beside their stacks, and `attach --mode`. tests/targets/states.py has a thread
-for each state and reports which one that is.
+"""What threads do beside their stacks, and `attach --mode`. tests/targets/threads/states.py has a
+thread for each state and reports which one that is.
 """
 import collections
 import contextlib

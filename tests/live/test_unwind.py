@@ -35,7 +35,7 @@ class Interpreters(unittest.TestCase):
 
 
 class Functions(unittest.TestCase):
-    """The functions of tests/targets/native_stacks.c."""
+    """The functions of tests/targets/native/native_stacks.c."""
 
     @classmethod
     def setUpClass(cls):
@@ -46,7 +46,7 @@ class Functions(unittest.TestCase):
         folder, _ = self.enterContext(support.fresh_folder())
         program = os.path.join(folder, "native_stacks")
         subprocess.run(["cc", "-w", *options, "-pthread", "-o", program,
-                        os.path.join(support.TARGETS, "native_stacks.c")], check=True)
+                        os.path.join(support.TARGETS, "native", "native_stacks.c")], check=True)
         target = self.enterContext(subprocess.Popen([*support.TIED_TO_US, program],
                                                     stdout=subprocess.PIPE))
         truth = json.loads(target.stdout.readline())["threads"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Programs that register code with libunwind: tests/targets/unwindlist.c and unwindlists.py."""
+"""Programs that register code with libunwind: tests/targets/jit/unwindlist.c and unwindlists.py."""
 import contextlib
 import os
 import shutil
@@ -18,7 +18,7 @@ def compiled(folder, *options):
     if not shutil.which("cc"):
         raise unittest.SkipTest("cc is not installed")
     path = os.path.join(folder, "unwindlist")
-    done = subprocess.run(["cc", "-o", path, os.path.join(support.TARGETS, "unwindlist.c"),
+    done = subprocess.run(["cc", "-o", path, os.path.join(support.TARGETS, "jit", "unwindlist.c"),
                            *options], capture_output=True, text=True)
     if "libunwind.h: No such file" in done.stderr:
         raise unittest.SkipTest("libunwind-dev is not installed")
