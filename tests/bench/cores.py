@@ -11,7 +11,7 @@ import shutil
 import statistics
 import subprocess
 
-import core_support
+from support import core_files
 
 from bench import quiet, say, starts
 
@@ -59,7 +59,7 @@ def with_gdb(interpreter, path):
 
 
 def measure_case(pysample, interpreter, case, nr_runs):
-    with core_support.crashed(interpreter, case.situation) as core:
+    with core_files.crashed(interpreter, case.situation) as core:
         status = os.stat(core.path)
         path = packed(core.path) if case.packed else core.path
         looks = starts.run_in_turn([starts.Look("pysample core", [pysample, "core", path])],
@@ -78,7 +78,7 @@ def measure(pysample, interpreter, asked):
     """[Figures], one for each case"""
     found = []
     with contextlib.ExitStack() as stack:
-        stack.enter_context(core_support.kernel_cores())
+        stack.enter_context(core_files.kernel_cores())
         for case in QUICK if asked.quick else CASES:
             say("CPython %s, %s" % (interpreter, case.name))
             quiet.wait(asked.anyway)

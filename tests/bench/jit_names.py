@@ -10,7 +10,7 @@ import struct
 import subprocess
 
 import support
-import trampoline_truth
+from support import trampoline_truth
 
 PERF_JIT = {"PYTHON_PERF_JIT_SUPPORT": "1"}
 

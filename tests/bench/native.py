@@ -2,11 +2,11 @@
 """Stacks with C frames: how many are right, how many are whole, and what they cost.
 
 A stack is right if it agrees with the trampolines of -X perf in the same stack
-(tests/live/trampoline_truth.py). The program is tests/targets/stacks/shortcalls.py, whose functions
-last a microsecond. The cost of a frame is measured beside libdw on threads that stand still
-(tests/targets/stacks/corpus.py): tests/support/unwind_cli.c stops them and unwinds each stack again
-and again, after it has compiled the unwind information and copied the memory. The cost is the CPU
-time of the thread that unwinds.
+(tests/live/support/trampoline_truth.py). The program is tests/targets/stacks/shortcalls.py, whose
+functions last a microsecond. The cost of a frame is measured beside libdw on threads that stand
+still (tests/targets/stacks/corpus.py): tests/support/unwind_cli.c stops them and unwinds each stack
+again and again, after it has compiled the unwind information and copied the memory. The cost is the
+CPU time of the thread that unwinds.
 """
 import collections
 import dataclasses
@@ -20,9 +20,8 @@ import subprocess
 import tempfile
 import time
 
-import call_truth
 import support
-import trampoline_truth
+from support import call_truth, trampoline_truth
 
 from bench import attaching, jit_names, loss, quiet, say
 
@@ -153,7 +152,7 @@ def holed_row(name, attached):
 
 
 def impossible_row(name, attached):
-    """Judged by the calls that the program has (tests/live/call_truth.py)."""
+    """Judged by the calls that the program has (tests/live/support/call_truth.py)."""
     counts, _ = call_truth.judge(attached.labels)
     return Row("stacks with a call that the program does not have, " + name,
                "%s of %d" % (percent(counts["impossible"], sum(counts.values())),

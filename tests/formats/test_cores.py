@@ -13,9 +13,9 @@ import tempfile
 import unittest
 import xml.etree.ElementTree
 
-import core_support
 import support
 import tools
+from support import core_files
 from test_svg import SVG
 
 PARKED = 50  # threads beside the main one in the situation "threads"
@@ -39,10 +39,10 @@ class Cores(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.enterClassContext(core_support.kernel_cores())
+        cls.enterClassContext(core_files.kernel_cores())
         interpreter = support.newest_interpreter()
-        many = cls.enterClassContext(core_support.crashed(interpreter, "threads"))
-        single = cls.enterClassContext(core_support.crashed(interpreter, "single", "segv"))
+        many = cls.enterClassContext(core_files.crashed(interpreter, "threads"))
+        single = cls.enterClassContext(core_files.crashed(interpreter, "single", "segv"))
         cls.paths = [many.path, single.path, os.path.join(many.folder, "again.core")]
         shutil.copyfile(many.path, cls.paths[2])
         cls.threads, cls.crashed = [], []
@@ -75,7 +75,7 @@ class Cores(unittest.TestCase):
                 text = self.core("--native", "--plumbing", *options, "-f", "collapsed",
                                  *self.paths).stdout
                 threads = [thread for path in self.paths
-                           for thread in core_support.core_json("--native", path)["threads"]
+                           for thread in core_files.core_json("--native", path)["threads"]
                            if thread["crashed"] or not options]
                 wanted = collections.Counter(tuple(map(native_label, thread["frames"]))
                                              for thread in threads)
@@ -185,7 +185,7 @@ class DiedInC(unittest.TestCase):
                "libc.pthread_create(ctypes.byref(made), None, libc.abort, None); time.sleep(60)")
 
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
         self.folder = self.enterContext(tempfile.TemporaryDirectory(prefix="pysample-test-"))
         died = subprocess.run([sys.executable, "-c", self.PROGRAM], cwd=self.folder,
                               timeout=support.PATIENCE_S)
@@ -203,7 +203,7 @@ class DiedInC(unittest.TestCase):
 
     def test_with_c_stacks_it_is_marked(self):
         (crashed,) = [thread for thread in
-                      core_support.core_json("--native=all", self.path)["threads"]
+                      core_files.core_json("--native=all", self.path)["threads"]
                       if thread["crashed"]]
         self.assertIn("abort", [frame["name"] for frame in crashed["frames"]])
         result = support.pysample("core", "--crashed", "--native=all", "--plumbing", "-f",

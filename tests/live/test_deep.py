@@ -5,13 +5,10 @@ import os
 import re
 import shutil
 import struct
-import sys
 import unittest
 
 import support
 from support import pysample
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 DEPTHS = (30, 300, 1000)
 LAST_PROFILED_FRAME = 88  # offset in the thread state of 3.15
@@ -93,8 +90,7 @@ class Deep(unittest.TestCase):
         if not has_word(self.interpreter):
             self.skipTest("pysample never writes to this version")
         for number in "EPERM", "ENOSYS":
-            wrapper = (sys.executable, os.path.join(HERE, "forbid_call.py"), "process_vm_writev",
-                       number)
+            wrapper = (*support.FORBID_CALL, "process_vm_writev", number)
             with self.subTest(number), \
                     support.python_target(self.interpreter, "deep", 300) as target:
                 quiet = self.attach(target, "-d", "0.3", "-r", "max", wrapper=wrapper)

@@ -3,7 +3,6 @@
 import os
 import re
 import subprocess
-import sys
 import unittest
 
 import support
@@ -35,8 +34,7 @@ class Instant(unittest.TestCase):
 
     def test_proofs(self):
         without_rseq = {"GLIBC_TUNABLES": "glibc.pthread.rseq=0"}
-        without_perf = [sys.executable, os.path.join(os.path.dirname(__file__), "forbid_call.py"),
-                        "perf_event_open", "EPERM"]
+        without_perf = [*support.FORBID_CALL, "perf_event_open", "EPERM"]
         for environment, wrapper, words in (
                 ({}, (), ("rseq", "perf_event_open", "schedstat")),
                 (without_rseq, (), ("perf_event_open", "schedstat")),

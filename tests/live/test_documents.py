@@ -11,8 +11,8 @@ import shutil
 import subprocess
 import unittest
 
-import core_support
 import support
+from support import core_files
 
 DOCUMENTS = ["README.md", "CONTRIBUTING.md",
              *sorted(os.path.relpath(path, support.ROOT)
@@ -107,9 +107,9 @@ class Documents(unittest.TestCase):
 
     def leave_cores(self):
         """Of an interpreter whose files are found without help."""
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
         ours = [one for one in support.supported_interpreters() if not one.root]
-        core = self.enterContext(core_support.crashed(ours[0], "single", "segv"))
+        core = self.enterContext(core_files.crashed(ours[0], "single", "segv"))
         for name in "core.1234", "core.shop.1":
             os.symlink(core.path, os.path.join(self.folder, name))
 

@@ -15,7 +15,6 @@ from support import names, parse_collapsed
 from test_attach import is_possible
 from test_locator import LocatorTestCase, read_libraries, running
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 STEP_WALK = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "step_walk")
 NR_STEPS = 100000
 
@@ -78,7 +77,7 @@ class InstantOfEachInstruction(unittest.TestCase):
 
 
 def without(call):
-    return [sys.executable, os.path.join(HERE, "forbid_call.py"), call, "EPERM"]
+    return [*support.FORBID_CALL, call, "EPERM"]
 
 
 class InstantTestCase(unittest.TestCase):

@@ -17,7 +17,6 @@ import support
 from support import names, parse_collapsed
 from test_attach import is_possible
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 REFUSED = r"pysample: --engine bpf: (.*)\n"
 
 
@@ -473,7 +472,7 @@ class InterruptsRefused(unittest.TestCase):
             for call in "bpf", "perf_event_open":
                 with self.subTest(call):
                     result = attach(target, "-d", "0.3", wrapper=[
-                        sys.executable, os.path.join(HERE, "forbid_call.py"), call, "EPERM"])
+                        *support.FORBID_CALL, call, "EPERM"])
                     self.check_refused(result, "CAP_BPF and CAP_PERFMON|built without BPF")
 
     def test_without_rights(self):

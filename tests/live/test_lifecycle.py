@@ -15,7 +15,6 @@ import unittest
 import support
 from support import names, parse_collapsed, pysample
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def interpreters_without_root():
@@ -459,8 +458,7 @@ class IdThatIsUsedAgain(LifecycleTestCase):
 
 class WithoutTheCallOnce(LifecycleTestCase):
     def test_a_target_that_works(self):
-        wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"),
-                   "process_vm_readv", "EPERM"]
+        wrapper = [*support.FORBID_CALL, "process_vm_readv", "EPERM"]
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs_itself") as target:
                 return self.attach_and_signal(target, wrapper=wrapper)
@@ -479,8 +477,7 @@ class WithoutTheCall(LifecycleTestCase):
         with support.parked_target(self.interpreter, "corpus") as target:
             truths = target.report["threads"]
             for error in ("EPERM", "ENOSYS"):
-                wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"),
-                           "process_vm_readv", error]
+                wrapper = [*support.FORBID_CALL, "process_vm_readv", error]
                 with self.subTest(error):
                     result = pysample("dump", target.pid, "--json", wrapper=wrapper)
                     self.assertEqual((result.status, result.stderr), (0, ""))

@@ -7,7 +7,7 @@ import unittest
 
 import support
 
-ORACLE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "linetable_oracle.py")
+ORACLE = os.path.join(support.HERE, "linetable_oracle.py")
 CLI = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "linetable_cli")
 
 

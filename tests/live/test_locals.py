@@ -7,9 +7,8 @@ import json
 import re
 import unittest
 
-import core_support
 import support
-from support import per_interpreter, pysample
+from support import core_files, per_interpreter, pysample
 
 USUAL_CHARS = 100
 MANY_CHARS = 1000
@@ -117,14 +116,14 @@ class DeadValues(ValuesTestCase):
     has them."""
 
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
 
     def test_values_are_those_that_the_target_had(self):
-        with values_target(core_support.in_its_folder(self.interpreter)) as self.target:
-            core = core_support.aborted(self.target)
-            self.assert_truth(core_support.core_json(core.path, "--locals"), USUAL_CHARS,
+        with values_target(core_files.in_its_folder(self.interpreter)) as self.target:
+            core = core_files.aborted(self.target)
+            self.assert_truth(core_files.core_json(core.path, "--locals"), USUAL_CHARS,
                               has_c_names=False)
-            for frame in core_support.core_json(core.path)["threads"][0]["frames"]:
+            for frame in core_files.core_json(core.path)["threads"][0]["frames"]:
                 self.assertNotIn("locals", frame)
 
 

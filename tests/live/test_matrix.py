@@ -18,8 +18,9 @@ import shutil
 import unittest
 
 import support
-from copies import NotPossible, copied, drop_sections, files_of, rename, rooted, strip
 from support import Interpreter, pysample
+from support.python_copies import (NotPossible, copied, drop_sections, files_of, rename, rooted,
+                                   strip)
 
 NR_AT_A_TIME = 2
 

@@ -7,13 +7,10 @@ import contextlib
 import json
 import os
 import re
-import sys
 import unittest
 
 import support
 from support import GC, per_layout, pysample
-
-HERE = os.path.dirname(os.path.abspath(__file__))
 
 FIRST_MINOR = {"gil": 7, "<GC>": 7}  # the first 3.N with it
 
@@ -152,8 +149,7 @@ class Cpu(StatesTestCase):
     def test_where_perf_is_forbidden(self):
         """The kernel's account takes its place: the sums are right, with the resolution of timer
         ticks."""
-        forbidden = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open",
-                     "EPERM"]
+        forbidden = [*support.FORBID_CALL, "perf_event_open", "EPERM"]
         stats = self.check(wrapper=forbidden)
         self.assertEqual(stats["rough_clock_threads"], 5)
         self.assertEqual(stats["clockless_threads"], 0)

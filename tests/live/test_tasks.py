@@ -3,9 +3,8 @@
 import json
 import unittest
 
-import core_support
 import support
-from support import pysample
+from support import core_files, pysample
 
 VERSIONS = ("3.14", "3.15")
 
@@ -77,20 +76,20 @@ class Live(TasksTestCase):
 class Dead(TasksTestCase):
     def test_kernels_core(self):
         """The program's files cannot be found, so its memory must be enough."""
-        with core_support.kernel_cores(), core_support.killed(self.interpreter, "tasks") as core:
-            self.assert_truth(core_support.core_json(core.path), core.report)
+        with core_files.kernel_cores(), core_files.killed(self.interpreter, "tasks") as core:
+            self.assert_truth(core_files.core_json(core.path), core.report)
 
     def test_awaiters_of_equal_tasks(self):
         """Two tasks await one of them, and each of the others is awaited by one of those two."""
-        with core_support.kernel_cores(), core_support.crashed(self.interpreter, "tasks") as core:
+        with core_files.kernel_cores(), core_files.crashed(self.interpreter, "tasks") as core:
             result = pysample("core", core.path)
             self.assertRegex(result.stdout, r'\n3 equal tasks: .*, some awaited by "Task-')
             self.assertRegex(result.stdout, r'\n2 equal tasks: "Task-\d+", "Task-\d+" of')
 
     def test_gdbs_core(self):
         with support.parked_target(self.interpreter, "tasks") as target:
-            core = core_support.gcore(target)
-            self.assert_truth(core_support.core_json(core.path), core.report)
+            core = core_files.gcore(target)
+            self.assert_truth(core_files.core_json(core.path), core.report)
 
 
 @support.per_minor(*VERSIONS)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cfi_cli FILE SECTION: query the unwind table of a section (.eh_frame, .debug_frame) of an ELF
- * file, for tests/live/cfi_oracle.py. Reads one hexadecimal vaddr per line from stdin and prints
+ * file, for tests/live/support/cfi_oracle.py. Reads one hexadecimal vaddr per line from stdin and prints
  * the rule there in readelf's form, "rsp+16 rbx=c-16 ra=c-8", or "none".
  */
 #include <fcntl.h>

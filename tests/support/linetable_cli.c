@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * linetable_cli FORMAT: decode line tables for tests/live/linetable_oracle.py. FORMAT is
+ * linetable_cli FORMAT: decode line tables for tests/live/support/linetable_oracle.py. FORMAT is
  * locations (3.11 and newer), ranges (3.10) or lnotab. Reads lines "FIRSTLINE OFFSET HEXTABLE"
  * from stdin, where "=" stands for the previous line's table (a code object has many
  * instructions) and "-" for an empty one. Prints "LINE COLUMN ENDLINE ENDCOLUMN" for each, as in

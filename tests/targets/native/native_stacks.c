@@ -2,7 +2,7 @@
 /*
  * Parks threads in C functions of many kinds, and reports the return addresses of each in a line
  * of JSON, {"threads": {NAME: {"tid": TID, "returns": [ADDRESS, …]}}}, outermost first.
- * tests/live/test_unwind.py compiles it.
+ * tests/live/native/test_unwind.py compiles it.
  */
 #include <alloca.h>
 #include <inttypes.h>

@@ -5,8 +5,8 @@ import shutil
 import subprocess
 import unittest
 
-import core_support
 import support
+from support import core_files
 
 
 @unittest.skipUnless(shutil.which("readelf"), "not tested here: cores (no readelf)")
@@ -19,22 +19,18 @@ class MadeCores(unittest.TestCase):
         self.assertIn("NT_FILE", notes)
 
     def test_of_the_kernel(self):
-        with core_support.kernel_cores():
-            for end in core_support.SIGNALS:
+        with core_files.kernel_cores():
+            for end in core_files.SIGNALS:
                 with self.subTest(end), \
-                        core_support.crashed(support.newest_interpreter(), "threads", end) as core:
+                        core_files.crashed(support.newest_interpreter(), "threads", end) as core:
                     self.assertEqual(len(core.report["threads"]), 51)
                     self.assert_threads(core, 51)
 
     def test_killed_from_outside(self):
-        with core_support.kernel_cores(), \
-                core_support.killed(support.newest_interpreter(), "few") as core:
+        with core_files.kernel_cores(), \
+                core_files.killed(support.newest_interpreter(), "few") as core:
             self.assert_threads(core, len(core.report["threads"]))
 
     def test_of_gdb(self):
-        with core_support.parked(support.newest_interpreter(), "handled") as target:
-            self.assert_threads(core_support.gcore(target), len(target.report["threads"]))
-
-
-if __name__ == "__main__":
-    unittest.main()
+        with core_files.parked(support.newest_interpreter(), "handled") as target:
+            self.assert_threads(core_files.gcore(target), len(target.report["threads"]))

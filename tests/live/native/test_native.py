@@ -10,10 +10,8 @@ import subprocess
 import time
 import unittest
 
-import call_truth
-import native_truth
 import support
-import trampoline_truth
+from support import call_truth, native_truth, trampoline_truth
 from test_interrupts import why_not
 
 NATIVE_VERSIONS = ("3.11", "3.12", "3.13", "3.14", "3.15")
@@ -552,7 +550,3 @@ class Refused(unittest.TestCase):
         result = support.pysample("core", "--plumbing", "-f", "collapsed", os.devnull)
         self.assertEqual(result.status, 2, result.stderr)
         self.assertIn("--plumbing requires --native", result.stderr)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -9,11 +9,9 @@ import shutil
 import subprocess
 import unittest
 
-import copies
-import core_support
 import support
-import unwindlist
-from core_support import core_json
+from support import core_files, python_copies, unwindlist
+from support.core_files import core_json
 
 LOOP = "_PyEval_EvalFrameDefault"
 # "lt" and "mS" have the same hash in .gnu.hash (33 * h + c), so the dynamic linker still finds it.
@@ -97,7 +95,7 @@ def native_fault(frames, theirs):
 
 class NativeTestCase(unittest.TestCase):
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
 
     def sysroot(self):
         return ["--sysroot", self.interpreter.root] if self.interpreter.root else []
@@ -123,7 +121,7 @@ class Native(NativeTestCase):
     quick_on = ("3.11",)
 
     def check(self, situation, end="abort"):
-        with core_support.crashed(self.interpreter, situation, end) as core:
+        with core_files.crashed(self.interpreter, situation, end) as core:
             told = core_json("--native=all", *self.sysroot(), core.path)
             gdb = gdb_stacks(core, self.interpreter, core.report["executable"])
             self.assertEqual({thread["tid"] for thread in told["threads"]}, set(gdb))
@@ -158,11 +156,11 @@ class Nameless(NativeTestCase):
             self.skipTest("before 3.10 CPython does not record its loops")
 
     def test_each_situation(self):
-        with copies.copied(self.interpreter) as copy:
-            copies.forget_build_ids(copy)
-            copies.replace_bytes(copy, LOOP.encode(), HIDDEN_LOOP.encode())
+        with python_copies.copied(self.interpreter) as copy:
+            python_copies.forget_build_ids(copy)
+            python_copies.replace_bytes(copy, LOOP.encode(), HIDDEN_LOOP.encode())
             for situation in ("single", "threads", "handled", "garbage"):
-                with self.subTest(situation=situation), core_support.crashed(
+                with self.subTest(situation=situation), core_files.crashed(
                         copy.interpreter, situation, environment=copy.environment) as core:
                     told = core_json("--native=all", *self.sysroot(), core.path)
                     gdb = gdb_stacks(core, copy.interpreter, core.report["executable"])
@@ -178,10 +176,10 @@ class Made(NativeTestCase):
         """The target runs it nearly always, but may be between two calls."""
         found = []
         for _ in range(5):
-            with target_of(core_support.in_its_folder(self.interpreter), *args, **kwargs) as target:
+            with target_of(core_files.in_its_folder(self.interpreter), *args, **kwargs) as target:
                 support.wait_until(lambda: name in support.pysample("jit", target.pid).stdout,
                                    "there is code")
-                core = core_support.aborted(target)
+                core = core_files.aborted(target)
                 told = core_json("--native", *self.sysroot(), core.path)
                 self.assert_python_is_the_same(core, told, *self.sysroot())
             found.append([frame["name"] for frame in told["threads"][0]["frames"]])
@@ -207,7 +205,7 @@ class Missing(NativeTestCase):
     """The files of the modules are missing."""
 
     def test_hole(self):
-        with core_support.crashed(self.interpreter, "threads") as core:
+        with core_files.crashed(self.interpreter, "threads") as core:
             # A root without files.
             told = core_json("--native", "--sysroot", core.folder, core.path)
             if self.interpreter.root:

@@ -119,7 +119,7 @@ def interpreters():
     """The interpreters' files: pyenv's, the testbed's and the distribution's."""
     home = os.path.expanduser("~")
     found = glob.glob(f"{home}/.pyenv/versions/*/lib/libpython?.*.so.1.0")
-    testbed = subprocess.run([pathlib.Path(__file__).parents[2] / "scripts/testbed", "--path"],
+    testbed = subprocess.run([pathlib.Path(__file__).parents[3] / "scripts/testbed", "--path"],
                              stdout=subprocess.PIPE, text=True, check=False).stdout.strip()
     found += glob.glob(f"{testbed}/usr/bin/python3.1[0-9]") if testbed else []
     return sorted(found) + [os.path.realpath("/usr/bin/python3")]

@@ -6,10 +6,9 @@ import platform
 import signal
 import unittest
 
-import core_support
 import support
-from core_support import core_json
-from support import per_interpreter
+from support import core_files, per_interpreter
+from support.core_files import core_json
 from test_threads import names_of
 
 SITUATIONS = ("single", "threads", "deep", "names", "handled", "garbage")
@@ -21,7 +20,7 @@ class CoreTestCase(unittest.TestCase):
     maxDiff = 4000
 
     def assert_thread(self, thread, truth):
-        fault = core_support.frames_fault(thread, truth)
+        fault = core_files.frames_fault(thread, truth)
         self.assertIsNone(fault, fault)
         self.assertIsNone(thread["error"])
         self.assertEqual(thread["main"], truth["main"])
@@ -68,10 +67,10 @@ class KernelCores(CoreTestCase):
     """Cores of processes that die."""
 
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
 
     def check(self, situation, end="abort", *arguments):
-        with core_support.crashed(self.interpreter, situation, end, *arguments) as core:
+        with core_files.crashed(self.interpreter, situation, end, *arguments) as core:
             told = self.assert_core(core)
             self.assertEqual(self.flagged(told, "crashed"), [core.report["tid"]])
             self.assertEqual(told["threads"][0]["tid"], core.report["tid"], "not the first thread")
@@ -99,7 +98,7 @@ class KernelCores(CoreTestCase):
         """The handler is faulthandler's. The kernel then says that the process sent the signal
         itself."""
         sysroot = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
-        with core_support.crashed(self.interpreter, "single", "raised_again") as core:
+        with core_files.crashed(self.interpreter, "single", "raised_again") as core:
             told = core_json("--native", *sysroot, core.path)
             # Its handler is installed without SA_SIGINFO, so the code is unknown.
             death = dict(DEATHS["segv"], code=0, code_name=None, raised_again=True,
@@ -120,7 +119,7 @@ class KernelCores(CoreTestCase):
     def test_c_stack_overflow(self):
         if support.version_key(self.interpreter) >= [3, 12]:
             self.skipTest("since 3.12 calls that need C stack are limited")
-        with core_support.crashed(self.interpreter, "overflow") as core:
+        with core_files.crashed(self.interpreter, "overflow") as core:
             told = core_json(core.path)
             (thread,) = told["threads"]
             self.assertEqual(told["death"]["signal"], signal.SIGSEGV)
@@ -137,7 +136,7 @@ class KernelCores(CoreTestCase):
             self.skipTest("the target contains x86-64 machine code")
         for situation in ("deep_in_c", "thread_deep_in_c"):
             with self.subTest(situation), \
-                    core_support.crashed(self.interpreter, situation, "segv") as core:
+                    core_files.crashed(self.interpreter, situation, "segv") as core:
                 told = core_json("--native", core.path)
                 crashed, = [thread for thread in told["threads"] if thread["crashed"]]
                 self.assertIn("C stack is full", told["death"]["finding"])
@@ -147,7 +146,7 @@ class KernelCores(CoreTestCase):
 
     def test_killed_in_every_situation(self):
         """Killed by another process, which is named."""
-        with core_support.killed(self.interpreter, "corpus") as core:
+        with core_files.killed(self.interpreter, "corpus") as core:
             told = core_json(core.path)
             self.assert_threads(told, core.report["threads"])
             self.assertEqual(told["death"]["sender_pid"], os.getpid())
@@ -156,8 +155,8 @@ class KernelCores(CoreTestCase):
 
     def test_sub_interpreters(self):
         target = self.enterContext(support.parked_sub_interpreters(
-            core_support.in_its_folder(self.interpreter)))
-        told = core_json(core_support.aborted(target).path)
+            core_files.in_its_folder(self.interpreter)))
+        told = core_json(core_files.aborted(target).path)
         inner = [thread for thread in told["threads"] if thread["interpreter"]]
         self.assertEqual(len({thread["interpreter"] for thread in inner}), 3)
         threads = {thread["tid"]: thread for thread in inner}
@@ -170,8 +169,8 @@ class KernelCores(CoreTestCase):
     def test_names_of_threads(self):
         """Python's names. A thread of C has none and is only counted."""
         target = self.enterContext(support.python_target(
-            core_support.in_its_folder(self.interpreter), "named"))
-        core = core_support.aborted(target)
+            core_files.in_its_folder(self.interpreter), "named"))
+        core = core_files.aborted(target)
         told = core_json(core.path)
         names = collections.defaultdict(set)
         for thread in told["threads"]:
@@ -200,9 +199,9 @@ class KernelCores(CoreTestCase):
                           if thread["tid"] in truths}, truths)
 
     def test_finalizing(self):
-        with support.python_target(core_support.in_its_folder(self.interpreter),
+        with support.python_target(core_files.in_its_folder(self.interpreter),
                                    "finalizing") as target:
-            told = core_json(core_support.aborted(target).path)
+            told = core_json(core_files.aborted(target).path)
         # 3.6 does not record who ends the interpreter.
         self.assertEqual(told["finalizing"],
                          None if self.interpreter.minor == "3.6" else target.report["tid"])
@@ -224,8 +223,8 @@ class GdbCores(CoreTestCase):
     quick_on = ("3.11",)
 
     def check(self, situation):
-        with core_support.parked(self.interpreter, situation) as target:
-            told = self.assert_core(core_support.gcore(target), root=self.interpreter.root)
+        with core_files.parked(self.interpreter, situation) as target:
+            told = self.assert_core(core_files.gcore(target), root=self.interpreter.root)
             self.assertIsNone(told["death"])
             self.assertEqual(self.flagged(told, "crashed"), [])
 
@@ -239,7 +238,3 @@ class GdbCores(CoreTestCase):
         for situation in "deep", "names", "handled":
             with self.subTest(situation):
                 self.check(situation)
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,9 +6,8 @@ import itertools
 import json
 import unittest
 
-import native_truth
 import support
-import trampoline_truth
+from support import native_truth, trampoline_truth
 
 # One dump of a running thread may have a hole, or find that the thread did not run.
 
@@ -133,7 +132,3 @@ class Text(unittest.TestCase):
         python = next(i for i, line in enumerate(lines) if line.endswith("line 9, in wait_in_c"))
         self.assertTrue(lines[python + 1].startswith("  C file "), result.stdout)
         self.assertIn("clock_nanosleep", result.stdout)
-
-
-if __name__ == "__main__":
-    unittest.main()

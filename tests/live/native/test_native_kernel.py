@@ -3,11 +3,10 @@
 import json
 import unittest
 
-import native_truth
 import support
-import test_native
-import trampoline_truth
-from test_native_rights import NobodysInterpreter, newest_in_root
+from native import test_native
+from native.test_native_rights import NobodysInterpreter, newest_in_root
+from support import native_truth, trampoline_truth
 
 # A reader of /dev/zero is in one of these nearly all the time (Linux, fs/read_write.c).
 READS = {"vfs_read", "ksys_read", "__x64_sys_read", "__arm64_sys_read"}
@@ -124,7 +123,3 @@ class NoKernelFrames(unittest.TestCase):
             self.assertIn("kernel.perf_event_paranoid", result.stderr)
             self.assertNotIn("kernel", kinds)
         return "read_zeros" in {frame["name"] for frame in frames}
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -5,23 +5,23 @@ import signal
 import subprocess
 import unittest
 
-import core_support
 import support
+from support import core_files
 from test_locator import LocatorTestCase, archives, elf_without, read_libraries, running
 
 
 class EmbeddedTestCase(LocatorTestCase):
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
 
     def core_of(self, program):
         """Kill the program and return the report on its core."""
         os.kill(program.pid, signal.SIGABRT)
         program.process.wait(timeout=support.PATIENCE_S)
         (path,) = [entry.path for entry in os.scandir(self.folder)
-                   if entry.is_file() and core_support.is_core(entry.path)]
+                   if entry.is_file() and core_files.is_core(entry.path)]
         try:
-            return core_support.core_json(path)
+            return core_files.core_json(path)
         finally:
             os.unlink(path)
 
@@ -75,7 +75,3 @@ class Loaded(EmbeddedTestCase):
             with self.subTest(idle=str(idle), used=str(used)):
                 self.assert_dead([self.embed, "load", idle.path, "load", used.path, "begin",
                                   "run", self.script], used.home)
-
-
-if __name__ == "__main__":
-    unittest.main()

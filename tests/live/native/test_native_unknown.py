@@ -5,10 +5,9 @@ import platform
 import subprocess
 import unittest
 
-import native_truth
 import support
-import test_native
-import trampoline_truth
+from native import test_native
+from support import native_truth, trampoline_truth
 
 UNNAMED = "[jit]"
 
@@ -96,7 +95,3 @@ class Numba(unittest.TestCase):
 
     def test_beside_executors(self):
         self.check("1")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -6,9 +6,8 @@ import shutil
 import subprocess
 import unittest
 
-import copies
-import core_support
 import support
+from support import core_files, python_copies
 
 CLI = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "core_cli")
 
@@ -102,8 +101,8 @@ class CoreReader(unittest.TestCase):
         self.assertEqual(["".join(pair) for pair in zip(theirs[::2], theirs[1::2])], told)
 
     def test_kernel(self):
-        with core_support.kernel_cores(), \
-                core_support.crashed(self.interpreter, "threads", "segv") as core:
+        with core_files.kernel_cores(), \
+                core_files.crashed(self.interpreter, "threads", "segv") as core:
             self.assert_read(core.path, True)
             self.assertEqual(1, len(read(core.path)["death"]))
             self.assertTrue(read(core.path)["death"][0].startswith("11 "))
@@ -111,27 +110,27 @@ class CoreReader(unittest.TestCase):
     def test_memory(self):
         if not shutil.which("gdb"):
             self.skipTest("not tested here: gdb is not installed")
-        with core_support.kernel_cores(), \
-                core_support.crashed(self.interpreter, "threads") as core:
+        with core_files.kernel_cores(), \
+                core_files.crashed(self.interpreter, "threads") as core:
             self.assert_memory(core)
 
     def test_gdb(self):
-        with core_support.parked(self.interpreter, "threads") as target:
-            core = core_support.gcore(target)
+        with core_files.parked(self.interpreter, "threads") as target:
+            core = core_files.gcore(target)
             self.assert_read(core.path, True)
             self.assertEqual(["0 0 0"], read(core.path)["death"])
 
     def test_modules(self):
         """The command lists the modules that elfutils lists, and does not use another program."""
-        with core_support.kernel_cores(), \
-                core_support.crashed(self.interpreter, "single") as core:
-            told = core_support.core_json(core.path, "--modules", core.report["executable"])
+        with core_files.kernel_cores(), \
+                core_files.crashed(self.interpreter, "single") as core:
+            told = core_files.core_json(core.path, "--modules", core.report["executable"])
             self.assertEqual(set(modules_of(core.path)),
                              {(int(module["start"], 16), module["build_id"])
                               for module in told["modules"]})
             self.assertEqual({"used"}, {module["state"] for module in told["modules"]})
             self.assertEqual([], told["problems"])
-            told = core_support.core_json(core.path, support.PYSAMPLE)
+            told = core_files.core_json(core.path, support.PYSAMPLE)
             self.assertNotIn("modules", told)
             self.assertEqual(1, len(told["problems"]), told["problems"])
             self.assertIn("%s was not used" % support.PYSAMPLE, told["problems"][0])
@@ -139,8 +138,8 @@ class CoreReader(unittest.TestCase):
     def test_sysroot(self):
         """Files below it come first, even where leading folders are missing, if they are what was
         mapped."""
-        with core_support.kernel_cores(), \
-                core_support.crashed(self.interpreter, "single") as core:
+        with core_files.kernel_cores(), \
+                core_files.crashed(self.interpreter, "single") as core:
             root = os.path.join(core.folder, "root")
             program = core.report["executable"]
             os.makedirs(root + os.path.dirname(program))
@@ -149,23 +148,19 @@ class CoreReader(unittest.TestCase):
                                              read(core.path)["file"]) if "/libc.so" in path)
             copy = os.path.join(root, os.path.basename(library))
             shutil.copy(library, copy)
-            told = core_support.core_json(core.path, "--modules", "--sysroot", root)
+            told = core_files.core_json(core.path, "--modules", "--sysroot", root)
             files = {module["path"]: module["file"] for module in told["modules"]}
             self.assertEqual(copy, files[library])
             self.assertEqual(program, files[program])
 
     def test_other_build(self):
         """A file that has replaced a library is not used, and the report says so."""
-        with core_support.kernel_cores(), copies.copied(self.interpreter) as copy, \
-                core_support.crashed(copy.interpreter, "single",
-                                     environment=copy.environment) as core:
+        with core_files.kernel_cores(), python_copies.copied(self.interpreter) as copy, \
+                core_files.crashed(copy.interpreter, "single",
+                                   environment=copy.environment) as core:
             for path in copy.files:
                 os.unlink(path)
                 shutil.copy(support.PYSAMPLE, path)
-            problems = core_support.core_json(core.path, "--modules")["problems"]
+            problems = core_files.core_json(core.path, "--modules")["problems"]
             self.assertEqual({"%s was not used: another build of it was mapped" % path
                               for path in copy.files}, set(problems))
-
-
-if __name__ == "__main__":
-    unittest.main()

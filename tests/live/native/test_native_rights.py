@@ -1,15 +1,12 @@
 # SPDX-License-Identifier: MIT
 """`pysample attach --native` without all rights: what is shown, and what is reported."""
-import os
-import sys
 import unittest
 
-import native_truth
 import support
+from native.test_native import names_of
+from support import native_truth
 from test_matrix import NobodysInterpreter
-from test_native import names_of
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 LATER_S = 4  # waits_later.py loads its library after 1 s, and maps are read each second
 
 
@@ -29,7 +26,7 @@ class Forbidden(unittest.TestCase):
     def sample(self, name, number, enough, seconds=1):
         """Sample one target after the other until the stacks, as names, are enough. Returns the
         stacks and what was reported. A seccomp filter fails perf_event_open() with that errno."""
-        wrapper = [sys.executable, os.path.join(HERE, "forbid_call.py"), "perf_event_open", number]
+        wrapper = [*support.FORBID_CALL, "perf_event_open", number]
         stacks, told = [], set()
 
         def is_enough():
@@ -109,7 +106,3 @@ class Nobody(unittest.TestCase):
             any(way in names for names in stacks) for way in native_truth.WAYS),
             "prlimit", "--memlock=0")
         self.assertRegex(stderr, r"\b[1-9]\d* threads? could not be sampled while running.*ulimit -l")
-
-
-if __name__ == "__main__":
-    unittest.main()

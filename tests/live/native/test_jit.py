@@ -19,9 +19,8 @@ import time
 import unittest
 
 import support
-import test_native
-import unwindlist
-from support import pysample
+from native import test_native
+from support import pysample, unwindlist
 
 PERF_JIT = {"PYTHON_PERF_JIT_SUPPORT": "1"}
 PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
@@ -698,7 +697,3 @@ class Refused(JitTestCase):
             result = pysample("jit", file.name)
             self.assertIn(r"\x1b[31mred\x0aline\x07", result.stdout)
             self.assertEqual(names(listed(file.name)["codes"]), {"\x1b[31mred\nline\x07"})
-
-
-if __name__ == "__main__":
-    unittest.main()

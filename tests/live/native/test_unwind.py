@@ -7,8 +7,8 @@ import subprocess
 import unittest
 
 import support
-from native_truth import is_in_order, unwind
 from support import per_interpreter
+from support.native_truth import is_in_order, unwind
 
 # Each build adds another way of making a function.
 BUILDS = {

@@ -9,10 +9,9 @@ import os
 import struct
 import unittest
 
-import core_support
 import support
-from core_support import core_json
-from support import per_layout, pysample
+from support import core_files, per_layout, pysample
+from support.core_files import core_json
 
 FULL_FILTERS = (0x1, 0x3, 0x13, 0x23, 0x31, 0x33, 0x37, 0x7F)
 EMPTY_FILTERS = (0x0, 0x10, 0x20)  # without private memory
@@ -31,7 +30,7 @@ def fits(frame, true, has_gaps):
 def is_part(thread, truth):
     """Whether its frames are some of the true ones, in their order."""
     has_gaps = thread["error"] is not None
-    rest = iter(core_support.expanded(truth))
+    rest = iter(core_files.expanded(truth))
     return all(any(fits(frame, true, has_gaps) for true in rest)
                for frame in support.dumped_frames(thread))
 
@@ -54,7 +53,7 @@ class DamageTestCase(unittest.TestCase):
         nr_whole = 0
         for thread in told["threads"]:
             truth = by_tid.get(thread["tid"]) or by_name[thread["name"]]
-            fault = core_support.frames_fault(thread, truth)
+            fault = core_files.frames_fault(thread, truth)
             if thread["error"] is None and thread["frames"]:
                 self.assertIsNone(fault, fault)
             self.assertTrue(fault is None or is_part(thread, truth), fault)
@@ -65,26 +64,26 @@ class DamageTestCase(unittest.TestCase):
 @per_layout
 class Missing(DamageTestCase):
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
 
     def test_filters_with_private_memory(self):
         for bits in FULL_FILTERS:
-            with self.subTest(filter=hex(bits)), core_support.coredump_filter(bits), \
-                    core_support.crashed(self.interpreter, "handled") as core:
+            with self.subTest(filter=hex(bits)), core_files.coredump_filter(bits), \
+                    core_files.crashed(self.interpreter, "handled") as core:
                 threads = core.report["threads"]
                 self.assertEqual(self.assert_partial(core.path, threads), len(threads))
                 self.assertEqual(core_json(core.path)["python"], core.report["python"])
 
     def test_filters_without_private_memory(self):
         for bits in EMPTY_FILTERS:
-            with self.subTest(filter=hex(bits)), core_support.coredump_filter(bits), \
-                    core_support.crashed(self.interpreter, "handled") as core:
+            with self.subTest(filter=hex(bits)), core_files.coredump_filter(bits), \
+                    core_files.crashed(self.interpreter, "handled") as core:
                 result = pysample("core", core.path)
                 self.assertEqual(result.status, 3, result.stderr)
                 self.assertRegex(result.stderr, "coredump_filter")
 
     def test_cut_off(self):
-        with core_support.crashed(self.interpreter, "threads") as core:
+        with core_files.crashed(self.interpreter, "threads") as core:
             size = os.path.getsize(core.path)
             nr_whole = []
             for percent in KEPT_PERCENT:
@@ -96,7 +95,7 @@ class Missing(DamageTestCase):
             self.assertEqual(nr_whole, sorted(nr_whole, reverse=True))
 
     def test_truncation_is_reported(self):
-        with core_support.crashed(self.interpreter, "single") as core:
+        with core_files.crashed(self.interpreter, "single") as core:
             size = os.path.getsize(core.path)
             os.truncate(core.path, size - 4096)
             told = core_json(core.path)
@@ -106,8 +105,8 @@ class Missing(DamageTestCase):
     def test_limits(self):
         for limit_kib in (100, 2000, 4000, 5000):
             with self.subTest(limit_kib=limit_kib), \
-                    core_support.core_limit(limit_kib << 10), \
-                    core_support.crashed(self.interpreter, "threads=20") as core:
+                    core_files.core_limit(limit_kib << 10), \
+                    core_files.crashed(self.interpreter, "threads=20") as core:
                 self.assert_partial(core.path, core.report["threads"])
 
 
@@ -141,12 +140,12 @@ class Headers(DamageTestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.enterClassContext(core_support.kernel_cores())
+        cls.enterClassContext(core_files.kernel_cores())
         cls.core = cls.enterClassContext(
-            core_support.crashed(support.newest_interpreter(), "handled"))
+            core_files.crashed(support.newest_interpreter(), "handled"))
         with open(cls.core.path, "rb") as file:
             cls.head = file.read(1 << 20)
-        cls.notes = list(core_support.notes_of(cls.head))
+        cls.notes = list(core_files.notes_of(cls.head))
 
     def check(self, offset, layout, *numbers):
         with Overwritten(self.core.path, offset, struct.pack("<" + layout, *numbers)):
@@ -196,7 +195,7 @@ class Headers(DamageTestCase):
     def test_mapped_files(self):
         """The fields of NT_FILE: count, page size, then start, end and offset of each mapping."""
         (content,) = [content for kind, _, content, _ in self.notes
-                      if kind == core_support.NT_FILE]
+                      if kind == core_files.NT_FILE]
         for count in (0, 1, 1 << 32, (1 << 64) // 24, (1 << 64) - 1):
             with self.subTest(count=hex(count)):
                 self.check(content, "Q", count)
@@ -242,7 +241,7 @@ class NoCore(unittest.TestCase):
                     ("aarch64 or x86-64", 18, 183 if os.uname().machine == "x86_64" else 62, ""),
                     ("mips", 18, 8, ""), ("big endian", 5, 2, ""), ("32 bits", 4, 1, "")):
                 with self.subTest(name):
-                    struct.pack_into("<HHI", header, 16, core_support.ET_CORE, 62, 1)
+                    struct.pack_into("<HHI", header, 16, core_files.ET_CORE, 62, 1)
                     header[4:6] = b"\x02\x01"
                     if place == 18:
                         struct.pack_into("<H", header, place, value)
@@ -256,11 +255,7 @@ class NoCore(unittest.TestCase):
         with support.fresh_folder() as (folder, _), \
                 support.plain_target("sleep", "60") as process:
             path = os.path.join(folder, "core")
-            core_support.gdb_writes_core(process.pid, path)
+            core_files.gdb_writes_core(process.pid, path)
             result = pysample("core", path)
             self.assertEqual(result.status, 3, result.stderr)
             self.assertRegex(result.stderr, r"\Apysample: [^\n]*[Pp]ython[^\n]*\n\Z")
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -11,12 +11,10 @@ import shutil
 import subprocess
 import unittest
 
-import copies
-import core_support
 import support
-from core_support import core_json
-from support import per_layout, pysample
-from test_core import CoreTestCase
+from core.test_core import CoreTestCase
+from support import core_files, per_layout, pysample, python_copies
+from support.core_files import core_json
 
 PACKERS = {
     "zst": ["zstd", "-q", "-c", "-3"],
@@ -63,9 +61,9 @@ class Packed(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.enterClassContext(core_support.kernel_cores())
+        cls.enterClassContext(core_files.kernel_cores())
         cls.core = cls.enterClassContext(
-            core_support.crashed(support.newest_interpreter(), "threads=10"))
+            core_files.crashed(support.newest_interpreter(), "threads=10"))
         cls.temporary, _ = cls.enterClassContext(support.fresh_folder())
 
     def report(self, path, *options, **kwargs):
@@ -153,7 +151,7 @@ class Descriptors(unittest.TestCase):
     def test_limits(self):
         interpreter = next(found for found in support.supported_interpreters() if not found.root)
         _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-        with core_support.kernel_cores(), core_support.crashed(interpreter, "single") as core:
+        with core_files.kernel_cores(), core_files.crashed(interpreter, "single") as core:
             states, problems = self.modules(core.path, most, most)
             self.assertEqual((set(states), problems), ({"used"}, []))
             self.assertGreaterEqual(len(states), 3)
@@ -173,30 +171,30 @@ class Executables(CoreTestCase):
     quick_on = ("3.11",)
 
     def setUp(self):
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
 
     def crashed(self, copy, situation="handled"):
-        return core_support.crashed(copy.interpreter, situation, environment=copy.environment)
+        return core_files.crashed(copy.interpreter, situation, environment=copy.environment)
 
     def test_gone_with_the_process(self):
         """The core alone must be enough."""
-        with copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
+        with python_copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
             for path in copy.files:
                 os.unlink(path)
             self.assert_core(core)
 
     def test_gone_before_it_died(self):
-        with copies.copied(self.interpreter) as copy:
-            with core_support.parked(copy.interpreter, "handled",
-                                     environment=copy.environment) as target:
+        with python_copies.copied(self.interpreter) as copy:
+            with core_files.parked(copy.interpreter, "handled",
+                                   environment=copy.environment) as target:
                 for path in copy.files:
                     os.unlink(path)
-                core = core_support.aborted(target)
+                core = core_files.aborted(target)
                 told = core_json(core.path)
                 self.assert_threads(told, core.report["threads"])
 
     def test_moved(self):
-        with copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
+        with python_copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
             for path in copy.files:
                 os.rename(path, path + ".moved")
             self.assert_core(core)
@@ -204,20 +202,20 @@ class Executables(CoreTestCase):
 
     def test_replaced(self):
         """Another file in its place is not mistaken for it."""
-        with copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
+        with python_copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
             for path in copy.files:
                 os.unlink(path)
                 shutil.copy(support.PYSAMPLE, path)
             self.assert_core(core)
 
     def test_another_is_given(self):
-        with core_support.crashed(self.interpreter, "handled") as core:
+        with core_files.crashed(self.interpreter, "handled") as core:
             told = self.assert_core(core, arguments=["/bin/true"])
             self.assertRegex(" ".join(told["problems"]), "/bin/true")
 
     def test_stripped_and_renamed(self):
-        with copies.copied(self.interpreter) as copy:
-            for change in (copies.strip, copies.drop_sections, copies.rename):
+        with python_copies.copied(self.interpreter) as copy:
+            for change in (python_copies.strip, python_copies.drop_sections, python_copies.rename):
                 change(copy)
             with self.crashed(copy) as core:
                 self.assert_core(core)
@@ -234,22 +232,22 @@ class Containers(CoreTestCase):
     quick_on = ("3.15",)
 
     def setUp(self):
-        self.inside, self.container = self.enterContext(copies.rooted(self.interpreter))
+        self.inside, self.container = self.enterContext(python_copies.rooted(self.interpreter))
 
     def test_it_dies_there(self):
         """Paths and ids are the container's, and the files are elsewhere."""
-        self.enterContext(core_support.kernel_cores())
-        with core_support.crashed(self.inside, "threads", container=self.container) as core:
+        self.enterContext(core_files.kernel_cores())
+        with core_files.crashed(self.inside, "threads", container=self.container) as core:
             self.assert_core(core)
             told = core_json("--sysroot", self.inside.root, core.path)
             self.assert_threads(told, core.report["threads"])
 
     def test_looked_at_from_the_host(self):
         """gdb records the host's ids and paths."""
-        with core_support.parked(self.inside, "handled", container=self.container) as target:
+        with core_files.parked(self.inside, "handled", container=self.container) as target:
             pid = support.descendant(target.pid)
             tids = support.innermost_tids(pid)
-            self.assert_core(core_support.gcore(target, pid), tids.get, root=self.inside.root)
+            self.assert_core(core_files.gcore(target, pid), tids.get, root=self.inside.root)
 
 
 class Opened(unittest.TestCase):
@@ -262,10 +260,10 @@ class Opened(unittest.TestCase):
             self.skipTest("not tested here: what is opened (no strace)")
         if support.is_sanitized():
             self.skipTest("LeakSanitizer fails under a tracer")
-        self.enterContext(core_support.kernel_cores())
+        self.enterContext(core_files.kernel_cores())
         # Its files are where the core says.
         interpreter = next(found for found in support.supported_interpreters() if not found.root)
-        self.core = self.enterContext(core_support.crashed(interpreter, "threads=3"))
+        self.core = self.enterContext(core_files.crashed(interpreter, "threads=3"))
         self.executable = os.path.realpath(interpreter.path)
 
     def calls(self, *options):
@@ -281,7 +279,7 @@ class Opened(unittest.TestCase):
 
     def test_nothing_but_mapped_files(self):
         with open(self.core.path, "rb") as file:
-            allowed = core_support.mapped_files(file.read(1 << 20))
+            allowed = core_files.mapped_files(file.read(1 << 20))
         self.assertIn(self.executable, allowed)
         for options in ((), ("--json",), ("--json", "--modules")):
             with self.subTest(options):
@@ -298,9 +296,5 @@ class Opened(unittest.TestCase):
         """Files of functions on the stacks, whose text is shown, and the folders above them:
         files are opened folder by folder, so that no link leads elsewhere."""
         files = {frame["path"] for truth in self.core.report["threads"]
-                 for frame in core_support.expanded(truth)}
+                 for frame in core_files.expanded(truth)}
         return files | {str(folder) for path in files for folder in pathlib.Path(path).parents}
-
-
-if __name__ == "__main__":
-    unittest.main()

@@ -7,7 +7,7 @@ import collections
 import itertools
 import re
 
-import trampoline_truth
+from support import trampoline_truth
 
 DIRECTLY = {
     "<module>": {"main"},

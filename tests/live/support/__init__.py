@@ -21,7 +21,8 @@ import tempfile
 import time
 import unittest
 
-ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 TARGETS = os.path.join(ROOT, "tests", "targets")
 PYSAMPLE = os.path.abspath(os.environ.get("PYSAMPLE", os.path.join(ROOT, "build", "pysample")))
 
@@ -515,9 +516,11 @@ def _finished(process, stdout, stderr):
 
 PREEMPT = ["--engine", "preempt"]
 
+# Starts a command for which a system call fails: CALL ERRNO COMMAND...
+FORBID_CALL = [sys.executable, os.path.join(HERE, "forbid_call.py")]
+
 # Starts a pysample for which the kernel loads no BPF program.
-WITHOUT_BPF = [sys.executable, os.path.join(ROOT, "tests", "live", "forbid_call.py"), "bpf",
-               "EPERM"]
+WITHOUT_BPF = [*FORBID_CALL, "bpf", "EPERM"]
 
 
 def start_pysample(*args, wrapper=(), **kwargs):
