@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What it costs to write each format, to record, and to open the page, and how large pages are.
 
-The formats are written from a recording that tests/bench/make_recording.c makes, always of the
-same million samples. The cost of recording is measured on a program, in turns with collapsed
+The formats are written from a recording that tests/bench/tools/make_recording.c makes, always of
+the same million samples. The cost of recording is measured on a program, in turns with collapsed
 stacks, and its size beside profiling.sampling's.
 """
 import dataclasses
@@ -239,7 +239,7 @@ def open_page(page):
         say("not measured: opening the page: " + obstacle)
         return
     found = subprocess.run(
-        ["node", os.path.join(ROOT, "tests", "bench", "open_page.mjs"), npm, page,
+        ["node", os.path.join(ROOT, "tests", "bench", "tools", "open_page.mjs"), npm, page,
          str(NR_OPENINGS)], check=True, capture_output=True, text=True)
     times_ms = json.loads(found.stdout)
     print("\n### Opening the page of these samples, headless Chromium, ms\n")

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Checks the proofs of the instant against each other and against a counter that the target
-increments in user mode. tests/bench/proofs.c says what is wrong and what is a disagreement.
+increments in user mode. tests/bench/tools/proofs.c says what is wrong and what is a disagreement.
 """
 import collections
 import contextlib
@@ -84,7 +84,8 @@ def install(tools, target, folder):
     if target.is_musl:
         subprocess.run(["musl-gcc", "-O2", "-D_GNU_SOURCE", "-pthread", "-I", ROOT, "-o",
                         os.path.join(folder, "proofs_target"),
-                        os.path.join(ROOT, "tests", "bench", "proofs_target.c")], check=True)
+                        os.path.join(ROOT, "tests", "bench", "tools", "proofs_target.c")],
+                       check=True)
     board = os.path.join(folder, "board")
     with open(board, "wb") as file:
         file.truncate(4096)

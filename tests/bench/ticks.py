@@ -4,7 +4,7 @@
 The programs (programs/clocked.py) wait by a timer and work, and keep an account of the share of
 the time in which they work, by the CPU clock of their thread. A profile should show that share.
 One program never waits, but shares its CPU with a loop that sleeps at 1 kHz
-(tests/bench/sleeploop.c). All engines look at the same process in turn.
+(tests/bench/tools/sleeploop.c). All engines look at the same process in turn.
 """
 import contextlib
 import dataclasses

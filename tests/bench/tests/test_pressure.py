@@ -6,8 +6,8 @@ from unittest import mock
 
 from bench import pressure, processes
 from bench.catalogue import named
-from bench.test_possible import attached
-from bench.test_results import printed
+from bench.tests.test_possible import attached
+from bench.tests.test_results import printed
 
 INTERPRETER = types.SimpleNamespace(version="3.15.2")
 

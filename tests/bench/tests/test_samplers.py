@@ -9,7 +9,7 @@ from bench import work
 from bench.processes import Finished
 from bench.rivals import austin_run, profiling_sampling_run, py_spy_run
 from bench.samplers import Pysample, pysample_run
-from bench.test_stacks import AUSTIN
+from bench.tests.test_stacks import AUSTIN
 
 
 def finished(stdout="", stderr=""):

@@ -5,7 +5,7 @@ import unittest
 
 from bench import ticks
 from bench.catalogue import CLOCKED
-from bench.test_results import printed
+from bench.tests.test_results import printed
 
 INTERPRETER = types.SimpleNamespace(version="3.15.2")
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where tests/bench/proofs_target.c announces which of its threads is to be looked at: a file that
- * it and proofs.c map. It is read between looks only. While sequence is odd the thread may have
- * ended, and another one may be being written; what was read while sequence changed may mix two
- * threads.
+ * Where proofs_target.c announces which of its threads is to be sampled: a file that it and
+ * proofs.c map. It is read between looks only. While sequence is odd the thread may have ended, and
+ * another one may be being written; what was read while sequence changed may mix two threads.
  */
 #pragma once
 

@@ -61,7 +61,7 @@
 #include "sampler/preempt.h"
 #include "sampler/witness.h"
 #include "symbols/elf/live_images.h"
-#include "tests/bench/proofs_board.h"
+#include "tests/bench/tools/proofs_board.h"
 
 #define DEFAULT_LOOKS 100000
 #define MAX_LOOKS     100000000

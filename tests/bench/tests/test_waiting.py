@@ -4,7 +4,7 @@ import types
 import unittest
 
 from bench import waiting
-from bench.test_results import printed
+from bench.tests.test_results import printed
 
 INTERPRETER = types.SimpleNamespace(version="3.15.2")
 

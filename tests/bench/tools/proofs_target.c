@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The target of tests/bench/proofs.c: a thread that increments a counter in user mode, in a program
- * that makes it hard to find out whether that thread ran.
+ * The target of proofs.c: a thread that increments a counter in user mode, in a program that makes
+ * it hard to find out whether that thread ran.
  *
  *	proofs_target MODE BOARD
  *
@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "tests/bench/proofs_board.h"
+#include "tests/bench/tools/proofs_board.h"
 
 /* Successive threads have different counters; no two counters share a cache line. */
 enum { NR_COUNTERS = 32768, LINE_BYTES = 64 };

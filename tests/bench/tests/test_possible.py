@@ -5,7 +5,7 @@ import unittest
 
 from bench import attaching, possible
 from bench.catalogue import named
-from bench.test_results import printed
+from bench.tests.test_results import printed
 
 
 def attached(stacks, lost=()):

@@ -3,7 +3,7 @@
 import unittest
 
 from bench import interrupts
-from bench.test_results import printed
+from bench.tests.test_results import printed
 
 
 class Interrupts(unittest.TestCase):

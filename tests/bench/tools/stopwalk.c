@@ -37,7 +37,7 @@
 #include "sampler/cpython/find/runtime.h"
 #include "sampler/sampler.h"
 #include "symbols/elf/live_images.h"
-#include "tests/bench/standstill.h"
+#include "tests/bench/tools/standstill.h"
 
 #define DEFAULT_MEAN_HZ 1000.0
 #define MIN_MEAN_HZ	0.1

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/bench/standstill.h"
+#include "tests/bench/tools/standstill.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -3,7 +3,7 @@
 import unittest
 
 from bench import starts
-from bench.test_results import printed
+from bench.tests.test_results import printed
 
 
 class Starts(unittest.TestCase):
