@@ -26,7 +26,7 @@ class Program:
     nr_threads: int = 1
     quick: bool = False
     second: int | None = None  # second argument: a number of further frames, or of threads
-    accounts: bool = False  # it accounts for its own time: accounts.py
+    times_itself: bool = False  # it accounts for its own time: stack_times.py
 
     def arguments(self, folder):
         return ["%s/%s.py" % (folder, self.file)] + [
@@ -48,7 +48,7 @@ class Program:
     @property
     def measures_threads(self):
         """Whether its time is measured by thread, too."""
-        return self.nr_threads > 1 and not self.accounts
+        return self.nr_threads > 1 and not self.times_itself
 
 
 @dataclasses.dataclass(frozen=True)
@@ -84,11 +84,11 @@ NEVER = re.compile(r"(?!)")
 
 
 def program(file, argument, possible, possible_cut=NEVER, parked=NEVER, numbering=NEVER,
-            nr_threads=1, quick=False, second=None, accounts=False):
+            nr_threads=1, quick=False, second=None, times_itself=False):
     name = "-".join([file] + [str(part) for part in (argument, second) if part])
     return Program(name, file, argument, re.compile(possible), re.compile(possible_cut),
                    re.compile(parked), re.compile(numbering), nr_threads, quick, second,
-                   accounts)
+                   times_itself)
 
 
 def paired(file, argument, rounds, parked=NEVER, nr_threads=1):
@@ -200,7 +200,7 @@ ALL_PROGRAMS = [
             r"<module>;fill_arrays(;make_array|;touch_array|%s)?"
             r"|fill_maps(;make_map|;touch_map|;free_map|%s)?" % (
                 beginnings(["before_array", "leaf_array"]), beginnings(["before_map", "leaf_map"])),
-            nr_threads=2, accounts=True),
+            nr_threads=2, times_itself=True),
     *(paired("handoff", through, 100, WAITING, nr_threads=8)
       for through in ("semaphores", "queues", "sockets")),
     paired("pool", None, 200, WAITING, nr_threads=9),

@@ -2,13 +2,13 @@
 """Compares two builds of pysample, alternating on the same processes: what a change does.
 
 Two processes that run the same program spend their time differently, and the machine drifts.
-So both builds look at each process in turn (A B, B A, …), between looks at the truth.
+So both builds sample each process in turn (A B, B A, …), between reads of the truth.
 """
 import collections
 import dataclasses
 import os
 
-from bench import quiet, say
+from bench import machine_load, say
 from bench.estimates import median, median_interval, ratio
 from bench.processes import running
 from bench.report import cell, columns_with_values, print_table
@@ -66,11 +66,11 @@ def compare(tools, interpreter, program, samplers, options):
     """[Comparison], one for each rate"""
     found = {rate: Comparison(interpreter.version, program.name, rate) for rate in options.rates}
     for number in range(options.processes):
-        load = quiet.wait(options.anyway)
+        load = machine_load.wait_until_quiet(options.anyway)
         say("CPython %s, %s, process %d of %d" % (interpreter, program.name, number + 1,
                                                   options.processes))
         with running(interpreter, program) as target:
-            stolen = quiet.Stolen()
+            stolen = machine_load.Stolen()
             for sampler in samplers:
                 sampler.learn_start_cost(target)
             runs, truths = measure_process(tools, target, samplers, options.rates, options)

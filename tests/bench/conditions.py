@@ -101,7 +101,7 @@ OTHERS = (
 )
 
 
-def possible(interpreter):
+def available(interpreter):
     """The other conditions that can be measured; reports which cannot."""
     found = [one for one in OTHERS if one.is_possible(interpreter)]
     for one in OTHERS:

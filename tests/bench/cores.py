@@ -2,7 +2,7 @@
 """How long it takes to report on a core file, and how much memory.
 
 The kernel makes the cores during the run, so they are in the page cache. The programs are run
-in turn, as for the other looks (starts.py).
+in turn, as at the start (startup.py).
 """
 import contextlib
 import dataclasses
@@ -13,7 +13,7 @@ import subprocess
 
 from support import core_files
 
-from bench import quiet, say, starts
+from bench import machine_load, say, startup
 
 MAX_GDB_RUNS = 3  # each takes seconds
 
@@ -44,7 +44,7 @@ class Figures:
     case: Case
     core_bytes: int
     disk_bytes: int
-    looks: list
+    commands: list
 
 
 def packed(path):
@@ -62,27 +62,27 @@ def measure_case(pysample, interpreter, case, nr_runs):
     with core_files.crashed(interpreter, case.situation) as core:
         status = os.stat(core.path)
         path = packed(core.path) if case.packed else core.path
-        looks = starts.run_in_turn([starts.Look("pysample core", [pysample, "core", path])],
-                                   nr_runs)
+        commands = startup.run_in_turn(
+            [startup.TimedCommand("pysample core", [pysample, "core", path])], nr_runs)
         if shutil.which("gdb") and not case.packed:
-            looks += starts.run_in_turn(
-                [starts.Look("gdb thread apply all bt", with_gdb(interpreter, path))],
+            commands += startup.run_in_turn(
+                [startup.TimedCommand("gdb thread apply all bt", with_gdb(interpreter, path))],
                 min(nr_runs, MAX_GDB_RUNS))
-        for look in looks:
-            for _ in range(starts.NR_RSS_RUNS if look.name.startswith("pysample") else 1):
-                look.watch()
-    return Figures(case, status.st_size, status.st_blocks * 512, looks)
+        for command in commands:
+            for _ in range(startup.NR_RSS_RUNS if command.name.startswith("pysample") else 1):
+                command.watch()
+    return Figures(case, status.st_size, status.st_blocks * 512, commands)
 
 
-def measure(pysample, interpreter, asked):
+def measure(pysample, interpreter, args):
     """[Figures], one for each case"""
     found = []
     with contextlib.ExitStack() as stack:
         stack.enter_context(core_files.kernel_cores())
-        for case in QUICK if asked.quick else CASES:
+        for case in QUICK if args.quick else CASES:
             say("CPython %s, %s" % (interpreter, case.name))
-            quiet.wait(asked.anyway)
-            found.append(measure_case(pysample, interpreter, case, asked.runs))
+            machine_load.wait_until_quiet(args.anyway)
+            found.append(measure_case(pysample, interpreter, case, args.runs))
     return found
 
 
@@ -92,12 +92,12 @@ def print_figures(interpreter, figures, nr_runs):
     print("| core | size, on disk | program | wall | aim | CPU | RSS MiB | aim |")
     print("| --- | ---: | --- | ---: | ---: | ---: | ---: | ---: |")
     for one in figures:
-        for look in one.looks:
-            ours = look.name.startswith("pysample")
+        for command in one.commands:
+            ours = command.name.startswith("pysample")
             print("| %s | %d, %d MiB | %s | %s | %s | %.3f | %.0f | %s |" % (
-                one.case.name, one.core_bytes >> 20, one.disk_bytes >> 20, look.name,
-                seconds(look.wall_ms), "%.2f" % one.case.aim_s if ours else "",
-                statistics.median(look.cpu_ms) / 1e3, look.rss_kib / 1024,
+                one.case.name, one.core_bytes >> 20, one.disk_bytes >> 20, command.name,
+                seconds(command.wall_ms), "%.2f" % one.case.aim_s if ours else "",
+                statistics.median(command.cpu_ms) / 1e3, command.rss_kib / 1024,
                 "%d" % one.case.aim_mib if ours and one.case.aim_mib else ""))
 
 

@@ -20,10 +20,10 @@ def refusal(pysample, engine):
     return run.stderr.strip().removeprefix("pysample: ") or "status %d" % run.returncode
 
 
-def possible(tools, asked=None, engines=ENGINES):
+def available(tools, requested=None, engines=ENGINES):
     """The engines that can be measured here, or the one asked for; reports which cannot."""
-    if asked:
-        return (asked,)
+    if requested:
+        return (requested,)
     found = []
     for engine in engines:
         why = refusal(tools.pysample, engine) if engine in NEED_RIGHTS else None

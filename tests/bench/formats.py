@@ -17,7 +17,7 @@ import time
 
 import support
 
-from bench import ROOT, quiet, rivals, say
+from bench import ROOT, machine_load, profilers, say
 from bench.estimates import ratio
 from bench.processes import Target, read_number, running, start
 from bench.report import cell, print_table
@@ -26,7 +26,7 @@ from bench.report import cell, print_table
 FORMATS = {"collapsed": ".collapsed", "summary": ".summary", "flamegraph": ".html", "svg": ".svg",
            "speedscope": ".speedscope.json", "pprof": ".pb.gz", "gecko": ".json.gz",
            "callgrind": ".callgrind", "jsonl": ".jsonl"}
-SAMPLES = {False: 1000000, True: 100000}  # by asked.quick, as below
+SAMPLES = {False: 1000000, True: 100000}  # by args.quick, as below
 NR_RUNS = 3
 USAGE = 2  # pysample's exit status for a format that it does not have
 POLL_S = 0.01
@@ -35,7 +35,7 @@ SECONDS = {False: 10, True: 3}
 NR_TURNS = {False: 5, True: 2}
 NR_OPENINGS = 5
 GROWTH_S = {False: 600, True: 20}
-GROWTH_LOOKS = 6  # at the memory and the file of a long recording
+GROWTH_READINGS = 6  # at the memory and the file of a long recording
 SUFFIXES = (".collapsed", ".pysample")
 PAGE_SECONDS = 4
 
@@ -120,14 +120,14 @@ def core_percent(stats):
     return 100 * (stats["cpu_user_s"] + stats["cpu_sys_s"]) / stats["wall_s"]
 
 
-def record_sizes(tools, target, rival_runs, seconds):
+def record_sizes(tools, target, has_profiling_sampling, seconds):
     """Rows of the bytes per sample."""
     stats, nr_bytes = attach(tools, target, SLOW_HZ, seconds, ".pysample")
     rows = [(target.program.name, "pysample", str(stats["samples"]), str(nr_bytes),
              cell(ratio(nr_bytes, stats["samples"]), 2))]
-    if rival_runs:
-        seen = rivals.ProfilingSampling(False).run(target, SLOW_HZ, seconds)
-        nr_bytes = os.path.getsize(os.path.join(target.outside, "rival.bin"))
+    if has_profiling_sampling:
+        seen = profilers.ProfilingSampling(False).run(target, SLOW_HZ, seconds)
+        nr_bytes = os.path.getsize(os.path.join(target.outside, "sampling.bin"))
         rows.append((target.program.name, "profiling.sampling --binary", str(seen.complete),
                      str(nr_bytes), cell(ratio(nr_bytes, seen.complete), 2)))
     return rows
@@ -161,8 +161,8 @@ def record_growth(tools, target, seconds):
                           stdin=subprocess.DEVNULL) as process:
         rows = []
         begin = time.monotonic()
-        for look in range(1, GROWTH_LOOKS + 1):
-            time.sleep(max(0, begin + seconds * look / GROWTH_LOOKS - time.monotonic()))
+        for reading in range(1, GROWTH_READINGS + 1):
+            time.sleep(max(0, begin + seconds * reading / GROWTH_READINGS - time.monotonic()))
             rss_kib = read_number("/proc/%d/status" % process.pid, r"VmRSS:\s+(\d+)")
             nr_bytes = os.path.getsize(os.path.join(target.outside, "out.pysample"))
             rows.append((cell(time.monotonic() - begin, 0), str(rss_kib), cell(nr_bytes / 1e6, 2)))
@@ -171,13 +171,13 @@ def record_growth(tools, target, seconds):
     return rows
 
 
-def record(tools, interpreter, programs, rival_runs, asked):
-    seconds, nr_turns = asked.seconds or SECONDS[asked.quick], asked.turns or NR_TURNS[asked.quick]
+def record(tools, interpreter, programs, has_profiling_sampling, args):
+    seconds, nr_turns = args.seconds or SECONDS[args.quick], args.turns or NR_TURNS[args.quick]
     sizes, costs = [], []
     for program in programs:
         say("recording %s" % program.name)
         with running(interpreter, program) as target:
-            sizes += record_sizes(tools, target, rival_runs, seconds)
+            sizes += record_sizes(tools, target, has_profiling_sampling, seconds)
             costs += record_costs(tools, target, seconds, nr_turns)
     print("\n### Recordings at 1 kHz, CPython %s\n" % interpreter.version)
     print_table(("program", "sampler", "samples", "bytes", "bytes/sample"), 2, sizes)
@@ -186,7 +186,7 @@ def record(tools, interpreter, programs, rival_runs, asked):
                  "recording RSS MiB"), 2, costs)
     say("a long recording")
     with running(interpreter, programs[0]) as target:
-        rows = record_growth(tools, target, GROWTH_S[asked.quick])
+        rows = record_growth(tools, target, GROWTH_S[args.quick])
     print("\n### Growth of a recording of %s at 10 kHz\n" % programs[0].name)
     print_table(("after s", "RSS KiB", "file MB"), 0, rows)
 
@@ -248,12 +248,12 @@ def open_page(page):
         cell(max(times_ms), 0))])
 
 
-def measure(tools, interpreter, programs, rival_runs, asked):
+def measure(tools, interpreter, programs, has_profiling_sampling, args):
     with tempfile.TemporaryDirectory() as folder:
-        quiet.wait(asked.anyway)
-        write_formats(tools, folder, SAMPLES[asked.quick])
+        machine_load.wait_until_quiet(args.anyway)
+        write_formats(tools, folder, SAMPLES[args.quick])
         open_page(os.path.join(folder, "made.pysample.html"))
     if interpreter:
-        quiet.wait(asked.anyway)
+        machine_load.wait_until_quiet(args.anyway)
         page_sizes(tools, interpreter, programs)
-        record(tools, interpreter, programs, rival_runs, asked)
+        record(tools, interpreter, programs, has_profiling_sampling, args)

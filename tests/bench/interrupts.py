@@ -17,7 +17,7 @@ import time
 
 import support
 
-from bench import endless, quiet, say
+from bench import background, machine_load, say
 from bench.catalogue import program
 from bench.processes import running
 from bench.report import cell, print_table
@@ -108,27 +108,27 @@ class Row:
     wake_us: list  # of a loop that only sleeps, at the same rate
 
 
-def look(tools, target, seconds):
+def measure_once(tools, target, seconds):
     """(µs per run of the BPF program, CPU µs of pysample per run)"""
-    with endless.attached(tools, target.pid, "--engine", ENGINE, "-r", str(HZ)) as pid:
-        first, first_s = times_of(pid), endless.cpu_s(pid)
+    with background.attached(tools, target.pid, "--engine", ENGINE, "-r", str(HZ)) as pid:
+        first, first_s = times_of(pid), background.cpu_s(pid)
         time.sleep(seconds)
-        times, cpu_s = times_of(pid).since(first), endless.cpu_s(pid) - first_s
+        times, cpu_s = times_of(pid).since(first), background.cpu_s(pid) - first_s
     if not times.nr_runs:
         raise RuntimeError("the BPF program never ran")
     return times.run_ns / 1e3 / times.nr_runs, 1e6 * cpu_s / times.nr_runs
 
 
-def measure(tools, interpreter, asked):
+def measure(tools, interpreter, args):
     """[Row]"""
-    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    seconds = args.seconds or (QUICK_SECONDS if args.quick else SECONDS)
     rows = [Row(interpreter.version, depth, [], [], []) for depth in DEPTHS]
     for row in rows:
         say("CPython %s, interrupts at %d frames" % (interpreter, row.depth.nr_frames))
         with running(interpreter, row.depth.target) as target, run_times():
-            for _ in range(min(asked.runs, QUICK_RUNS if asked.quick else MOST_RUNS)):
-                quiet.wait(asked.anyway, target.pid)
-                program_us, sample_us = look(tools, target, seconds)
+            for _ in range(min(args.runs, QUICK_RUNS if args.quick else MOST_RUNS)):
+                machine_load.wait_until_quiet(args.anyway, target.pid)
+                program_us, sample_us = measure_once(tools, target, seconds)
                 row.program_us.append(program_us)
                 row.sample_us.append(sample_us)
                 row.wake_us.append(sleep_cost(tools, target, HZ, SLEEP_SECONDS))

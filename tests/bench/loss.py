@@ -13,7 +13,7 @@ import shutil
 import subprocess
 import time
 
-from bench import quiet
+from bench import machine_load
 from bench.catalogue import WORKERS
 from bench.estimates import median, median_interval
 from bench.processes import Waiting, running, start
@@ -64,7 +64,7 @@ def rounds_of(page):
             return number
 
 
-def look(target, page, command):
+def measure_once(target, page, command):
     """(rounds per second, waiting %) of the target while the command runs."""
     process = command and start(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     time.sleep(BEGIN_S)
@@ -76,19 +76,19 @@ def look(target, page, command):
     return found
 
 
-def measure(tools, interpreter, rate_hz, stack_bytes, asked):
+def measure(tools, interpreter, rate_hz, stack_bytes, args):
     """[Loss], one for each way but ALONE"""
-    quiet.wait(asked.anyway)
+    machine_load.wait_until_quiet(args.anyway)
     with running(interpreter, WORKERS[0]) as target, \
             open(os.path.join(target.outside, "work.count"), "rb") as file, \
             mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as page:
         ways = commands(tools, target.pid, rate_hz, stack_bytes)
-        looks = {way: [] for way in ways}
+        runs = {way: [] for way in ways}
         for turn in range(TURNS):
             for way in list(ways) if turn % 2 else reversed(ways):
-                looks[way].append(look(target, page, ways[way]))
-    alone = [speed for speed, _ in looks.pop(ALONE)]
+                runs[way].append(measure_once(target, page, ways[way]))
+    alone = [speed for speed, _ in runs.pop(ALONE)]
     return [Loss(way, *median_interval([100 - 100 * speed / other
                                         for (speed, _), other in zip(found, alone)]),
                  median(waited for _, waited in found))
-            for way, found in looks.items()]
+            for way, found in runs.items()]

@@ -23,7 +23,7 @@ import time
 import support
 from support import call_truth, trampoline_truth
 
-from bench import attaching, jit_names, loss, quiet, say
+from bench import attach_run, jit_names, loss, machine_load, say
 
 ROUNDS = 200
 JIT_ROUNDS = 1000
@@ -66,15 +66,15 @@ def measure_once(unwind_cli, pid):
     return found
 
 
-def measure_frames(tools, interpreter, asked):
+def measure_frames(tools, interpreter, args):
     """What a frame costs pysample and libdw."""
     if not os.path.exists(tools.unwind_cli):
         say("not measured: what a frame costs (libdw-dev is not installed)")
         return []
     found = collections.defaultdict(list)
     with support.parked_target(interpreter, "corpus") as target:
-        for _ in range(asked.runs):
-            quiet.wait(asked.anyway)
+        for _ in range(args.runs):
+            machine_load.wait_until_quiet(args.anyway)
             for who, values in measure_once(tools.unwind_cli, target.pid).items():
                 found[who] += values
         nr_threads = len(os.listdir("/proc/%d/task" % target.pid))
@@ -92,7 +92,7 @@ def measure_frames(tools, interpreter, asked):
 # Attaching.
 
 def attach(tools, pid, seconds, hz, *options):
-    return attaching.attach(tools, pid, seconds, hz, "-n", "--plumbing", *options)
+    return attach_run.attach(tools, pid, seconds, hz, "-n", "--plumbing", *options)
 
 
 @dataclasses.dataclass
@@ -122,15 +122,15 @@ def truth_rows(attached, perf_map, engine):
                 percent(activations["right"], activations["right"] + activations["wrong"]))]
 
 
-def measure_truth(tools, interpreter, asked):
+def measure_truth(tools, interpreter, args):
     """How many stacks are right, judged by the trampolines in them, which are new in 3.12."""
     if support.version_key(interpreter) < [3, 12]:
         return []
     rows = []
     for engine in ENGINES:
-        quiet.wait(asked.anyway)
+        machine_load.wait_until_quiet(args.anyway)
         with support.python_target(interpreter, "shortcalls", environment=PERF_MAP) as target:
-            attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ,
+            attached = attach(tools, target.pid, args.seconds or SECONDS, TRUTH_HZ,
                               "--trampolines", *engine.options)
             with trampoline_truth.map_of(target, interpreter) as read_map:
                 rows += truth_rows(attached, read_map(), engine)
@@ -167,9 +167,9 @@ def multiplies_row(name, attached):
                "%s of %d" % (percent(wrong, sum(who.values())), sum(who.values())), "3 %")
 
 
-def measure_whole(tools, interpreter, asked):
+def measure_whole(tools, interpreter, args):
     """How many C stacks reach the start of their thread, and how many lack Python frames."""
-    quiet.wait(asked.anyway)
+    machine_load.wait_until_quiet(args.anyway)
     ways = [("plain", NO_JIT, "99.5 %")]
     if interpreter.minor in ("3.14", "3.15"):
         ways.append(("JIT", JIT, "97 %" if interpreter.minor == "3.14" else "99.5 %"))
@@ -178,7 +178,7 @@ def measure_whole(tools, interpreter, asked):
         for name, environment, aim in ways:
             with support.python_target(interpreter, "shortcalls",
                                        environment=environment) as target:
-                attached = attach(tools, target.pid, asked.seconds or SECONDS, TRUTH_HZ,
+                attached = attach(tools, target.pid, args.seconds or SECONDS, TRUTH_HZ,
                                   *engine.options)
             name += ", by " + engine.name
             judge = impossible_row if environment is NO_JIT else multiplies_row
@@ -189,12 +189,12 @@ def measure_whole(tools, interpreter, asked):
 
 # The names of code that is made at run time.
 
-def measure_names(tools, interpreter, asked):
+def measure_names(tools, interpreter, args):
     """The names of the trampolines of -X perf_jit, which is new in 3.13."""
     if support.version_key(interpreter) < [3, 13]:
         return []
-    quiet.wait(asked.anyway)
-    samples, in_file = jit_names.live(tools, interpreter, asked.seconds or SECONDS, TRUTH_HZ)
+    machine_load.wait_until_quiet(args.anyway)
+    samples, in_file = jit_names.live(tools, interpreter, args.seconds or SECONDS, TRUTH_HZ)
     unnamed = jit_names.times_of_unnamed(samples)
     in_file_alone = sum(in_file.issuperset(names) for _, names in samples)
     expected, found, found_in_order = jit_names.damaged(tools, interpreter)
@@ -265,13 +265,13 @@ def cost_row(engine, pairs, seconds):
                % (100 * share, 100 * min(shares), 100 * max(shares), 1000 * start_s), "1 %")
 
 
-def measure_cost(tools, interpreter, asked):
+def measure_cost(tools, interpreter, args):
     """CPU time of pysample beside one busy thread, and of perf on the same process, in turn."""
-    quiet.wait(asked.anyway)
-    seconds = int(asked.seconds or SECONDS)
+    machine_load.wait_until_quiet(args.anyway)
+    seconds = int(args.seconds or SECONDS)
     pairs, perfs = collections.defaultdict(list), []
     with support.python_target(interpreter, "shortcalls", environment=NO_JIT) as target:
-        for _ in range(min(asked.runs, MOST_COST_RUNS)):
+        for _ in range(min(args.runs, MOST_COST_RUNS)):
             for engine, rate_hz in itertools.product(ENGINES, (COST_HZ, WARM_HZ)):
                 pairs[engine.name, rate_hz].append(cpu_pair(
                     tools, target.pid, seconds, *engine.options, rate_hz=rate_hz))
@@ -298,13 +298,13 @@ def measure_cost(tools, interpreter, asked):
     return rows
 
 
-def measure_crowd(tools, interpreter, asked):
+def measure_crowd(tools, interpreter, args):
     """CPU time of pysample where one thread runs and many wait."""
-    quiet.wait(asked.anyway)
-    seconds = int(asked.seconds or SECONDS)
+    machine_load.wait_until_quiet(args.anyway)
+    seconds = int(args.seconds or SECONDS)
     shares, times_s = [], []
     with support.python_target(interpreter, "crowd", NR_WAITING) as target:
-        for _ in range(min(asked.runs, MOST_COST_RUNS)):
+        for _ in range(min(args.runs, MOST_COST_RUNS)):
             short, long = (attach(tools, target.pid, run_s, COST_HZ)
                            for run_s in (SHORT_S, SHORT_S + seconds))
             cpu_s = long.cpu_s - short.cpu_s
@@ -317,18 +317,18 @@ def measure_crowd(tools, interpreter, asked):
                    1e6 * statistics.median(times_s)))]
 
 
-def measure_loss(tools, interpreter, asked):
+def measure_loss(tools, interpreter, args):
     """What the target loses by being sampled."""
     return [Row("work that a busy thread loses by %s at %d Hz" % (one.way, COST_HZ),
                 str(one))
-            for one in loss.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, asked)]
+            for one in loss.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, args)]
 
 
-def measure_list(tools, interpreter, asked):
-    """A look at the list for debuggers, which 3.15 has."""
+def measure_list(tools, interpreter, args):
+    """The cost of reading the list for debuggers, which 3.15 has."""
     if interpreter.minor != "3.15":
         return []
-    quiet.wait(asked.anyway)
+    machine_load.wait_until_quiet(args.anyway)
     with support.python_target(interpreter, "shortcalls", environment=JIT) as target:
         time.sleep(COMPILING_S)
         run = subprocess.run([tools.jit_times, str(target.pid), str(JIT_ROUNDS)],
@@ -342,7 +342,7 @@ def measure_list(tools, interpreter, asked):
                 "150 us for 16")]
 
 
-def measure(tools, interpreter, asked):
+def measure(tools, interpreter, args):
     """[Row]"""
     rows = []
     for name, function in (("frames", measure_frames), ("truth", measure_truth),
@@ -351,7 +351,7 @@ def measure(tools, interpreter, asked):
                            ("loss", measure_loss),
                            ("the list for debuggers", measure_list)):
         say("CPython %s, native stacks: %s" % (interpreter, name))
-        rows += function(tools, interpreter, asked)
+        rows += function(tools, interpreter, args)
     return rows
 
 

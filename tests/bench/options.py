@@ -6,8 +6,8 @@ import os
 
 from bench import ROOT
 from bench.catalogue import ALL_PROGRAMS, RECORDED, WORKERS, named
+from bench.environment import NEWEST_PYTHON
 from bench.samplers import RARE_RATES, RATES
-from bench.surroundings import RIVAL_PYTHON
 
 ALL_PYTHONS = ["3.%d" % minor for minor in range(15, 5, -1)]
 NATIVE_PYTHONS = ALL_PYTHONS[:3]  # their trampolines show calls, with frame pointers or without
@@ -80,7 +80,7 @@ class Options:
     resume: str | None
     is_full: bool  # everything is measured
     takes_turns: bool  # each turn uses one engine, so that a run takes no longer with two
-    engines: tuple = ()  # those that can be measured here: engines.possible()
+    engines: tuple = ()  # those that can be measured here: engines.available()
     truth_seconds: float = TRUTH_SECONDS
 
     def seconds_at(self, rate):
@@ -119,14 +119,14 @@ def make_parser(description):
                         help="with compare: A and B; with show: a file written by --json")
     parser.add_argument("--quick", action="store_true",
                         help="fewer programs and turns, %s only: about five minutes"
-                        % RIVAL_PYTHON)
+                        % NEWEST_PYTHON)
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="only this program, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
                         help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
                         "3.15, 3.11, 3.8; quick, work, compare, formats, core, waiting, "
-                        "interrupt, tick and pressure: %s)" % RIVAL_PYTHON)
+                        "interrupt, tick and pressure: %s)" % NEWEST_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="only this rate: max, 5k, 1k, 100 "
                         "(default: all but max)")
@@ -161,38 +161,38 @@ def make_parser(description):
     return parser
 
 
-def choose_programs(asked):
-    if asked.only:
-        return named(asked.only)
-    if asked.what == "work":
+def choose_programs(args):
+    if args.only:
+        return named(args.only)
+    if args.what == "work":
         return WORKERS[:1]
-    if asked.what == "formats":
+    if args.what == "formats":
         return named(RECORDED)
-    return [one for one in ALL_PROGRAMS if one.quick or not asked.quick]
+    return [one for one in ALL_PROGRAMS if one.quick or not args.quick]
 
 
-def default_turns(asked):
+def default_turns(args):
     few = {"compare": 2, "formats": 5}
-    return few.get(asked.what, QUICK_TURNS if asked.quick else TURNS)
+    return few.get(args.what, QUICK_TURNS if args.quick else TURNS)
 
 
 def parse(description):
     parser = make_parser(description)
-    asked = parser.parse_args()
-    if len(asked.builds) != {"compare": 2, "show": 1}.get(asked.what, 0):
+    args = parser.parse_args()
+    if len(args.builds) != {"compare": 2, "show": 1}.get(args.what, 0):
         parser.error("compare takes two builds and show one file; nothing else takes any")
-    if asked.json and asked.resume:
+    if args.json and args.resume:
         parser.error("--resume FILE also writes FILE: leave out --json")
-    programs = choose_programs(asked)
+    programs = choose_programs(args)
     if not programs:
         parser.error("no program has that name")
-    few = asked.quick or asked.what in ("work", "compare", "formats", "core", "waiting",
-                                        "interrupt", "tick", "pressure")
-    every = {"native": NATIVE_PYTHONS, "proofs": PROOFS_PYTHONS}.get(asked.what, ALL_PYTHONS)
-    pythons = asked.python.split(",") if asked.python else [RIVAL_PYTHON] if few else every
+    few = args.quick or args.what in ("work", "compare", "formats", "core", "waiting",
+                                      "interrupt", "tick", "pressure")
+    every = {"native": NATIVE_PYTHONS, "proofs": PROOFS_PYTHONS}.get(args.what, ALL_PYTHONS)
+    pythons = args.python.split(",") if args.python else [NEWEST_PYTHON] if few else every
     return Options(
-        asked.what, asked.builds, os.path.abspath(asked.build), asked.quick, asked.anyway,
-        asked.engine, asked.no_build, programs, pythons, asked.rate or USUAL_RATES, asked.seconds,
-        asked.turns or default_turns(asked), asked.processes, asked.stops,
-        asked.runs, asked.pairs, asked.json or asked.resume, asked.resume,
-        not asked.only and not asked.quick, not asked.only)
+        args.what, args.builds, os.path.abspath(args.build), args.quick, args.anyway,
+        args.engine, args.no_build, programs, pythons, args.rate or USUAL_RATES, args.seconds,
+        args.turns or default_turns(args), args.processes, args.stops,
+        args.runs, args.pairs, args.json or args.resume, args.resume,
+        not args.only and not args.quick, not args.only)

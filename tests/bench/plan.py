@@ -13,7 +13,7 @@ FULL_PYTHONS = ("3.15", "3.11", "3.8")
 FEW_PROGRAMS = ("calls-10", "generators", "coroutines")
 
 # Programs on which other samplers are compared; those take long.
-RIVAL_PROGRAMS = FEW_PROGRAMS + ("calls-1000", "genexprs")
+COMPARED_PROGRAMS = FEW_PROGRAMS + ("calls-1000", "genexprs")
 
 # Sizes that differ only in depth or width are left to --only.
 LEFT_OUT = ("flat-10", "flat-100", "flat-1000", "shared-5", "shared-30", "shared-200",
@@ -47,7 +47,7 @@ def units(interpreters, programs, is_full):
     interpreter = interpreters.get(CONDITION_PYTHON)
     if is_full and interpreter:
         found += [Unit(interpreter, program, condition)
-                  for condition in conditions.possible(interpreter)
+                  for condition in conditions.available(interpreter)
                   for program in named(condition.programs)]
     return found
 

@@ -5,7 +5,7 @@ is sampled.
 MADV_PAGEOUT by process_madvise(2) does what the kernel does to pages for which there is no room:
 they leave the page tables, and the next access waits for a fault. Anonymous memory needs swap for
 that, so the target's memory is of files (file_memory.c). Dirty pages stay in the page cache; every
-fourth time they are written first, and have to be read from the disk. All engines look at one
+fourth time they are written first, and have to be read from the disk. All engines sample one
 process in turn.
 """
 import collections
@@ -21,7 +21,7 @@ import time
 
 import support
 
-from bench import attaching, quiet, say
+from bench import attach_run, machine_load, say
 from bench.catalogue import named
 from bench.processes import read_number, running
 from bench.report import cell, print_table, reasons_text
@@ -136,10 +136,10 @@ def faults_of(pid):
     return minor + major, major
 
 
-def look(tools, target, engine, seconds):
+def measure_once(tools, target, engine, seconds):
     """(Attached, [faults per second, faults per second that read from the disk])"""
     begin_s, first = time.monotonic(), faults_of(target.pid)
-    attached = attaching.attach(tools, target.pid, seconds, HZ, "--engine", engine)
+    attached = attach_run.attach(tools, target.pid, seconds, HZ, "--engine", engine)
     seconds = time.monotonic() - begin_s
     return attached, [(now - then) / seconds for now, then in zip(faults_of(target.pid), first)]
 
@@ -169,30 +169,31 @@ class PreloadedInterpreter:
         return getattr(self.interpreter, name)
 
 
-def measure_program(tools, interpreter, program, asked):
+def measure_program(tools, interpreter, program, args):
     """[Row]"""
-    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    seconds = args.seconds or (QUICK_SECONDS if args.quick else SECONDS)
     found = collections.defaultdict(list)
-    quiet.wait(asked.anyway)
+    machine_load.wait_until_quiet(args.anyway)
     with target_of_files(tools, interpreter, program) as target, \
             contextlib.closing(Pager(target.pid)) as pager:
         if not pager.page_out():
             raise RuntimeError("nothing of %s can be paged out" % program.name)
-        for turn in range(QUICK_TURNS if asked.quick else TURNS):
+        for turn in range(QUICK_TURNS if args.quick else TURNS):
             for interval_s in INTERVALS_S:
                 with pager.paging_out(interval_s):
-                    for engine in asked.engines[::1 if turn % 2 == 0 else -1]:
-                        found[interval_s, engine].append(look(tools, target, engine, seconds))
-    return [make_row(program, interval_s, engine, [run for run, _ in looks],
-                     [faults for _, faults in looks])
-            for (interval_s, engine), looks in found.items()]
+                    for engine in args.engines[::1 if turn % 2 == 0 else -1]:
+                        found[interval_s, engine].append(
+                            measure_once(tools, target, engine, seconds))
+    return [make_row(program, interval_s, engine, [run for run, _ in runs],
+                     [faults for _, faults in runs])
+            for (interval_s, engine), runs in found.items()]
 
 
-def measure(tools, interpreter, asked):
+def measure(tools, interpreter, args):
     rows = []
     for program in named(PROGRAMS):
         say("CPython %s, %s, paged out" % (interpreter, program.name))
-        rows += measure_program(tools, interpreter, program, asked)
+        rows += measure_program(tools, interpreter, program, args)
     return rows
 
 

@@ -85,7 +85,7 @@ class Waiting:
 
 
 def run(command, target, good=(0,)):
-    """Run a command that looks at the target to its end, and account for it. RuntimeError if
+    """Run a command that examines the target to its end, and account for it. RuntimeError if
     its exit status is not in good."""
     with open(os.path.join(target.outside, "stdout"), "w+") as stdout, \
             open(os.path.join(target.outside, "stderr"), "w+") as stderr:
@@ -125,7 +125,7 @@ class Target:
     interpreter: support.Interpreter
     outside: str  # the folder of the programs and of all output
     inside: str  # the same folder, as seen from the interpreter's root
-    account: dict | None = None  # as it was last read: accounts.py
+    stack_times: dict | None = None  # as it was last read: stack_times.py
 
 
 @contextlib.contextmanager

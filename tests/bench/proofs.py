@@ -14,7 +14,7 @@ import time
 
 import support
 
-from bench import ROOT, quiet, say
+from bench import ROOT, machine_load, say
 from bench.stacks import percent
 
 LOOKS, QUICK_LOOKS = 1_000_000, 20_000  # of all targets together
@@ -109,7 +109,7 @@ def running(target, folder):
 
 
 def measure_one(tools, target, nr_looks, options):
-    load = quiet.wait(options.anyway)
+    load = machine_load.wait_until_quiet(options.anyway)
     with support.fresh_folder() as (folder, _):
         install(tools, target, folder)
         with running(target, folder) as pid:
@@ -136,7 +136,7 @@ def choose_targets():
 
 
 def save(path, machine, rows, stacks=()):
-    """stacks: the rows of possible.py"""
+    """stacks: the rows of bpf_stacks.py"""
     content = {"machine": machine, "rows": [vars(row) for row in rows],
                "stacks": [vars(row) for row in stacks]}
     with open(path + ".new", "w", encoding="utf-8") as file:

@@ -4,7 +4,7 @@ import collections
 import itertools
 import sys
 
-from bench import quiet
+from bench import machine_load
 from bench.estimates import ratio
 from bench.samplers import engine_of, is_ours
 
@@ -61,7 +61,7 @@ def cell(value, digits):
 
 def mark(row):
     """The mark of a row that was measured while the machine was busy."""
-    return " (!)" if quiet.is_disturbed(row) else ""
+    return " (!)" if machine_load.is_disturbed(row) else ""
 
 
 def line(cells):
@@ -94,7 +94,7 @@ def print_rows(version, rows):
 
 
 def print_ratios(rows):
-    """pysample's figures over each rival's."""
+    """pysample's figures over each other profiler's."""
     ours = collections.defaultdict(list)
     for row in rows:
         if is_ours(row.sampler) and not row.condition:

@@ -66,13 +66,13 @@ def load(path):
                    [known(WorkRow, row) for row in content["work"]], set(content["done"]))
 
 
-def begin(path, resumed, machine, asked):
+def begin(path, resumed, machine, wanted):
     """Empty results, or those of the run to be resumed. RuntimeError if the file is of another
     run."""
     if not resumed or not os.path.exists(path):
-        return Results(path, asked, machine)
+        return Results(path, wanted, machine)
     found = load(path)
-    if found.settings != asked:
+    if found.settings != wanted:
         raise RuntimeError("%s was written with another build of pysample or other options; "
                            "remove it, or use the same ones" % path)
     return found

@@ -7,7 +7,7 @@ import os
 
 import support
 
-from bench import accounts, stacks
+from bench import stack_times, stacks
 from bench.engines import NEED_RIGHTS, NO_SAMPLE
 from bench.processes import run
 
@@ -25,7 +25,7 @@ class Run:
     """One run of one sampler. A field is None if the sampler does not report it."""
     tried: int
     complete: int  # stacks that reached the profile
-    ticks: float  # looks at the whole process
+    ticks: float  # samples of the whole process
     sampled_s: float  # from the first to the last of them
     cpu_s: float  # start and end of the program included
     rss_kib: int
@@ -96,7 +96,7 @@ class Pysample:
                        target, (0, NO_SAMPLE))
         return pysample_run(finished, json.loads(support.read(stats_path)))
 
-    def endless(self, target, rate_hz):
+    def endless_command(self, target, rate_hz):
         """The command that samples until it is killed."""
         return self.command(target, rate_hz, ENDLESS_S)
 
@@ -123,15 +123,15 @@ def pysample_run(finished, stats):
 
 
 def stop_hz(program):
-    """The rate of stops: many threads take long to look at, and everything stands still
+    """The rate of stops: many threads take long to read, and everything stands still
     meanwhile."""
     return 2000 / (1 + program.nr_threads / 8)
 
 
 def take_truth(tools, target, nr_stops, seconds):
     """The stacks of nr_stops moments, or of those that fit into the time."""
-    if target.program.accounts:
-        return accounts.since_last(target, nr_stops, seconds)
+    if target.program.times_itself:
+        return stack_times.since_last(target, nr_stops, seconds)
     finished = run([
         tools.stopwalk, *thread_options(target.program), "-d", "%.3f" % seconds,
         "-r", "%.3f" % stop_hz(target.program), str(target.pid), str(nr_stops)], target)

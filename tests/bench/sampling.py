@@ -4,15 +4,15 @@ import collections
 import functools
 import time
 
-from bench import figures, plan, quiet, say
+from bench import aims, machine_load, plan, say
 from bench.conditions import USUAL
 from bench.processes import SETTLE_S, running
-from bench.rivals import rivals_of
+from bench.profilers import profilers_of
 from bench.rows import make_row
 from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, stop_hz, take_truth
 
 SLEEP_SECONDS = 0.4
-START_S = 0.06  # rough start time of a process that looks at the target
+START_S = 0.06  # rough start time of a process that samples the target
 STOP_S, STOP_OF_THREAD_S = 0.0001, 0.0001  # rough length of a stop of the truth
 MAX_TRIES = 3  # for a unit, if the host takes time from the machine
 
@@ -69,13 +69,13 @@ def report_impossible_truth(turns):
 
 def measure_unit(tools, unit, samplers, options):
     """The rows of one process."""
-    load = quiet.wait(options.anyway)
+    load = machine_load.wait_until_quiet(options.anyway)
     with unit.condition.holding(), \
             running(unit.interpreter, unit.program,
                     unit.condition.wrapper + unit.condition.target_wrapper()) as target:
         for sampler in samplers:
             sampler.learn_start_cost(target)
-        turns, stolen = Turns(tools, target, options), quiet.Stolen()
+        turns, stolen = Turns(tools, target, options), machine_load.Stolen()
         turns.run_all(samplers)
         turns.sleep_loop()
         stolen_percent = stolen.percent()
@@ -91,58 +91,58 @@ def measure_undisturbed(tools, unit, samplers, options):
         if not rows:
             break
         best = min(filter(None, (best, rows)), key=lambda found: found[0].stolen_percent)
-        if best[0].stolen_percent <= quiet.MAX_STOLEN_PERCENT:
+        if best[0].stolen_percent <= machine_load.MAX_STOLEN_PERCENT:
             break
         say("the host took %.1f %% of the time" % rows[0].stolen_percent)
     return best
 
 
-def samplers_for(tools, unit, rival_runs, options):
+def samplers_for(tools, unit, has_profiling_sampling, options):
     engines = unit.condition.engines(options.engines)
     ours = [Pysample(tools.pysample, wrapper=unit.condition.wrapper, engine=engine,
                      turn=(i, len(engines)) if options.takes_turns else (0, 1))
             for i, engine in enumerate(engines)]
-    have_rivals = not options.is_full or (unit.condition == USUAL
-                                          and unit.program.name in plan.RIVAL_PROGRAMS)
-    return ours + (rivals_of(unit.interpreter, rival_runs) if have_rivals else [])
+    has_others = not options.is_full or (unit.condition == USUAL
+                                         and unit.program.name in plan.COMPARED_PROGRAMS)
+    return ours + (profilers_of(unit.interpreter, has_profiling_sampling) if has_others else [])
 
 
-def unit_s(tools, unit, rival_runs, options):
+def unit_s(tools, unit, has_profiling_sampling, options):
     """About how long a unit takes."""
-    samplers = samplers_for(tools, unit, rival_runs, options)
+    samplers = samplers_for(tools, unit, has_profiling_sampling, options)
     runs_s = sum(sampler.seconds_of(options.seconds_at(rate)) + sampler.overhead_s
                  for turn in range(options.turns) for rate in options.rates_in(turn)
                  for sampler in samplers if sampler.runs_in(turn, rate))
     stop_s = 1 / stop_hz(unit.program) + STOP_S + STOP_OF_THREAD_S * unit.program.nr_threads
     truth_s = min(options.stops * stop_s, options.truth_seconds) + START_S
     return (runs_s + options.turns * truth_s + SETTLE_S + 2 * SLEEP_SECONDS + 2 * IDLE_SECONDS
-            + quiet.LOOK_S)
+            + machine_load.MEASURED_S)
 
 
-def measure(tools, interpreters, rival_runs, options, results):
+def measure(tools, interpreters, has_profiling_sampling, options, results):
     """Add to the results, a unit at a time."""
     units = plan.units(interpreters, options.programs, options.is_full)
-    measure_units(tools, units, rival_runs, options, results)
+    measure_units(tools, units, has_profiling_sampling, options, results)
     if options.is_full:
-        near = plan.again(units, lambda unit: figures.is_near_limit(
+        near = plan.again(units, lambda unit: aims.is_near_limit(
             results.rows, unit.interpreter.version, unit.program.name))
-        measure_units(tools, near, rival_runs, options, results)
+        measure_units(tools, near, has_profiling_sampling, options, results)
 
 
-def measure_units(tools, units, rival_runs, options, results):
+def measure_units(tools, units, has_profiling_sampling, options, results):
     """Measure the units that the results do not have yet."""
     begin = time.monotonic()
     units = [one for one in units if str(one) not in results.done]
     if not units:
         return
-    expected_s = sum(unit_s(tools, one, rival_runs, options) for one in units)
+    expected_s = sum(unit_s(tools, one, has_profiling_sampling, options) for one in units)
     say("about %.0f minutes" % max(expected_s / 60, 1))
     for unit in units:
         say("CPython %s (%.0f of %.0f min)" % (unit, (time.monotonic() - begin) / 60,
                                                expected_s / 60))
         try:
             rows = measure_undisturbed(
-                tools, unit, samplers_for(tools, unit, rival_runs, options), options)
+                tools, unit, samplers_for(tools, unit, has_profiling_sampling, options), options)
         except RuntimeError as error:
             say("no figures for %s: %s" % (unit, error))
             continue

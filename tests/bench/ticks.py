@@ -4,7 +4,7 @@
 The programs (programs/clocked.py) wait by a timer and work, and keep an account of the share of
 the time in which they work, by the CPU clock of their thread. A profile should show that share.
 One program never waits, but shares its CPU with a loop that sleeps at 1 kHz
-(tests/bench/tools/sleeploop.c). All engines look at the same process in turn.
+(tests/bench/tools/sleeploop.c). All engines sample the same process in turn.
 """
 import contextlib
 import dataclasses
@@ -15,7 +15,7 @@ import statistics
 import struct
 import subprocess
 
-from bench import attaching, processes, quiet, say
+from bench import attach_run, machine_load, processes, say
 from bench.catalogue import CLOCKED
 from bench.processes import running
 from bench.report import cell, print_table
@@ -106,9 +106,9 @@ def account(page):
             return seconds
 
 
-def look(tools, target, page, engine, seconds):
+def measure_once(tools, target, page, engine, seconds):
     before = account(page)
-    attached = attaching.attach(tools, target.pid, seconds, HZ, "--engine", engine)
+    attached = attach_run.attach(tools, target.pid, seconds, HZ, "--engine", engine)
     after = account(page)
     return Window(sum(count for names, count in attached.stacks.items() if is_working(names)),
                   attached.stacks.total(), *(end - begin for begin, end in zip(before, after)))
@@ -124,28 +124,28 @@ def neighbour(tools, cpu):
         processes.end(process)
 
 
-def measure_program(tools, interpreter, program, asked):
+def measure_program(tools, interpreter, program, args):
     """[Row], one for each engine"""
-    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    seconds = args.seconds or (QUICK_SECONDS if args.quick else SECONDS)
     cpu = max(os.sched_getaffinity(0))
     wrapper = ("taskset", "-c", str(cpu)) if is_shared(program) else ()
-    windows = {engine: [] for engine in asked.engines}
-    quiet.wait(asked.anyway)
+    windows = {engine: [] for engine in args.engines}
+    machine_load.wait_until_quiet(args.anyway)
     with neighbour(tools, cpu) if is_shared(program) else contextlib.nullcontext(), \
             running(interpreter, program, wrapper) as target, \
             open(os.path.join(target.outside, "clocked.account"), "rb") as file, \
             mmap.mmap(file.fileno(), mmap.PAGESIZE, access=mmap.ACCESS_READ) as page:
-        for turn in range(QUICK_TURNS if asked.quick else TURNS):
-            for engine in asked.engines[::1 if turn % 2 == 0 else -1]:
-                windows[engine].append(look(tools, target, page, engine, seconds))
+        for turn in range(QUICK_TURNS if args.quick else TURNS):
+            for engine in args.engines[::1 if turn % 2 == 0 else -1]:
+                windows[engine].append(measure_once(tools, target, page, engine, seconds))
     return [make_row(program, engine, found) for engine, found in windows.items()]
 
 
-def measure(tools, interpreter, asked):
+def measure(tools, interpreter, args):
     rows = []
     for program in CLOCKED:
         say("CPython %s, %s" % (interpreter, program.name))
-        rows += measure_program(tools, interpreter, program, asked)
+        rows += measure_program(tools, interpreter, program, args)
     return rows
 
 

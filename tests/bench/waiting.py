@@ -11,7 +11,7 @@ import statistics
 
 import support
 
-from bench import endless, quiet, say
+from bench import background, machine_load, say
 from bench.report import print_table
 
 COUNTS = (1, 64, 1000)
@@ -46,27 +46,27 @@ def cells(engines):
             if not (native and engine == "tick")]
 
 
-def measure_count(tools, interpreter, count, asked):
+def measure_count(tools, interpreter, count, args):
     """{Cell: [% of a core]}"""
     found = collections.defaultdict(list)
-    measured = cells(asked.engines)
-    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    measured = cells(args.engines)
+    seconds = args.seconds or (QUICK_SECONDS if args.quick else SECONDS)
     begin_s = BEGIN_S + BEGIN_OF_THREAD_S * count
     with support.python_target(interpreter, "crowd", count) as target:
-        for turn in range(min(asked.runs, QUICK_RUNS if asked.quick else MOST_RUNS)):
-            quiet.wait(asked.anyway, target.pid)
+        for turn in range(min(args.runs, QUICK_RUNS if args.quick else MOST_RUNS)):
+            machine_load.wait_until_quiet(args.anyway, target.pid)
             for cell in measured[::1 if turn % 2 == 0 else -1]:
-                with endless.attached(tools, target.pid, *cell.options, begin_s=begin_s) as pid:
-                    found[cell].append(endless.cpu_percent(pid, seconds))
+                with background.attached(tools, target.pid, *cell.options, begin_s=begin_s) as pid:
+                    found[cell].append(background.cpu_percent(pid, seconds))
     return found
 
 
-def measure(tools, interpreter, asked):
+def measure(tools, interpreter, args):
     """{(waiting threads, Cell): [% of a core]}"""
     found = {}
     for count in COUNTS:
         say("CPython %s, %d waiting threads" % (interpreter, count))
-        for cell, percents in measure_count(tools, interpreter, count, asked).items():
+        for cell, percents in measure_count(tools, interpreter, count, args).items():
             found[count, cell] = percents
     return found
 

@@ -3,7 +3,7 @@
 on and off in turn.
 
 The sampler runs all the time and is stopped and continued by signals, so that nothing starts or
-ends in between that would look at the target in another way than sampling does (finding the
+ends in between that would examine the target in another way than sampling does (finding the
 interpreter, names and code objects for the first time), or use the machine otherwise. A sampler
 that itself stops the target cannot be measured like this: it might never let the target go. The
 events of perf go on while perf is stopped, so it is switched through its control file. Those of
@@ -19,11 +19,11 @@ import struct
 import subprocess
 import time
 
-from bench import quiet, say
+from bench import machine_load, say
 from bench.catalogue import WORKERS
 from bench.estimates import median, median_interval
 from bench.processes import Waiting, end, read_number, running, start
-from bench.rivals import rivals_of
+from bench.profilers import profilers_of
 from bench.samplers import RATES, Pysample, is_ours
 
 DEFAULT_RATE = "100 Hz"
@@ -54,14 +54,14 @@ class WorkRow:
 
 
 class SleepLoop:
-    """Never looks at the target: what the method itself costs."""
+    """Never reads the target: what the method itself costs."""
 
     name = "a loop that only sleeps"
 
     def __init__(self, tools):
         self.path = tools.sleeploop
 
-    def endless(self, target, rate_hz):
+    def endless_command(self, target, rate_hz):
         return [self.path, str(rate_hz), "100000"]
 
 
@@ -196,10 +196,10 @@ def sampling(sampler, target, rate_hz):
             yield found
         return
     if getattr(sampler, "works_while_stopped", False):
-        with contextlib.closing(Restarted(sampler.endless(target, rate_hz))) as restarted:
+        with contextlib.closing(Restarted(sampler.endless_command(target, rate_hz))) as restarted:
             yield restarted, restarted.switch
         return
-    process = start(sampler.endless(target, rate_hz), stdout=subprocess.DEVNULL,
+    process = start(sampler.endless_command(target, rate_hz), stdout=subprocess.DEVNULL,
                     stderr=subprocess.DEVNULL)
     try:
         time.sleep(BEGIN_S)
@@ -209,9 +209,9 @@ def sampling(sampler, target, rate_hz):
 
 
 def measure_one(target, page, sampler, rate, options):
-    load = quiet.wait(options.anyway, target.pid)
+    load = machine_load.wait_until_quiet(options.anyway, target.pid)
     with sampling(sampler, target, RATES[rate]) as (process, switch):
-        waiting, stolen = Waiting(target.pid), quiet.Stolen()
+        waiting, stolen = Waiting(target.pid), machine_load.Stolen()
         pairs = Phases(page, process, switch).pairs(options.pairs)
         waited_percent, stolen_percent = waiting.percent(), stolen.percent()
     ratios = [per_cpu_second(on) / per_cpu_second(off) for on, off in pairs]
@@ -229,14 +229,15 @@ def unit(interpreter, program, sampler, rate):
 
 def seconds_of(options):
     """How long one row takes."""
-    return 2 * options.pairs * (PHASE_S + SETTLE_S) + BEGIN_S + quiet.LOOK_S
+    return 2 * options.pairs * (PHASE_S + SETTLE_S) + BEGIN_S + machine_load.MEASURED_S
 
 
-def samplers_for(tools, interpreter, rival_runs, engines):
+def samplers_for(tools, interpreter, has_profiling_sampling, engines):
     perf = [PerfRecord()] if shutil.which("perf") else []
     ours = [Pysample(tools.pysample, engine=engine) for engine in engines]
     return [*ours, *perf, SleepLoop(tools),
-            *(one for one in rivals_of(interpreter, rival_runs) if one.can_be_stopped)]
+            *(one for one in profilers_of(interpreter, has_profiling_sampling)
+              if one.can_be_stopped)]
 
 
 def units_of(program, samplers, options):
@@ -261,9 +262,9 @@ def measure_program(interpreter, program, units, options, results):
                         work=[measure_one(target, page, sampler, rate, options)])
 
 
-def measure(tools, interpreter, rival_runs, programs, options, results):
+def measure(tools, interpreter, has_profiling_sampling, programs, options, results):
     """Add to the results what they do not have yet."""
-    samplers = samplers_for(tools, interpreter, rival_runs, options.engines)
+    samplers = samplers_for(tools, interpreter, has_profiling_sampling, options.engines)
     for program in programs:
         units = [(sampler, rate) for sampler, rate in units_of(program, samplers, options)
                  if unit(interpreter, program, sampler, rate) not in results.done]

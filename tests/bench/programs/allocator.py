@@ -6,7 +6,7 @@ Possible stacks of the first: <module>; fill_arrays, then nothing, make_array, t
 or before_array; leaf_array. Of the second: fill_maps, then nothing, make_map, touch_map,
 free_map, or before_map; leaf_map.
 
-It keeps its own account (tests/bench/accounts.py): most of the time it is in long system calls
+It keeps its own account (tests/bench/stack_times.py): most of the time it is in long system calls
 that lock its memory map, where nothing outside can look at it.
 """
 import _thread

@@ -123,7 +123,7 @@ def program(name):
 
 
 class Catalogue(unittest.TestCase):
-    def test_possible(self):
+    def test_possible_stacks(self):
         for name, (possible, impossible) in CASES.items():
             for text in possible:
                 self.assertTrue(program(name).can_have(tuple(text.split(";"))), (name, text))

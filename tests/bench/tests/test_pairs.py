@@ -68,7 +68,7 @@ def names_of(text):
 
 
 class Pairs(unittest.TestCase):
-    def test_possible(self):
+    def test_possible_stacks(self):
         for program in PAIRED:
             program.learn(OURS, PROGRAMS)
             possible, impossible = CASES[program.name]

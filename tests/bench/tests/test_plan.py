@@ -4,7 +4,7 @@ import types
 import unittest
 
 
-from bench import conditions, engines, options, plan, samplers, sampling, surroundings
+from bench import conditions, engines, environment, options, plan, samplers, sampling
 from bench.catalogue import ALL_PROGRAMS, named
 
 INTERPRETERS = {minor: types.SimpleNamespace(minor=minor, origin="pyenv")
@@ -50,29 +50,29 @@ class Units(unittest.TestCase):
 
     def test_every_name_is_a_program(self):
         names = {one.name for one in ALL_PROGRAMS}
-        for name in plan.LEFT_OUT + plan.RIVAL_PROGRAMS:
+        for name in plan.LEFT_OUT + plan.COMPARED_PROGRAMS:
             self.assertIn(name, names)
 
 
 class Duration(unittest.TestCase):
-    """Without the rivals, which are few."""
+    """Without the other profilers, which are few."""
 
-    def asked(self, **values):
+    def args(self, **values):
         return types.SimpleNamespace(**{
             "turns": options.TURNS, "rates": options.USUAL_RATES, "stops": options.STOPS,
             "seconds_at": options.SECONDS.get, "engines": engines.ENGINES,
             "is_full": True, "takes_turns": True,
             "truth_seconds": options.TRUTH_SECONDS,
-            "rates_in": lambda turn: options.Options.rates_in(self.asked(), turn), **values})
+            "rates_in": lambda turn: options.Options.rates_in(self.args(), turn), **values})
 
     def duration_s(self, programs, interpreters, is_full, turns):
-        tools = surroundings.Tools("build")
+        tools = environment.Tools("build")
         units = plan.units(interpreters, programs, is_full)
-        return sum(sampling.unit_s(tools, one, False, self.asked(turns=turns)) for one in units)
+        return sum(sampling.unit_s(tools, one, False, self.args(turns=turns)) for one in units)
 
     def setUp(self):
-        self.addCleanup(setattr, sampling, "rivals_of", sampling.rivals_of)
-        sampling.rivals_of = lambda *_: []
+        self.addCleanup(setattr, sampling, "profilers_of", sampling.profilers_of)
+        sampling.profilers_of = lambda *_: []
 
     def test_all_takes_two_and_a_half_hours(self):
         self.assertLess(self.duration_s(ALL_PROGRAMS, INTERPRETERS, True, options.TURNS),
@@ -80,7 +80,7 @@ class Duration(unittest.TestCase):
 
     def test_quick_takes_five_minutes(self):
         quick = [one for one in ALL_PROGRAMS if one.quick]
-        newest = {surroundings.RIVAL_PYTHON: INTERPRETERS[surroundings.RIVAL_PYTHON]}
+        newest = {environment.NEWEST_PYTHON: INTERPRETERS[environment.NEWEST_PYTHON]}
         self.assertLess(self.duration_s(quick, newest, False, options.QUICK_TURNS), 300)
 
     def test_turns_give_enough_samples(self):
@@ -88,16 +88,16 @@ class Duration(unittest.TestCase):
             self.assertEqual(samplers.RATES[rate] * options.SECONDS[rate] * options.TURNS, count)
 
     def test_engines_take_turns_where_all_is_measured(self):
-        tools, unit = surroundings.Tools("build"), plan.Unit(INTERPRETERS["3.15"],
-                                                             named(["calls-10"])[0])
+        tools, unit = environment.Tools("build"), plan.Unit(INTERPRETERS["3.15"],
+                                                            named(["calls-10"])[0])
         for takes_turns, nr_runs in (True, 10), (False, 20):
-            found = sampling.samplers_for(tools, unit, False, self.asked(takes_turns=takes_turns))
+            found = sampling.samplers_for(tools, unit, False, self.args(takes_turns=takes_turns))
             self.assertEqual([one.name for one in found], ["pysample bpf", "pysample preempt"])
             for one in found:
                 self.assertEqual(sum(one.runs_in(turn, "1 kHz") for turn in range(20)), nr_runs)
                 self.assertTrue(all(one.runs_in(turn, "5 kHz") for turn in range(20)))
         self.assertEqual([one.runs_in(0, "100 Hz") for one in sampling.samplers_for(
-            tools, unit, False, self.asked())], [True, False])
+            tools, unit, False, self.args())], [True, False])
 
 
 if __name__ == "__main__":

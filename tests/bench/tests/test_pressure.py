@@ -6,7 +6,7 @@ from unittest import mock
 
 from bench import pressure, processes
 from bench.catalogue import named
-from bench.tests.test_possible import attached
+from bench.tests.test_bpf_stacks import attached
 from bench.tests.test_results import printed
 
 INTERPRETER = types.SimpleNamespace(version="3.15.2")

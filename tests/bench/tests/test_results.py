@@ -9,7 +9,7 @@ import tempfile
 import types
 import unittest
 
-from bench import figures, quiet, report, results
+from bench import aims, machine_load, report, results
 from bench.catalogue import ALL_PROGRAMS
 from bench.rows import Row, make_row
 from bench.samplers import Run
@@ -127,7 +127,7 @@ def printed(function, *args):
 
 def figures_of(rows, work=()):
     """{figure: (aim, reached)} as printed"""
-    text = printed(figures.print_figures, types.SimpleNamespace(rows=rows, work=list(work)))
+    text = printed(aims.print_aims, types.SimpleNamespace(rows=rows, work=list(work)))
     lines = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {cells[0]: tuple(cells[1:]) for cells in lines[2:]}
 
@@ -180,14 +180,14 @@ class Figures(unittest.TestCase):
     def test_of_three_runs_the_median_counts(self):
         rows = [row(distances=distances_of(profile, 3), condition=condition)
                 for profile, condition in ((4.5, ""), (3.5, "second run"), (3.7, "third run"))]
-        self.assertTrue(figures.is_near_limit(rows, "3.15.2", "calls-10"))
+        self.assertTrue(aims.is_near_limit(rows, "3.15.2", "calls-10"))
         self.assertEqual(figures_of(rows)[self.DISTANCE], ("≤ 1", "0.7 (calls-10, 1 kHz)"))
         self.assertEqual(figures_of(rows[:1])[self.DISTANCE],
                          ("≤ 1", "1.5 (calls-10, 1 kHz) **no**"))
         for excess, program, is_near in ((0.9, "calls-10", False), (2.1, "calls-10", False),
                                          (1.9, "pool", False), (3.5, "pool", True)):
             one = row(program=program, distances=distances_of(3 + excess, 3))
-            self.assertEqual(figures.is_near_limit([one], "3.15.2", program), is_near, program)
+            self.assertEqual(aims.is_near_limit([one], "3.15.2", program), is_near, program)
 
     def test_each_engine_has_a_column(self):
         rows = [row(sampler="pysample bpf", distances=distances_of(3.5, 3), rss_mib=8),
@@ -237,12 +237,12 @@ class Figures(unittest.TestCase):
         rows = [row(lost_percents={"moved": 0.2}), row(program="chains", lost_percents={"late": 1}),
                 row(program="calls-1000", lost_percents={"moved": 0.9, "late": 5}),
                 row(program="lambdas", lost_percents={"code": 50})]
-        text = printed(figures.print_figures, types.SimpleNamespace(rows=rows, work=[]))
+        text = printed(aims.print_aims, types.SimpleNamespace(rows=rows, work=[]))
         self.assertIn("| up to 20 | 1 kHz | 3.15.2 | 0.60 | late 0.50, moved 0.10 |", text)
         self.assertIn("| 500 and more | 1 kHz | 3.15.2 | 5.90 | late 5.00, moved 0.90 |", text)
         self.assertNotIn("| 100 |", text)
         rows = [row(sampler="pysample bpf", program="calls-100", lost_percents={})]
-        text = printed(figures.print_figures, types.SimpleNamespace(rows=rows, work=[]))
+        text = printed(aims.print_aims, types.SimpleNamespace(rows=rows, work=[]))
         self.assertIn("| 100 | 1 kHz | 3.15.2 bpf | 0.00 | – |", text)
 
     def test_work_beside_perf(self):
@@ -264,24 +264,25 @@ class Figures(unittest.TestCase):
 
 class Marks(unittest.TestCase):
     def test_rows_of_a_busy_machine(self):
-        for values, marked in (({}, False), ({"load": quiet.MAX_LOAD + 0.1}, True),
-                               ({"stolen_percent": quiet.MAX_STOLEN_PERCENT + 0.1}, True),
-                               ({"waited_percent": quiet.MAX_WAITED_PERCENT + 1}, True),
-                               ({"target_waited_percent": quiet.MAX_WAITED_PERCENT + 1}, True)):
+        for values, marked in (({}, False), ({"load": machine_load.MAX_LOAD + 0.1}, True),
+                               ({"stolen_percent": machine_load.MAX_STOLEN_PERCENT + 0.1}, True),
+                               ({"waited_percent": machine_load.MAX_WAITED_PERCENT + 1}, True),
+                               ({"target_waited_percent": machine_load.MAX_WAITED_PERCENT + 1},
+                                True)):
             text = printed(report.print_rows, "3.15.2", [row(**values)])
             self.assertEqual("calls-10 (!)" in text, marked, values)
 
     def test_refusal(self):
-        looks = iter([0.9, 0.9, 0.0, 0.9])
-        self.addCleanup(setattr, quiet, "look", quiet.look)
-        self.addCleanup(setattr, quiet, "PATIENCE_S", quiet.PATIENCE_S)
-        quiet.look = lambda target_pid: next(looks)
+        loads = iter([0.9, 0.9, 0.0, 0.9])
+        self.addCleanup(setattr, machine_load, "load_of_others", machine_load.load_of_others)
+        self.addCleanup(setattr, machine_load, "PATIENCE_S", machine_load.PATIENCE_S)
+        machine_load.load_of_others = lambda target_pid: next(loads)
         with contextlib.redirect_stderr(io.StringIO()):
-            self.assertEqual(quiet.wait(anyway=True), 0.9)
-            self.assertEqual(quiet.wait(anyway=False), 0.0)
-            quiet.PATIENCE_S = -1
-            with self.assertRaises(quiet.Busy):
-                quiet.wait(anyway=False)
+            self.assertEqual(machine_load.wait_until_quiet(anyway=True), 0.9)
+            self.assertEqual(machine_load.wait_until_quiet(anyway=False), 0.0)
+            machine_load.PATIENCE_S = -1
+            with self.assertRaises(machine_load.Busy):
+                machine_load.wait_until_quiet(anyway=False)
 
 
 if __name__ == "__main__":

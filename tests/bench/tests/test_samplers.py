@@ -7,7 +7,7 @@ from unittest import mock
 
 from bench import work
 from bench.processes import Finished
-from bench.rivals import austin_run, profiling_sampling_run, py_spy_run
+from bench.profilers import austin_run, profiling_sampling_run, py_spy_run
 from bench.samplers import Pysample, pysample_run
 from bench.tests.test_stacks import AUSTIN
 

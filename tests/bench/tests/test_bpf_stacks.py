@@ -3,7 +3,7 @@
 import collections
 import unittest
 
-from bench import attaching, possible
+from bench import attach_run, bpf_stacks
 from bench.catalogue import named
 from bench.tests.test_results import printed
 
@@ -11,7 +11,7 @@ from bench.tests.test_results import printed
 def attached(stacks, lost=()):
     stacks = collections.Counter({tuple(text.split(";")): count
                                   for text, count in stacks.items()})
-    return attaching.Attached({}, stacks, {"lost": dict(lost), "samples": stacks.total()})
+    return attach_run.Attached({}, stacks, {"lost": dict(lost), "samples": stacks.total()})
 
 
 class Possible(unittest.TestCase):
@@ -19,8 +19,8 @@ class Possible(unittest.TestCase):
     PARKED = "start" + ";descend" * 9 + ";park"
 
     def row(self, stacks, lost=()):
-        row = possible.Row("3.15.2", "threads-8", 0, 0, 0, 5)
-        possible.add(row, named(["threads-8"])[0], attached(stacks, lost))
+        row = bpf_stacks.Row("3.15.2", "threads-8", 0, 0, 0, 5)
+        bpf_stacks.add(row, named(["threads-8"])[0], attached(stacks, lost))
         return row
 
     def test_threads_that_wait_are_judged_and_do_not_count(self):
@@ -29,19 +29,19 @@ class Possible(unittest.TestCase):
         self.assertEqual(row.example, "calls")
 
     def test_an_impossible_stack_is_a_fault_and_so_is_having_none(self):
-        possible.check([self.row({self.HOT: 6})])
+        bpf_stacks.check([self.row({self.HOT: 6})])
         with self.assertRaisesRegex(RuntimeError, r"threads-8 on 3.15.2: 2, as calls"):
-            possible.check([self.row({self.HOT: 6, "calls": 2})])
+            bpf_stacks.check([self.row({self.HOT: 6, "calls": 2})])
         with self.assertRaisesRegex(RuntimeError, "no stacks of: threads-8"):
-            possible.check([self.row({self.PARKED: 70})])
+            bpf_stacks.check([self.row({self.PARKED: 70})])
 
     def test_total(self):
-        text = printed(possible.print_rows, [self.row({self.HOT: 3}, {"fault": 1})] * 2)
+        text = printed(bpf_stacks.print_rows, [self.row({self.HOT: 3}, {"fault": 1})] * 2)
         self.assertIn("| all |  | 6 | 0 | 25.000 | 10 |", text)
 
     def test_every_program_has_stacks_known_from_its_text(self):
-        programs = named(possible.PROGRAMS)
-        self.assertEqual(len(programs), len(possible.PROGRAMS))
+        programs = named(bpf_stacks.PROGRAMS)
+        self.assertEqual(len(programs), len(bpf_stacks.PROGRAMS))
 
 
 if __name__ == "__main__":

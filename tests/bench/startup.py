@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How long it takes to start, and to look once.
+"""How long it takes to start, and to take one sample.
 
 The target is one thread that sleeps. All programs are run in turn, again and again, so that a
 busy machine affects all of them. Their files are in the page cache.
@@ -31,8 +31,8 @@ OTHERS = {"py-spy": ["dump", "--pid"], "austin": ["--where"]}
 
 
 @dataclasses.dataclass
-class Look:
-    """One command that looks at the target."""
+class TimedCommand:
+    """One command that examines the target."""
 
     name: str
     command: list
@@ -105,25 +105,25 @@ def is_writing(pid):
     return read("/proc/%d/syscall" % pid).split()[1:2] == ["0x1"]
 
 
-def looks(pysample, target, rival_runs, engines):
+def commands(pysample, target, has_profiling_sampling, engines):
     pid = str(target.pid)
     stats_path = os.path.join(target.outside, "stats.json")
     found = [
-        Look("pysample dump", [pysample, "dump", pid]),
-        *(look for engine in engines for look in (
-            Look("pysample attach, " + engine, [
+        TimedCommand("pysample dump", [pysample, "dump", pid]),
+        *(command for engine in engines for command in (
+            TimedCommand("pysample attach, " + engine, [
                 pysample, "attach", "-q", "--engine", engine, *SHORT, "--stats-json", stats_path,
                 pid], stats_path, RSS_AIMS_MIB.get(engine)),
-            Look("pysample run, " + engine, [
+            TimedCommand("pysample run, " + engine, [
                 pysample, "run", "-q", "--engine", engine, *SHORT, "--stats-json", stats_path,
                 "--", *target.interpreter.command(), *SLEEPER], stats_path,
                 RSS_AIMS_MIB.get(engine)))),
-        Look("the command of run alone", target.interpreter.command() + SLEEPER),
+        TimedCommand("the command of run alone", target.interpreter.command() + SLEEPER),
     ]
-    if rival_runs:
-        found.append(Look("profiling.sampling dump", target.interpreter.command() + [
+    if has_profiling_sampling:
+        found.append(TimedCommand("profiling.sampling dump", target.interpreter.command() + [
             "-m", "profiling.sampling", "dump", pid]))
-    found += [Look(name, [name, *arguments, pid]) for name, arguments in OTHERS.items()
+    found += [TimedCommand(name, [name, *arguments, pid]) for name, arguments in OTHERS.items()
               if shutil.which(name)]
     return found
 
@@ -133,23 +133,23 @@ def run_in_turn(measured, nr_runs):
     not count, because it may have to read files from the disk."""
     with open(os.devnull, "wb") as null:
         for turn in range(nr_runs + 1):
-            for look in measured[::1 if turn % 2 else -1]:
+            for command in measured[::1 if turn % 2 else -1]:
                 try:
-                    look.run(null.fileno())
+                    command.run(null.fileno())
                 except RuntimeError as error:
                     print("bench: no figures: %s" % error, file=sys.stderr)
-                    measured = [other for other in measured if other is not look]
+                    measured = [other for other in measured if other is not command]
             if turn == 0:
-                for look in measured:
-                    look.first_sample_ms, look.wall_ms, look.cpu_ms = [], [], []
+                for command in measured:
+                    command.first_sample_ms, command.wall_ms, command.cpu_ms = [], [], []
     return measured
 
 
-def measure(pysample, target, rival_runs, nr_runs, engines):
-    measured = run_in_turn(looks(pysample, target, rival_runs, engines), nr_runs)
-    for look in measured:
+def measure(pysample, target, has_profiling_sampling, nr_runs, engines):
+    measured = run_in_turn(commands(pysample, target, has_profiling_sampling, engines), nr_runs)
+    for command in measured:
         for _ in range(NR_RSS_RUNS):
-            look.watch()
+            command.watch()
     return measured
 
 
@@ -165,20 +165,21 @@ def missed(value, aim):
     return "" if value is None or aim is None or value <= aim else " **no**"
 
 
-def print_looks(rows, nr_runs):
-    """rows: [(version, Look)]"""
+def print_commands(rows, nr_runs):
+    """rows: [(version, TimedCommand)]"""
     print("\n### Start, and one look: ms of %d runs each, median (5 %%–95 %%)\n" % nr_runs)
     print("| python | program | first sample | wall | CPU | RSS MiB |")
     print("| --- | --- | ---: | ---: | ---: | ---: |")
-    for version, look in rows:
+    for version, command in rows:
         # How long attach runs is set by its options.
-        wall = "–" if look.first_sample_ms else spread(look.wall_ms)
+        wall = "–" if command.first_sample_ms else spread(command.wall_ms)
         print("| %s | %s | %s | %s | %s | %s |" % (
-            version, look.name,
-            spread(look.first_sample_ms) + missed(median(look.first_sample_ms),
-                                                  FIRST_SAMPLE_AIM_MS),
-            wall, spread(look.cpu_ms),
-            "%.1f" % (look.rss_kib / 1024) + missed(look.rss_kib / 1024, look.rss_aim_mib)))
+            version, command.name,
+            spread(command.first_sample_ms) + missed(median(command.first_sample_ms),
+                                                     FIRST_SAMPLE_AIM_MS),
+            wall, spread(command.cpu_ms),
+            "%.1f" % (command.rss_kib / 1024)
+            + missed(command.rss_kib / 1024, command.rss_aim_mib)))
     for name in OTHERS:
         if not shutil.which(name):
             print("\nnot measured: %s (not installed)" % name)

@@ -11,7 +11,7 @@ import support
 
 from bench import ROOT, say
 
-RIVAL_PYTHON = "3.15"  # profiling.sampling reads only its own version
+NEWEST_PYTHON = "3.15"  # profiling.sampling reads only its own version
 
 # Set after scripts/bench has started itself again: see enter_mount_namespace().
 INSIDE = "PYSAMPLE_BENCH_HAS_A_MOUNT_NAMESPACE"
@@ -79,7 +79,7 @@ def enter_mount_namespace():
 
 def can_run_profiling_sampling(interpreters):
     """Whether profiling.sampling can run; reports why not."""
-    found = interpreters.get(RIVAL_PYTHON)
+    found = interpreters.get(NEWEST_PYTHON)
     if not found:
         return False
     if not found.root or os.path.exists(found.root + "/proc/self"):

@@ -212,7 +212,7 @@ def print_depths(figures):
             for depth, rate, version, lost in lines])
 
 
-def print_figures(results):
+def print_aims(results):
     columns = dict.fromkeys((row.python, row.sampler) for row in results.rows + results.work
                             if is_ours(row.sampler))
     figures = [Figures(*column, results.rows, results.work) for column in columns]

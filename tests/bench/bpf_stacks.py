@@ -14,7 +14,7 @@ import signal
 import threading
 import time
 
-from bench import attaching, quiet, say
+from bench import attach_run, machine_load, say
 from bench.catalogue import named
 from bench.processes import running
 from bench.report import print_table
@@ -77,22 +77,22 @@ def add(row, program, attached):
     row.nr_lost += attached.nr_lost
 
 
-def measure_program(tools, interpreter, program, nr_stacks, asked):
+def measure_program(tools, interpreter, program, nr_stacks, args):
     row = Row(interpreter.version, program.name, 0, 0, 0, 0)
-    quiet.wait(asked.anyway)
-    seconds = asked.seconds or (QUICK_SECONDS if asked.quick else SECONDS)
+    machine_load.wait_until_quiet(args.anyway)
+    seconds = args.seconds or (QUICK_SECONDS if args.quick else SECONDS)
     deadline_s = time.monotonic() + PATIENCE_S
     with running(interpreter, program) as target, disturbed(target.pid) as moves:
         while row.nr_stacks < nr_stacks and time.monotonic() < deadline_s:
-            add(row, program, attaching.attach(tools, target.pid, seconds, HZ, "--engine",
-                                               ENGINE))
-            if asked.seconds:
+            add(row, program, attach_run.attach(tools, target.pid, seconds, HZ, "--engine",
+                                                ENGINE))
+            if args.seconds:
                 break
         row.moves = len(moves)
     return row
 
 
-def measure(tools, interpreters, nr_stacks, asked):
+def measure(tools, interpreters, nr_stacks, args):
     """[Row], of nr_stacks together"""
     programs = named(PROGRAMS)
     each = nr_stacks // max(len(programs) * len(interpreters), 1) + 1
@@ -100,7 +100,7 @@ def measure(tools, interpreters, nr_stacks, asked):
     for interpreter in interpreters.values():
         for program in programs:
             say("CPython %s, %s: %d stacks by %s" % (interpreter, program.name, each, ENGINE))
-            rows.append(measure_program(tools, interpreter, program, each, asked))
+            rows.append(measure_program(tools, interpreter, program, each, args))
     return rows
 
 

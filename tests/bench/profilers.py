@@ -13,9 +13,9 @@ import subprocess
 import support
 
 from bench import say, stacks
+from bench.environment import NEWEST_PYTHON
 from bench.processes import run
 from bench.samplers import ENDLESS_S, IDLE_HZ, Run
-from bench.surroundings import RIVAL_PYTHON
 
 
 def whole(seconds):
@@ -23,7 +23,7 @@ def whole(seconds):
     return max(math.ceil(seconds), 1)
 
 
-class Rival:
+class Profiler:
     max_frames = None
     turns = 5  # they run in one turn of this many: they take long, and are only for comparison
     rates = ("max", "1 kHz")
@@ -38,7 +38,7 @@ class Rival:
         stopped the target."""
         return True
 
-    def endless(self, target, rate_hz):
+    def endless_command(self, target, rate_hz):
         """The command that samples until it is killed."""
         return self.command(target, rate_hz, ENDLESS_S)
 
@@ -55,7 +55,7 @@ class Rival:
         return turn % self.turns == 0 and rate in self.rates
 
 
-class ProfilingSampling(Rival):
+class ProfilingSampling(Profiler):
     """CPython 3.15's sampler, in its cheapest format. The recording is turned into stacks
     afterwards, at no charge."""
 
@@ -76,7 +76,7 @@ class ProfilingSampling(Rival):
         threads = ["-a"] if target.program.nr_threads > 1 else []
         return self.profiler(target) + [
             "attach", "-r", "%dhz" % (rate_hz or self.max_hz), "-d", str(whole(seconds)),
-            *threads, *self.options, "--binary", "-o", target.inside + "/rival.bin",
+            *threads, *self.options, "--binary", "-o", target.inside + "/sampling.bin",
             str(target.pid)]
 
     @property
@@ -87,10 +87,10 @@ class ProfilingSampling(Rival):
         finished = run(self.command(target, rate_hz, seconds), target)
         # Only stacks in the profile count; failed ones are not in it.
         run(self.profiler(target) + ["replay", "--collapsed", "-o", target.inside +
-                                     "/rival.collapsed", target.inside + "/rival.bin"],
+                                     "/sampling.collapsed", target.inside + "/sampling.bin"],
             target)
         return profiling_sampling_run(
-            finished, support.read(os.path.join(target.outside, "rival.collapsed")),
+            finished, support.read(os.path.join(target.outside, "sampling.collapsed")),
             target.program.nr_threads)
 
 
@@ -109,7 +109,7 @@ def profiling_sampling_run(finished, collapsed, nr_threads):
                finished.target_waited_percent, seen)
 
 
-class PySpy(Rival):
+class PySpy(Profiler):
     """`py-spy record -f raw`. It stops the target for every sample, unless it is asked not to."""
 
     max_hz = 100000
@@ -139,7 +139,7 @@ COUNTED = re.compile(r"Samples: ?(\d+) Errors: ?(\d+)")
 
 
 def py_spy_run(finished, raw, nr_threads):
-    """py-spy reports how often a look at the process failed; its -d counts intervals, not time."""
+    """py-spy reports how often a sample failed; its -d counts intervals, not time."""
     seen = stacks.of_py_spy(raw)
     counted = COUNTED.search(finished.stdout + finished.stderr)
     nr_errors = int(counted.group(2)) if counted else 0
@@ -148,7 +148,7 @@ def py_spy_run(finished, raw, nr_threads):
                finished.target_waited_percent, seen)
 
 
-class Austin(Rival):
+class Austin(Profiler):
     """`austin -o`, which writes a line per sample."""
 
     name = "austin"
@@ -195,9 +195,9 @@ def report_missing():
 INSTALLED = {"py-spy": "python", "austin": "python"}
 
 
-def rivals_of(interpreter, profiling_sampling_runs):
+def profilers_of(interpreter, has_profiling_sampling):
     found = []
-    if interpreter.minor == RIVAL_PYTHON and profiling_sampling_runs:
+    if interpreter.minor == NEWEST_PYTHON and has_profiling_sampling:
         found += [ProfilingSampling(blocking) for blocking in (False, True)]
     if is_profiler("py-spy", INSTALLED["py-spy"]):
         found += [PySpy(nonblocking) for nonblocking in (False, True)]

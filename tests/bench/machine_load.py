@@ -21,7 +21,7 @@ MAX_WAITED_PERCENT = 5.0
 # show it.
 MAX_STOLEN_PERCENT = 1.0
 
-LOOK_S = 0.5
+MEASURED_S = 0.5
 PATIENCE_S = 180
 
 
@@ -57,19 +57,19 @@ def process_s(pid):
     return (int(fields[11]) + int(fields[12])) * TICK_S
 
 
-def look(target_pid):
+def load_of_others(target_pid):
     """How many cores are busy with anything but us and the target."""
     begin = time.monotonic(), cpu_times_s()[0] - process_s(target_pid) - time.process_time()
-    time.sleep(LOOK_S)
+    time.sleep(MEASURED_S)
     others_s = cpu_times_s()[0] - process_s(target_pid) - time.process_time() - begin[1]
     return max(others_s, 0) / (time.monotonic() - begin[0])
 
 
-def wait(anyway, target_pid=None):
+def wait_until_quiet(anyway, target_pid=None):
     """Wait until the machine is quiet. Returns its load, in cores. Raises Busy if it does not get
     quiet, unless anyway."""
     deadline = time.monotonic() + PATIENCE_S
-    load = look(target_pid)
+    load = load_of_others(target_pid)
     if load > MAX_LOAD and not anyway:
         say("waiting for a quiet machine: %.2f cores are busy" % load)
     while load > MAX_LOAD and not anyway:
@@ -77,7 +77,7 @@ def wait(anyway, target_pid=None):
             raise Busy(
                 "%.2f cores are still busy with other work (limit %.2f) after %d s of waiting; "
                 "use --anyway to measure nevertheless" % (load, MAX_LOAD, PATIENCE_S))
-        load = look(target_pid)
+        load = load_of_others(target_pid)
     return load
 
 

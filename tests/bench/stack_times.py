@@ -28,10 +28,10 @@ def read(target):
 def since_last(target, nr_stacks, seconds):
     """The stacks that nr_stacks looks at each thread would have found since the last call, so
     that a sampler that ran meanwhile is compared with the same time. First waits that long."""
-    before = target.account or read(target)
+    before = target.stack_times or read(target)
     time.sleep(seconds)
-    target.account = read(target)
-    spent_s = {names: end_s - before.get(names, 0) for names, end_s in target.account.items()}
+    target.stack_times = read(target)
+    spent_s = {names: end_s - before.get(names, 0) for names, end_s in target.stack_times.items()}
     total_s = sum(spent_s.values())
     return collections.Counter({
         names: round(nr_stacks * target.program.nr_threads * one_s / total_s)
