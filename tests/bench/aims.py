@@ -27,13 +27,13 @@ DEPTHS = {SHALLOW: ("calls-10", "chains", "generators"), "100": ("calls-100",),
 MAX_EXCESS, MAX_EXCESS_HANDOVER, NEAR_EXCESS = 1, 3, 1
 
 
-def hands_gil_over(program):
+def passes_gil(program):
     return program.partition("-")[0] in HANDOVER
 
 
 def is_near_limit(rows, version, program):
     """Whether a program exceeds its limit by so little that one run does not decide."""
-    limit = MAX_EXCESS_HANDOVER if hands_gil_over(program) else MAX_EXCESS
+    limit = MAX_EXCESS_HANDOVER if passes_gil(program) else MAX_EXCESS
     return any(limit < row.whole_excess <= limit + NEAR_EXCESS for row in rows
                if (row.python, row.program) == (version, program) and is_ours(row.sampler)
                and row.rate in ("1 kHz", "100 Hz") and not row.condition
@@ -90,10 +90,10 @@ class Figures:
                 and (programs is None or row.program in programs)]
 
     def without_handover(self, rate):
-        return [row for row in self.ours((rate,)) if not hands_gil_over(row.program)]
+        return [row for row in self.ours((rate,)) if not passes_gil(row.program)]
 
     def with_handover(self):
-        return [row for row in self.ours(("1 kHz", "100 Hz")) if hands_gil_over(row.program)]
+        return [row for row in self.ours(("1 kHz", "100 Hz")) if passes_gil(row.program)]
 
     def of_all_runs(self, row, field):
         """The median of all runs, if the program was measured again."""

@@ -26,7 +26,7 @@ class Turns:
         self.truths = []
         self.sleep_us = {}
 
-    def look_at_truth(self):
+    def read_truth(self):
         self.truths.append(take_truth(self.tools, self.target, self.options.stops,
                                       self.options.truth_seconds))
 
@@ -40,7 +40,7 @@ class Turns:
     def run_all(self, samplers):
         """Truth, A, B, and in the next turn B, A, truth, so that drift affects all."""
         for turn in range(self.options.turns):
-            windows = [self.look_at_truth] + [
+            windows = [self.read_truth] + [
                 functools.partial(self.run, sampler, rate)
                 for rate in self.options.rates_in(turn)
                 for sampler in samplers if sampler.runs_in(turn, rate)]

@@ -131,9 +131,9 @@ def has_jit(interpreter):
     """Whether it has a JIT and lists the JIT's code, which 3.14 does not."""
     if support.version_key(interpreter) < [3, 15]:
         return False
-    told = subprocess.run([*interpreter.command(), "-c", "import sys; print(sys._jit.is_enabled())"],
-                          env={**os.environ, **JIT}, capture_output=True, text=True, check=False)
-    return told.stdout == "True\n"
+    run = subprocess.run([*interpreter.command(), "-c", "import sys; print(sys._jit.is_enabled())"],
+                         env={**os.environ, **JIT}, capture_output=True, text=True, check=False)
+    return run.stdout == "True\n"
 
 
 @functools.lru_cache(maxsize=None)

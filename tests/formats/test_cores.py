@@ -94,8 +94,8 @@ class Cores(unittest.TestCase):
         self.assertEqual({run["mode"] for run in runs}, {"count"})
 
     def test_where_they_died(self):
-        told = self.core(*self.paths).stdout
-        head, *groups = told.split("\n\n")
+        text = self.core(*self.paths).stdout
+        head, *groups = text.split("\n\n")
         self.assertEqual(head, "3 cores, 2 distinct stacks")
         self.assertEqual([group.split("\n")[:2] for group in groups],
                          [["2 cores: %s, %s" % (self.paths[0], self.paths[2]),

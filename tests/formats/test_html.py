@@ -91,7 +91,7 @@ class Page(unittest.TestCase):
     def write(self, subject, *options):
         return subjects.report(subject.path, form="flamegraph", options=options, suffix=".html")
 
-    def ask(self, path, steps):
+    def run_steps(self, path, steps):
         """The answers, one for each step. The page must raise no complaint and request nothing
         else."""
         answer = tools.in_browser("page_totals.mjs", path, steps)
@@ -109,7 +109,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_states(self, subject):
-        got = self.ask(self.write(subject), [["set", {"state": state}] for state in STATES])
+        got = self.run_steps(self.write(subject), [["set", {"state": state}] for state in STATES])
         for totals, (state, passes) in zip(got, STATES.items(), strict=True):
             view = subject.view(passes=passes)
             with self.subTest(state):
@@ -121,7 +121,7 @@ class Page(unittest.TestCase):
     @subjects.each
     def test_lines(self, subject):
         """Totals here are of lines of source files, whichever functions they belong to."""
-        (got,) = self.ask(self.write(subject), [["set", {"state": "all", "lines": True}]])
+        (got,) = self.run_steps(self.write(subject), [["set", {"state": "all", "lines": True}]])
         view, functions = subject.view(), collections.defaultdict(set)
         for frame in view.totals(oracle.by_line):
             functions[labels.place(frame.function.path, frame.line)].add(frame.function)
@@ -136,7 +136,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_cpu(self, subject):
-        (got,) = self.ask(self.write(subject, "--mode", "cpu"), [["set", {"state": "all"}]])
+        (got,) = self.run_steps(self.write(subject, "--mode", "cpu"), [["set", {"state": "all"}]])
         self.same(got, subject.view(mode="cpu"))
 
     @subjects.each
@@ -144,7 +144,7 @@ class Page(unittest.TestCase):
         """The samples that the mode shows, weighed by their CPU time."""
         view = subject.view()
         view.ns = lambda sample: sample.cpu
-        (got,) = self.ask(self.write(subject), [["set", {"state": "all", "weight": "cpu"}]])
+        (got,) = self.run_steps(self.write(subject), [["set", {"state": "all", "weight": "cpu"}]])
         self.same(got, view)
 
     @subjects.each
@@ -154,8 +154,8 @@ class Page(unittest.TestCase):
         times = sorted({sample.time // 1000 - start for sample in subject.recording.samples})
         ranges = [(times[len(times) // 4], times[len(times) // 2]), (times[5], times[6]),
                   (times[-2], times[-1] + 1)]
-        got = self.ask(path, [["set", {"state": "all", "from": one, "to": end}]
-                              for one, end in ranges])
+        got = self.run_steps(path, [["set", {"state": "all", "from": one, "to": end}]
+                                    for one, end in ranges])
         for totals, (one, end) in zip(got, ranges, strict=True):
             self.same(totals, subject.view(
                 passes=lambda _, sample, one=one, end=end:
@@ -165,8 +165,8 @@ class Page(unittest.TestCase):
     def test_threads(self, subject):
         path = self.write(subject)
         threads = meta_of(path)["threads"]
-        got = self.ask(path, [["set", {"state": "all", "threads": [index]}]
-                              for index in range(len(threads))])
+        got = self.run_steps(path, [["set", {"state": "all", "threads": [index]}]
+                                    for index in range(len(threads))])
         for totals, thread in zip(got, threads, strict=True):
             self.same(totals, subject.view(
                 passes=lambda recording, sample, thread=thread:
@@ -178,7 +178,7 @@ class Page(unittest.TestCase):
         """Samples without a frame are hidden on both sides, even with a root for each thread."""
         for options in (), ("-t",):
             path = self.write(subject, "--diff", subject.path, *options)
-            for got, state in zip(self.ask(path, [["set", BUSY], ["set", {"state": "all"}]]),
+            for got, state in zip(self.run_steps(path, [["set", BUSY], ["set", {"state": "all"}]]),
                                   ("frames", "all"), strict=True):
                 whole = subject.view(passes=STATES[state]).whole()
                 with self.subTest(state, options=options):
@@ -189,8 +189,8 @@ class Page(unittest.TestCase):
     def test_search(self, subject):
         """Matches are a union: a stack counts once, however many of its frames match."""
         patterns = "<b>", "worker", r"\.py:10\)$", "~none~"
-        got = self.ask(self.write(subject), [["set", {"state": "all", "query": pattern}]
-                                             for pattern in patterns])
+        got = self.run_steps(self.write(subject), [["set", {"state": "all", "query": pattern}]
+                                                   for pattern in patterns])
         for totals, pattern in zip(got, patterns, strict=True):
             whole = subject.view(passes=matches(pattern)).whole()
             self.assertEqual(totals["matched"], {"us": whole.ns // 1000,
@@ -206,7 +206,7 @@ class Page(unittest.TestCase):
         chosen = [list(names) for names in list(named) if len(names) in (1, 4, 9)
                   and all(named[names[:length]] == 1 for length in range(1, len(names) + 1))]
         chosen = chosen[:3] + chosen[-3:]
-        got = self.ask(self.write(subject), [["set", BUSY]] + [["zoom", names]
-                                                               for names in chosen])
+        got = self.run_steps(self.write(subject), [["set", BUSY]] + [["zoom", names]
+                                                                     for names in chosen])
         for totals, names in zip(got[1:], chosen, strict=True):
             self.same(totals, subject.view(passes=both(STATES["frames"], below(names))))

@@ -223,12 +223,12 @@ class Source(Views):
                     steps.append((situation, name, max(lines) if number % 2 else 0))
         seen = self.see(path, [(one, "source", "source", [self.title(name), line])
                                for one, name, line in steps])
-        for (situation, told), (_, name, line) in zip(seen, steps, strict=True):
+        for (situation, drawn), (_, name, line) in zip(seen, steps, strict=True):
             with self.subTest(situation.name, path=name, line=line):
-                self.assertEqual(told["title"], self.title(name))
-                self.check(told, situation.shown, name, line)
+                self.assertEqual(drawn["title"], self.title(name))
+                self.check(drawn, situation.shown, name, line)
 
-    def check(self, told, shown, name, chosen):
+    def check(self, drawn, shown, name, chosen):
         file = shown.source[name]
         lines = shown.lines_of(file)
         here = chosen or max(sorted(lines), key=lambda line: lines[line][0].ns)
@@ -238,10 +238,10 @@ class Source(Views):
                 rows.append(["", False])
             rows.append(self.row(shown, line, lines[line], line == here))
             before = line
-        self.assertEqual([self.sorted_names(row) for row in told["lines"]],
+        self.assertEqual([self.sorted_names(row) for row in drawn["lines"]],
                          [self.sorted_names(row) for row in rows])
         most = shown.measure(lines[here][1])
-        for links, expected in zip(told["around"], shown.around(name, here), strict=True):
+        for links, expected in zip(drawn["around"], shown.around(name, here), strict=True):
             expected = [[page_views.percent(us / most), title] for us, title in expected]
             self.assertEqual([link[0] for link in links],
                              [link[0] for link in expected[:page_views.MOST_LINKS]])

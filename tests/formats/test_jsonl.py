@@ -82,7 +82,7 @@ def state(sample):
 
 
 class Jsonl(unittest.TestCase):
-    def ask(self, subject, question, texts=(0, 1, 3)):
+    def query(self, subject, question, texts=(0, 1, 3)):
         node, npm = tools.npm("@duckdb/node-api")
         path = subjects.report(subject.path, form="jsonl")
         return numbers(json.loads(tools.run(
@@ -91,7 +91,7 @@ class Jsonl(unittest.TestCase):
 
     @subjects.each
     def check(self, subject, question, key, of):
-        got = {tuple(row[:4]): tuple(row[4:]) for row in self.ask(subject, question)}
+        got = {tuple(row[:4]): tuple(row[4:]) for row in self.query(subject, question)}
         totals = subject.view().totals(key)
         subjects.assert_same(self, got, {name: tuple(getattr(total, of))
                                          for name, total in totals.items()
@@ -120,7 +120,7 @@ class Jsonl(unittest.TestCase):
             expected[who] = (before[0] + 1, before[1] + sample.wall,
                              before[2] if cpu is None else (before[2] or 0) + cpu,
                              min(before[3], sample.time), max(before[4], sample.time))
-        got = {tuple(row[:6]): tuple(row[6:]) for row in self.ask(subject, THREADS, (2, 5))}
+        got = {tuple(row[:6]): tuple(row[6:]) for row in self.query(subject, THREADS, (2, 5))}
         subjects.assert_same(self, got, expected)
 
     @subjects.each
@@ -129,7 +129,7 @@ class Jsonl(unittest.TestCase):
         for sample in subject.recording.samples:
             expected[state(sample)] = oracle.plus(expected[state(sample)],
                                                   oracle.Weight(1, sample.wall))
-        got = {tuple(row[:-2]): tuple(row[-2:]) for row in self.ask(subject, STATES, ())}
+        got = {tuple(row[:-2]): tuple(row[-2:]) for row in self.query(subject, STATES, ())}
         subjects.assert_same(self, got, dict(expected))
 
 
@@ -143,7 +143,7 @@ def documented(database):
 class Document(unittest.TestCase):
     """The queries in docs/formats.md, run as they are printed there."""
 
-    def ask(self, subject, number):
+    def query(self, subject, number):
         """Rows of names and a sum in seconds, the largest first."""
         node, npm = tools.npm("@duckdb/node-api")
         table, *questions = documented("DuckDB")
@@ -161,7 +161,7 @@ class Document(unittest.TestCase):
         expected = {names: getattr(total, of).ns for names, total in totals.items()
                     if getattr(total, of).samples and (names[0] is not None or of == "self")}
         largest = sorted(expected.values(), reverse=True)[:20]
-        rows = [(tuple(names), seconds) for *names, seconds in self.ask(subject, number)]
+        rows = [(tuple(names), seconds) for *names, seconds in self.query(subject, number)]
         self.assertEqual([seconds for _, seconds in rows], [ns / 1e9 for ns in largest])
         self.assertEqual(len(dict(rows)), len(rows))
         for names, seconds in rows:

@@ -50,11 +50,11 @@ class UserCpuOnly(unittest.TestCase):
         return {form: read(subjects.report(path, form=form, suffix=suffix))
                 for form, (suffix, read) in NOTES.items()}
 
-    def check(self, told, counters, expected):
-        self.assertEqual(told["native"], "true")
-        self.assertEqual(told["native.user_cpu_only"], str(expected).lower())
+    def check(self, info, counters, expected):
+        self.assertEqual(info["native"], "true")
+        self.assertEqual(info["native.user_cpu_only"], str(expected).lower())
         self.assertEqual(counters["native"]["user_cpu_only"], expected)
-        self.assertEqual({name: int(told["native." + name]) for name in COUNTERS},
+        self.assertEqual({name: int(info["native." + name]) for name in COUNTERS},
                          {name: counters["native"][name] for name in COUNTERS})
 
     def check_counters(self, counters):
@@ -76,8 +76,8 @@ class UserCpuOnly(unittest.TestCase):
                     self.assertIn(USER_ONLY, text)
             for form, reader in READERS.items():
                 with self.subTest(form):
-                    (told,), _ = reader([path])
-                    self.check(told, counters, True)
+                    (info,), _ = reader([path])
+                    self.check(info, counters, True)
 
     def test_with_all_rights(self):
         with recorded(newest_in_root(), support.pysample) as (path, counters, printed):
@@ -91,8 +91,8 @@ class UserCpuOnly(unittest.TestCase):
                 with self.subTest(form):
                     self.assertNotIn(USER_ONLY, text)
                     self.assertEqual(" of stacks have [unknown] for " in text, has_holes)
-            (told,), _ = READERS["recording"]([path])
-            self.check(told, counters, False)
+            (info,), _ = READERS["recording"]([path])
+            self.check(info, counters, False)
 
 
 class InJit(unittest.TestCase):
@@ -119,7 +119,7 @@ class InJit(unittest.TestCase):
                 self.assertEqual("jitloop.py:~" in text, is_marked)
                 self.assertIn("jitloop.py:", text)
 
-    def test_told(self):
+    def test_share_in_jit_is_reported(self):
         samples = self.subject.recording.samples
         part = sum(bool(one.flags & oracle.IN_JIT) for one in samples) / len(samples)
         for form, (suffix, read) in NOTES.items():

@@ -42,8 +42,8 @@ class Names(unittest.TestCase):
         for subject in subjects.lives():
             read = {(function.qualname, function.path) for frames in subject.recording.stacks
                     for function, _ in frames}
-            told = {tuple(map(support.shown, pair)) for pair in subject.report["functions"]}
-            self.assertEqual(told - read, set())
+            reported = {tuple(map(support.shown, pair)) for pair in subject.report["functions"]}
+            self.assertEqual(reported - read, set())
 
     @support.thorough_with_all
     def test_threads(self):
@@ -59,19 +59,19 @@ class Figures(unittest.TestCase):
 
     @subjects.each
     def test_sums(self, subject):
-        told, samples = subject.recording.info, subject.recording.samples
-        whole = subject.view(mode=told["mode"]).whole()
-        self.assertEqual(int(told["sampled_samples"]), len(samples))
-        self.assertEqual(int(told["samples"]), len(samples))
-        self.assertEqual(int(told["sampled_wall_ns"]), sum(one.wall for one in samples))
-        self.assertEqual(int(told["sampled_cpu_ns"]), sum(one.cpu for one in samples))
-        self.assertEqual(int(told["cpu_measured_samples"]), sum(
+        info, samples = subject.recording.info, subject.recording.samples
+        whole = subject.view(mode=info["mode"]).whole()
+        self.assertEqual(int(info["sampled_samples"]), len(samples))
+        self.assertEqual(int(info["samples"]), len(samples))
+        self.assertEqual(int(info["sampled_wall_ns"]), sum(one.wall for one in samples))
+        self.assertEqual(int(info["sampled_cpu_ns"]), sum(one.cpu for one in samples))
+        self.assertEqual(int(info["cpu_measured_samples"]), sum(
             bool(one.flags & oracle.CPU_MEASURED) for one in samples))
-        self.assertEqual(int(told.get("jit_samples", 0)), sum(
+        self.assertEqual(int(info.get("jit_samples", 0)), sum(
             bool(one.flags & oracle.IN_JIT) for one in samples))
-        self.assertEqual(int(told.get("approximate", 0)), sum(
+        self.assertEqual(int(info.get("approximate", 0)), sum(
             bool(one.flags & oracle.APPROXIMATE) for one in samples))
-        self.assertEqual((int(told["shown_samples"]), int(told["shown_ns"])), whole)
+        self.assertEqual((int(info["shown_samples"]), int(info["shown_ns"])), whole)
 
     def test_times(self):
         recording = subjects.live().recording

@@ -159,11 +159,11 @@ class Caveats(unittest.TestCase):
     def test_pairs(self):
         for form in READERS:
             with self.subTest(form):
-                (told,), _ = READERS[form]([subjects.made_up().path])
-                self.assertEqual(told["native.user_cpu_only"], "true")
-                self.assertGreater(int(told["jit_samples"]), 0)
-                self.assertEqual(told["engine"], "racing")
-                self.assertGreater(int(told["approximate"]), 0)
+                (info,), _ = READERS[form]([subjects.made_up().path])
+                self.assertEqual(info["native.user_cpu_only"], "true")
+                self.assertGreater(int(info["jit_samples"]), 0)
+                self.assertEqual(info["engine"], "racing")
+                self.assertGreater(int(info["approximate"]), 0)
 
 
 class Told(unittest.TestCase):
@@ -175,11 +175,11 @@ class Told(unittest.TestCase):
     def check(self, form, wanted):
         runs, shown = READERS[form]([subject.path for subject in wanted])
         self.assertEqual(len(runs), len(wanted))
-        for told, subject in zip(runs, wanted, strict=True):
+        for info, subject in zip(runs, wanted, strict=True):
             truth = subject.recording.info
             names = [name for name in truth if name in NAMES or name.startswith("lost.")]
             self.assertLess({"command_line", "mode", "achieved_hz"}, set(names))
-            subjects.assert_same(self, {name: told.get(name) for name in names},
+            subjects.assert_same(self, {name: info.get(name) for name in names},
                                  {name: shown(truth[name]) for name in names})
 
     @support.thorough_with_all
@@ -195,8 +195,8 @@ class Told(unittest.TestCase):
         for form in READERS.keys() - {"recording"}:
             for mode in oracle.MODES:
                 with self.subTest(form, mode=mode):
-                    (told,), _ = READERS[form]([path], ["--mode", mode])
-                    self.assertEqual((told["mode"], told["shown_mode"]), ("wall", mode))
+                    (info,), _ = READERS[form]([path], ["--mode", mode])
+                    self.assertEqual((info["mode"], info["shown_mode"]), ("wall", mode))
 
     @subjects.each
     def test_summary(self, subject):

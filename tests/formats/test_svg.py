@@ -34,8 +34,6 @@ class Image:
             self.rows[int(box.get("y"))].append((left, left + width))
         notes = "".join(text.text or "" for text in root.iter(SVG + "text"))
         self.left_out = {what: number(count) for count, what in LEFT_OUT.findall(notes)}
-        self.told = dict(line.split(": ", 1) for line in
-                         root.find(SVG + "metadata").text.split("\n") if ": " in line)
         self.scripts = [found.tag for found in root.iter() if found.tag != found.tag.lower()
                         or found.tag in (SVG + "script", SVG + "foreignobject")]
 

@@ -74,10 +74,10 @@ def in_browser(script, *wanted):
     if not line:
         browser.cache_clear()
         raise AssertionError("%s: the browser has ended: %d" % (script, process.wait()))
-    told = json.loads(line)
-    if "error" in told:
-        raise AssertionError("%s: %s" % (script, told["error"]))
-    return told["answer"]
+    reply = json.loads(line)
+    if "error" in reply:
+        raise AssertionError("%s: %s" % (script, reply["error"]))
+    return reply["answer"]
 
 
 def node_major(command):

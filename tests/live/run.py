@@ -172,16 +172,16 @@ def options():
     return parser.parse_args()
 
 
-def find_classes(asked):
+def find_classes(args):
     loader = unittest.TestLoader()
-    loader.testNamePatterns = asked.patterns and [
-        name if "*" in name else "*%s*" % name for name in asked.patterns]
-    if asked.all or asked.shard or asked.patterns:
+    loader.testNamePatterns = args.patterns and [
+        name if "*" in name else "*%s*" % name for name in args.patterns]
+    if args.all or args.shard or args.patterns:
         os.environ[support.ALL] = "1"
-    found = by_class(loader.discover(asked.folder))
-    if asked.shard:
+    found = by_class(loader.discover(args.folder))
+    if args.shard:
         found = [list(filter(is_beyond_quick, tests)) for tests in found
-                 if could_not_be_loaded(tests) or is_in_shard(tests, *asked.shard)]
+                 if could_not_be_loaded(tests) or is_in_shard(tests, *args.shard)]
     elif not os.environ.get(support.ALL):
         found = [list(filter(support.is_quick, tests)) for tests in found]
     return list(filter(None, found))
@@ -204,7 +204,7 @@ def is_in_shard(tests, number, total):
 
 
 def main():
-    asked = options()
+    args = options()
     if not os.access(support.PYSAMPLE, os.X_OK):
         sys.exit("%s: no program to test; build it first" % support.PYSAMPLE)
     for line in support.absent_versions():
@@ -213,7 +213,7 @@ def main():
         str(found) for found in support.supported_interpreters())), flush=True)
     begun = time.monotonic()
     counts, failed, seconds = [0, 0, 0], [], {}
-    for outcome in outcomes(find_classes(asked), asked.jobs):
+    for outcome in outcomes(find_classes(args), args.jobs):
         print(*outcome.lines, sep="\n", flush=True)
         failed += outcome.failed
         seconds.update(outcome.seconds)
@@ -224,8 +224,8 @@ def main():
     for name in failed:
         print("FAILED: " + name)
     print("%d passed, %d failed, %d skipped in %.0f s" % (*counts, time.monotonic() - begun))
-    if asked.counts:
-        with open(asked.counts, "w", encoding="ascii") as file:
+    if args.counts:
+        with open(args.counts, "w", encoding="ascii") as file:
             file.write("%d %d %d\n" % tuple(counts))
     sys.exit(bool(counts[1]))
 

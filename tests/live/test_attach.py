@@ -303,15 +303,15 @@ class Ticks(AttachTestCase):
                     self.assertGreater(stats["max_lateness_ns"], 0)
 
     def test_one_is_no_plural(self):
-        def is_told():
-            told = pysample("attach", target.pid, "-r", "100", "-d", "0.005",
+        def has_one_sample():
+            line = pysample("attach", target.pid, "-r", "100", "-d", "0.005",
                             "-f", "collapsed").stderr
-            self.assertNotRegex(told, r"\b1 (samples|ticks)\b")
+            self.assertNotRegex(line, r"\b1 (samples|ticks)\b")
             return re.search(r"(?m)^pysample: 1 sample of 1 tick in \S+ s, \S+ of 100 Hz, "
-                             r"0\.00 % lost, 0 ticks late$", told)
+                             r"0\.00 % lost, 0 ticks late$", line)
 
         with support.python_target(support.newest_interpreter(), "callheavy") as target:
-            support.wait_until(is_told, "there is one sample of one tick")
+            support.wait_until(has_one_sample, "there is one sample of one tick")
 
 
 @support.per_layout
@@ -412,7 +412,7 @@ class Leaving(AttachTestCase):
             self.assertEqual(target.process.wait(timeout=support.PATIENCE_S), 0)
             return result
 
-        self.check("exits", ["told"], leave, "work")
+        self.check("exits", ["signal"], leave, "work")
 
     def test_target_is_killed(self):
         def leave(target, process):
@@ -421,7 +421,7 @@ class Leaving(AttachTestCase):
 
         self.check("busy", [], leave, "spin")
 
-    def test_main_thread_ends_meanwhile(self):
+    def test_main_thread_ends_during_sampling(self):
         def leave(target, process):
             target.process.send_signal(signal.SIGUSR1)
             support.wait_until(lambda: target.state() == "Z", "the main thread has ended")
@@ -430,7 +430,7 @@ class Leaving(AttachTestCase):
             self.assertNotIn("ended", result.stderr)
             return result
 
-        self.check("headless", ["told"], leave, "until_told")
+        self.check("headless", ["signal"], leave, "until_signalled")
 
     def test_main_thread_has_ended(self):
         with support.headless_target(self.interpreter) as target:
@@ -512,7 +512,7 @@ class Ending(AttachTestCase):
         self.assertEqual(support.read(path), "old\n")
         self.assertEqual(os.listdir(self.folder), ["profile"])
 
-    def test_nothing_but_the_files_asked_for(self):
+    def test_only_requested_files_are_written(self):
         profile = self.profile(self.target, "-d", "0.2")
         self.assertEqual(sorted(os.listdir(self.folder)),
                          sorted(os.path.basename(path)
@@ -612,17 +612,17 @@ class Ending(AttachTestCase):
         self.assertEqual(support.read(os.path.join(self.folder, "profile")), "old\n")
         self.assertEqual(sorted(os.listdir(self.folder)), ["link", "profile", "to_none"])
 
-    def test_stdout_by_name_goes_on_where_it_is(self):
+    def test_stdout_by_name_is_appended_to(self):
         path = self.file("log")
         for name in "-", "/dev/stdout", "log":
             with self.subTest(name), open(path, "w", encoding="ascii") as out:
                 out.write("before\n")
                 out.flush()
                 self.assert_ended_well(self.attach_to(name, stdout=out, cwd=self.folder))
-                out.write("behind\n")
+                out.write("after\n")
                 out.flush()
                 first, *stacks, last = support.read(path).splitlines(keepends=True)
-                self.assertEqual((first, last), ("before\n", "behind\n"))
+                self.assertEqual((first, last), ("before\n", "after\n"))
                 self.assertTrue(parse_collapsed("".join(stacks)))
 
     def no_sample(self, pid, *options):
@@ -660,7 +660,7 @@ class Ending(AttachTestCase):
         self.assertEqual(support.read(path), "old\n")
         self.assertEqual(os.listdir(self.folder), ["profile"])
 
-    def test_a_second_signal_leaves_nothing_behind(self):
+    def test_second_signal_leaves_no_file(self):
         """Whenever it comes, the file is either the old one or the new one, and whole."""
         path = self.file("profile", "old\n")
         for i in range(20):

@@ -79,7 +79,7 @@ class Deep(unittest.TestCase):
         support.sampled_until(sample, lambda stacks: any(nr_cached) or depth < 100,
                               "something was cached")
 
-    def test_nothing_is_written_with_read_only(self):
+    def test_no_write_with_read_only(self):
         with support.python_target(self.interpreter, "deep", 300) as target:
             result = self.attach(target, "-d", "0.3", "-r", "max", "-v", "--read-only")
         self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
@@ -94,17 +94,17 @@ class Deep(unittest.TestCase):
             with self.subTest(number), \
                     support.python_target(self.interpreter, "deep", 300) as target:
                 quiet = self.attach(target, "-d", "0.3", "-r", "max", wrapper=wrapper)
-                told = []
+                runs = []
 
-                def is_told():
+                def is_reported():
                     """A run with few looks writes nothing."""
-                    told.append(self.attach(target, "-d", "0.2", "-r", "max", "-v",
+                    runs.append(self.attach(target, "-d", "0.2", "-r", "max", "-v",
                                             wrapper=wrapper))
-                    return "frame cache off: the process cannot be written to\n" in told[-1].stderr
+                    return "frame cache off: the process cannot be written to\n" in runs[-1].stderr
 
-                support.wait_until(is_told, "the refusal is reported")
+                support.wait_until(is_reported, "the refusal is reported")
                 self.assertEqual(self.anchor(target), 0)
-            for result in quiet, *told:
+            for result in quiet, *runs:
                 self.assert_possible(result.stacks, 300)
                 self.assertEqual((result.stats["writes"], result.stats["cached"]), (0, 0))
             self.assertNotIn("cache", quiet.stderr)

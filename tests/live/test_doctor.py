@@ -62,7 +62,7 @@ class Instant(unittest.TestCase):
         self.assertIn("chrt -p %d" % target.pid, found(result, "preemption"))
         self.assertIn("only approximately", found(result, "verdict"))
 
-    def test_cpus_that_we_may_not_use(self):
+    def test_cpus_outside_our_affinity_mask(self):
         cpus = sorted(os.sched_getaffinity(0))
         if len(cpus) < 2:
             self.skipTest("there is only one CPU")

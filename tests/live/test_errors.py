@@ -129,7 +129,7 @@ class Options(ErrorTestCase):
 
 
 class NoTarget(ErrorTestCase):
-    def test_process_that_ends_meanwhile(self):
+    def test_process_ends_during_sampling(self):
         """Whenever the process ends, the message says so, and never that it is not Python. A run
         that was over before may have no stack."""
         command = support.newest_interpreter().command()

@@ -244,8 +244,8 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
             support.wait_until(lambda: self.attach(program)[1], "the note is printed")
             return
         for options in [], ["-n"]:
-            result, is_told = self.attach(program, *options)
-            self.assertTrue(is_told, result.stderr)
+            result, is_noted = self.attach(program, *options)
+            self.assertTrue(is_noted, result.stderr)
             self.check_none([text.partition(" (")[0] for text in stack]
                             for stack in parse_collapsed(result.stdout))
         dump = json.loads(support.pysample("dump", "--json", program.pid).stdout)

@@ -126,7 +126,7 @@ class Interrupts(InterruptsTestCase):
             support.sampled_until(lambda: self.sample(target), lambda stacks: any(
                 len(names(stack)) > 800 for stack in stacks), "all frames are seen")
 
-    def test_threads_that_begin_later(self):
+    def test_threads_that_start_later(self):
         """They are interrupted like the threads that created them."""
         with support.python_target(self.interpreter, "parallel", "calls", 40, 4, 5000, 0) as target:
 
@@ -266,7 +266,7 @@ class InterruptsOfStarved(InterruptsTestCase):
         cpu = str(min(os.sched_getaffinity(0)))
         here = ["taskset", "--cpu-list", cpu]
         with contextlib.ExitStack() as stack, support.python_target(
-                self.interpreter, "exits", "when told", wrapper=here) as target:
+                self.interpreter, "exits", "on signal", wrapper=here) as target:
             for _ in range(self.NR_OTHERS):
                 other = subprocess.Popen([*support.TIED_TO_US, *here, sys.executable, "-c",
                                           "while True: pass"])
@@ -434,7 +434,7 @@ class InterruptsKilled(InterruptsTestCase):
         return sum(program.get("name") == "take_interrupt"
                    for program in json.loads(result.stdout))
 
-    def test_nothing_is_left_behind(self):
+    def test_everything_is_unloaded(self):
         if not self.BPFTOOL:
             self.skipTest("there is no bpftool")
         with support.python_target(support.newest_interpreter(), "busy") as target:

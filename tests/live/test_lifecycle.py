@@ -156,7 +156,7 @@ class ExecOnce(LifecycleTestCase):
         self.assertRegex(results[-1].stderr, "followed into .*exits.py; the process has ended")
         self.assertEqual(results[-1].stats["python"], last.version)
 
-    def test_the_duration_goes_on(self):
+    def test_duration_continues(self):
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs_itself") as target:
                 return self.attach_and_signal(target, "-d", "1.4")
@@ -177,7 +177,7 @@ class ExecOnce(LifecycleTestCase):
             self.assertRegex(result.stderr, "(called exec|or started none); ")
             self.assertRegex(result.stderr, "the new program is not sampled: .*%s" % refused.minor)
 
-    def test_a_signal_while_it_is_looked_for(self):
+    def test_signal_while_waiting_for_the_process(self):
         def attempt():
             with support.python_target(support.newest_interpreter(), "execs", "sleep",
                                        "60") as target:

@@ -103,7 +103,7 @@ class Values(ValuesTestCase):
             self.assertEqual(lines[first + 1:first + 1 + len(expected)], expected)
             del lines[first]
 
-    def test_nothing_without_the_option(self):
+    def test_no_variables_without_the_option(self):
         dumped = dump(self.target.pid)
         for frame in dumped["threads"][0]["frames"]:
             self.assertNotIn("locals", frame)

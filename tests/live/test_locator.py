@@ -84,7 +84,7 @@ class Program:
             raise AssertionError("the program has ended")
         return line.strip()
 
-    def go_on(self):
+    def resume(self):
         self.process.stdin.write(b"\n")
         self.process.stdin.flush()
 
@@ -178,17 +178,17 @@ class Loaded(LocatorTestCase):
         if not read_libraries():
             raise unittest.SkipTest("not tested here: a loaded libpython (no pyenv)")
 
-    def test_late_and_begun_later(self):
+    def test_loaded_and_initialized_late(self):
         for library in read_libraries():
             with self.subTest(str(library)), running(
                     [self.embed, "wait", "load", library.path, "wait", "begin", "run",
                      self.script], home=library.home) as program:
                 program.line()
                 self.assert_not_found(program.pid, "no CPython interpreter was found")
-                program.go_on()
+                program.resume()
                 program.line()
                 self.assert_not_found(program.pid, "no interpreter (is running|was found in)")
-                program.go_on()
+                program.resume()
                 self.assert_found(program.pid, program.truth(), "section|symbol")
 
     def test_without_symbols_and_sections(self):
@@ -201,7 +201,7 @@ class Loaded(LocatorTestCase):
                     home=library.home) as program:
                 program.line()
                 elf_without(copy, NAMES, sections=False)
-                program.go_on()
+                program.resume()
                 self.assert_found(program.pid, program.truth(), "(cookie|scan)")
 
     def test_without_section_headers(self):
@@ -343,7 +343,7 @@ class Linked(LocatorTestCase):
                 self.assertEqual(len(stripped), 1)
                 self.assertEqual(stripped, self.waiting(archive, plain))
 
-    def test_not_begun(self):
+    def test_not_initialized(self):
         """A program without a name, a symbol and a section header cannot be identified."""
         for archive, plain, _ in self.programs:
             with self.subTest(str(archive)), running([plain, "wait"]) as program:

@@ -261,7 +261,7 @@ class Unprivileged(NamespaceTestCase):
         os.chmod(path, 0o755)
         return path
 
-    def test_ones_own_process_needs_no_capability(self):
+    def test_own_process_needs_no_capability(self):
         if self.ptrace_scope() != 0:
             self.skipTest("not tested here: one's own process (ptrace_scope is not 0)")
         with support.python_target(interpreter_of("system"), "corpus", wrapper=NOBODYS) as target:

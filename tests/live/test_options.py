@@ -53,8 +53,8 @@ class Options(unittest.TestCase):
 
     def test_manual(self):
         """The manual has all options, and no others."""
-        told = set(re.findall(r"Fl -([\w-]+)", support.read(MANUAL)))
-        self.assertEqual(told - {"help", "version"},
+        documented = set(re.findall(r"Fl -([\w-]+)", support.read(MANUAL)))
+        self.assertEqual(documented - {"help", "version"},
                          set().union(*self.options.values()) - {"help"})
 
     def complete(self, *words):

@@ -11,7 +11,7 @@ import support
 from support import names, parse_collapsed
 
 CPUS = sorted(os.sched_getaffinity(0))
-TOLD = re.compile(r"approximate(?: in part: \S+ of|:) stacks were read while their threads ran")
+APPROXIMATE = re.compile(r"approximate(?: in part: \S+ of|:) stacks were read while their threads ran")
 RECORDINGS = os.path.join(support.ROOT, "tests", "recordings")
 
 
@@ -71,7 +71,7 @@ class RacingElsewhere(RacingTestCase):
         if not can_be_raced(self.interpreter):
             self.skipTest("racing is for CPython 3.11 and newer")
 
-    def test_takes_over_and_says_so(self):
+    def test_fallback_to_racing_is_reported(self):
         with support.fresh_folder() as (folder, _), \
                 target_elsewhere(self.interpreter, "busy") as target:
             stats_path = os.path.join(folder, "stats.json")
@@ -86,7 +86,7 @@ class RacingElsewhere(RacingTestCase):
                 stats = json.loads(support.read(stats_path))
                 self.assertEqual(stats["engine"], "racing")
                 self.assertLessEqual(stats["approximate"], stats["samples"])
-                self.assertEqual(bool(TOLD.search(result.stderr)), stats["approximate"] > 0)
+                self.assertEqual(bool(APPROXIMATE.search(result.stderr)), stats["approximate"] > 0)
                 stacks = parse_collapsed(result.stdout)
                 for stack in stacks:
                     # spin() never calls, so its stack is right however it is read.
@@ -152,8 +152,8 @@ class RacingElsewhere(RacingTestCase):
             support.wait_until(sample, "a running thread is sampled")
             self.assertEqual(info(path)["engine"], "racing")
             result = support.pysample("report", path, "-f", "summary")
-            self.assertRegex(result.stdout, TOLD)
-            self.assertRegex(result.stderr, TOLD)
+            self.assertRegex(result.stdout, APPROXIMATE)
+            self.assertRegex(result.stderr, APPROXIMATE)
             only = support.pysample("report", path, "-f", "summary", "--state", "approximate")
             self.assertIn("approximate: stacks were read while their threads ran", only.stdout)
             exact = support.pysample("report", path, "-f", "summary", "--state", "!approximate")
@@ -188,7 +188,7 @@ class RacingBesideRealTime(RacingTestCase):
 
     SENTENCE = "process %d has a real-time priority that pysample lacks"
 
-    def test_takes_over_or_is_refused(self):
+    def test_fallback_to_racing_or_refusal(self):
         with support.python_target(self.interpreter, "waiting") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             for options in [], ["--exact"]:
@@ -270,21 +270,21 @@ class OldRecordings(unittest.TestCase):
         result = support.pysample("report", "-f", "summary", *args)
         self.assertEqual(result.status, 0, result.stderr)
         for text in result.stdout, result.stderr:
-            self.assertRegex(text, TOLD)
+            self.assertRegex(text, APPROXIMATE)
         return result
 
     def test_are_approximate(self):
         for name, nr_samples in ("0.1.0", 50), ("0.1.0-native", 10):
             with self.subTest(name):
                 path = os.path.join(RECORDINGS, name + ".pysample")
-                told = info(path)
-                self.assertEqual((told["pysample"], told["engine"]), ("0.1.0", "racing"))
-                self.assertEqual((told["samples"], told["approximate"]), 2 * (str(nr_samples),))
+                found = info(path)
+                self.assertEqual((found["pysample"], found["engine"]), ("0.1.0", "racing"))
+                self.assertEqual((found["samples"], found["approximate"]), 2 * (str(nr_samples),))
                 result = self.report(path)
                 self.assertIn("approximate: stacks", result.stdout)
                 self.assertIn("leaf", result.stdout)
 
-    def test_beside_exact_ones(self):
+    def test_approximate_and_exact_recordings_together(self):
         old = os.path.join(RECORDINGS, "0.1.0.pysample")
         with support.fresh_folder() as (folder, _), \
                 support.python_target(support.newest_interpreter(), "waiting") as target:

@@ -103,7 +103,7 @@ class Away(unittest.TestCase):
             os.unlink(self.path)
             os.rmdir(self.folder)
 
-    def test_comes_back(self):
+    def test_folder_is_made_again(self):
         process, file = self.start()
         size = os.stat(file).st_size
         support.wait_until(lambda: os.stat(file).st_size > size, "another flush")
@@ -119,7 +119,7 @@ class Away(unittest.TestCase):
         self.assertEqual(info["torn"], "no")
         self.assertEqual(info["samples"], info["sampled_samples"])
 
-    def test_stays_away(self):
+    def test_folder_stays_away(self):
         process, _ = self.start()
         process.send_signal(signal.SIGINT)
         result = support.finish(process)

@@ -370,7 +370,7 @@ class Recordings(ReportTestCase):
             result = self.attach("-q", "-f", "recording", stdout=full, status=1)
         self.assertRegex(result.stderr, "standard output: No space left on device")
 
-    def test_no_signal_leaves_anything_behind(self):
+    def test_no_signal_leaves_a_file(self):
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGKILL):
             with self.subTest(number), support.fresh_folder() as (folder, _):
                 process = support.start_pysample("attach", "-v", self.target.pid, "-o",

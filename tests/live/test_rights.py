@@ -57,8 +57,8 @@ class RightsTestCase(unittest.TestCase):
         """The rights that a started pysample has while it samples, which must be those that it
         reports."""
         for line in process.stderr:
-            told = re.fullmatch(r"pysample: capabilities kept: (.*)\n", line.decode())
-            if told:
+            kept = re.fullmatch(r"pysample: capabilities kept: (.*)\n", line.decode())
+            if kept:
                 break
         else:
             self.fail("pysample ended with status %d" % process.wait())
@@ -69,7 +69,7 @@ class RightsTestCase(unittest.TestCase):
             self.assertEqual(field(status, "CapInh"), 0)
             self.assertEqual(field(status, "NoNewPrivs", 10), 1)
         for one in held:
-            self.assertEqual(one, set(told.group(1).split(", ")))
+            self.assertEqual(one, set(kept.group(1).split(", ")))
         return held[0]
 
     def end(self, process):
@@ -151,7 +151,7 @@ class Rights(RightsTestCase):
             self.end(process)
         self.assertEqual(support.pysample("report", "-f", "collapsed", recording).status, 0)
 
-    def test_nothing_is_given_up_that_may_be_needed(self):
+    def test_needed_capabilities_are_kept(self):
         """Without CAP_SYS_PTRACE a process may be read because it has no more rights than we
         have."""
         bound = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", "--"]
@@ -178,7 +178,7 @@ class RightsLater(RightsTestCase):
     def program(self, interpreter):
         return [interpreter.path, os.path.join(support.TARGETS, "exits.py")]
 
-    def test_the_loaded_program_goes_on(self):
+    def test_loaded_program_continues(self):
         """No BPF program can be loaded any more, but the layout is the same."""
         found = interpreters_without_root()[0]
         for options in ([], ["-n"]):

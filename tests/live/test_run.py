@@ -293,7 +293,7 @@ class Streams(RunTestCase):
         self.assertEqual(line, "line")
         self.assertEqual(json.loads(counters)["samples"], sum(self.stacks().values()))
 
-    def test_it_gets_no_descriptor_of_ours(self):
+    def test_command_inherits_no_descriptor_of_pysample(self):
         script = self.script("import os\nprint(sorted(map(int, os.listdir('/proc/self/fd'))))\n")
         for closed, expected in (((), "[0, 1, 2, 3]\n"), ((0,), "[0, 1, 2]\n"),
                                  ((2,), "[0, 1, 2]\n"), ((0, 2), "[0, 1]\n")):
@@ -308,7 +308,7 @@ class Streams(RunTestCase):
                 if not closed:
                     self.assertEqual(outputs[1].decode(), expected)
 
-    def test_it_gets_the_signals_and_limits_that_we_got(self):
+    def test_command_inherits_signals_and_limits(self):
         command = ["sh", "-c", "grep ^Sig[BIC] /proc/self/status; ulimit -n; ulimit -c; umask; "
                    "cat /proc/self/timerslack_ns"]
 
@@ -426,7 +426,7 @@ class Signals(RunTestCase):
     def wait_for_counts(self, *expected):
         support.wait_until(lambda: self.counted() == list(expected), "it counted %s" % (expected,))
 
-    def test_what_stops_us_is_passed_on(self):
+    def test_stop_signals_are_forwarded(self):
         for number in signal.SIGTERM, signal.SIGINT, signal.SIGHUP:
             with self.subTest(number), self.counting() as process:
                 process.send_signal(number)
@@ -438,7 +438,7 @@ class Signals(RunTestCase):
                 self.assertTrue(self.stacks())
                 os.unlink(self.profile)
 
-    def test_what_does_not_stop_us_is_passed_on(self):
+    def test_other_signals_are_forwarded(self):
         numbers = [signal.SIGUSR1, signal.SIGUSR2, signal.SIGQUIT]
         with self.counting() as process:
             for i, number in enumerate(numbers):
@@ -447,7 +447,7 @@ class Signals(RunTestCase):
             self.assertFalse(os.path.exists(self.profile))
             self.end(process)
 
-    def test_a_second_one_ends_us_and_not_the_command(self):
+    def test_second_signal_ends_pysample_and_not_the_command(self):
         with self.counting() as process:
             process.send_signal(signal.SIGTERM)
             self.wait_for_counts(signal.SIGTERM)
@@ -486,7 +486,7 @@ class Signals(RunTestCase):
         self.assertEqual(result.status, 8, result)
         self.assert_no_profile()
 
-    def test_all_of_a_group_stand_still_and_go_on(self):
+    def test_whole_group_stops_and_continues(self):
         """What ^Z and fg(1) do."""
         with self.counting(preexec_fn=os.setpgrp) as process:
             os.killpg(process.pid, signal.SIGTSTP)
@@ -615,7 +615,7 @@ class Progress(TerminalTestCase):
         self.assertEqual(terminal.finish(), 0)
         self.assertEqual(terminal.shown, b"")
 
-    def test_nothing_in_the_background(self):
+    def test_no_progress_in_the_background(self):
         """The terminal is the shell's then."""
         terminal = self.terminal("/bin/bash", "-ic", '"$0" "$@" & wait', PYSAMPLE,
                                  *self.attach("-d", "1.2"))
@@ -625,16 +625,16 @@ class Progress(TerminalTestCase):
 
     def test_lines_in_a_pipe(self):
         process = support.start_pysample(*self.attach("-r", "100"))
-        told = [process.stderr.readline() for _ in range(2)]
+        lines = [process.stderr.readline() for _ in range(2)]
         process.send_signal(signal.SIGINT)
         result = support.finish(process)
         self.assertEqual(result.status, 0, result)
-        self.assertRegex(told[1], rb"^pysample: \d+\.\d s, \d+ samples, [0-9.]+ of 100 Hz, "
+        self.assertRegex(lines[1], rb"^pysample: \d+\.\d s, \d+ samples, [0-9.]+ of 100 Hz, "
                          rb"[0-9.]+ % lost\n")
         self.assertRegex(result.stderr, r"pysample: stopped; \d+ samples of")
-        self.assertNotRegex(told[1].decode() + result.stderr, "[\r\x1b]")
+        self.assertNotRegex(lines[1].decode() + result.stderr, "[\r\x1b]")
 
-    def test_a_terminal_that_stands_still(self):
+    def test_stopped_terminal(self):
         """^S: sampling goes on, and so does the line of progress later."""
         recording = os.path.join(self.folder, "recording.pysample")
         terminal = self.terminal(PYSAMPLE, "attach", "-o", recording, self.target.pid)

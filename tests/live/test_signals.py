@@ -49,7 +49,7 @@ class SignalsTestCase(unittest.TestCase):
             self.assertTrue(line)
         return line.decode()
 
-    def ask(self, process):
+    def request(self, process):
         """Request the samples so far and wait until they are written. Returns the line that says
         so."""
         process.send_signal(signal.SIGUSR1)
@@ -72,7 +72,7 @@ class LowRate(SignalsTestCase):
         """A run whose first tick, which comes at once, gave a sample."""
         while True:
             process = self.attach()
-            support.wait_until(lambda: self.ask(process) and self.stats()["ticks"],
+            support.wait_until(lambda: self.request(process) and self.stats()["ticks"],
                                "the first tick is over")
             if self.stats()["samples"]:
                 return process
@@ -158,7 +158,7 @@ class Meanwhile(SignalsTestCase):
         before = 0
         for _ in range(3):
             self.until_sampled(process, before)
-            self.assertRegex(self.ask(process), r"wrote 2 files in [0-9.]+ ms; sampling continues\n")
+            self.assertRegex(self.request(process), r"wrote 2 files in [0-9.]+ ms; sampling continues\n")
             self.assert_whole()
             self.assert_nothing_else("profile", "stats")
             stats = self.stats()
@@ -187,7 +187,7 @@ class Meanwhile(SignalsTestCase):
         spin()."""
 
         def is_there():
-            self.assertIn("wrote %d files" % len(files), self.ask(process))
+            self.assertIn("wrote %d files" % len(files), self.request(process))
             self.assert_nothing_else(*files)
             return (all(nr > before[name] for name, nr in self.samples_of_each().items())
                     and "spin" in support.read(self.path("out.summary"))
@@ -206,7 +206,7 @@ class Meanwhile(SignalsTestCase):
         path = self.path("out.pysample")
         process = self.start(self.target.pid, "-o", path, "--stats-json", self.path("stats"))
         for _ in range(3):
-            self.ask(process)
+            self.request(process)
             process.send_signal(signal.SIGSTOP)
             support.wait_until(lambda: support.state(process.pid) == "T", "it is stopped")
             result = support.pysample("report", path, "-f", "collapsed")
@@ -230,7 +230,7 @@ class Meanwhile(SignalsTestCase):
 
     def comes_at_the_end(self, reader, options):
         process = self.start(self.target.pid, *options)
-        self.assertIn("there is no file to write yet", self.ask(process))
+        self.assertIn("there is no file to write yet", self.request(process))
         time.sleep(0.2)
         result = support.end_by_signal(process)
         text = result.stdout or os.read(reader, 65536).decode()
@@ -243,7 +243,7 @@ class Meanwhile(SignalsTestCase):
     def test_the_other_files_are_written(self):
         process = self.collapsed("-o", "-", "-f", "summary")
         self.until_sampled(process)
-        self.assertIn("wrote 2 files", self.ask(process))
+        self.assertIn("wrote 2 files", self.request(process))
         self.assert_whole()
         result = self.end(process)
         self.assertEqual(result.stdout.count("spin"), 1, result.stdout)
@@ -262,7 +262,7 @@ class Meanwhile(SignalsTestCase):
 
     def until_sampled(self, process, before=0):
         """Wait until more samples than before are written, with the busy function in them."""
-        support.wait_until(lambda: self.ask(process) and self.stats()["samples"] > before
+        support.wait_until(lambda: self.request(process) and self.stats()["samples"] > before
                            and "spin" in {name for stack in self.stacks() for name in names(stack)},
                            "there are samples")
 
@@ -305,8 +305,8 @@ class Meanwhile(SignalsTestCase):
         self.assertEqual(support.read(self.path("profile")), "old\n")
         self.assert_nothing_else("profile")
         subprocess.run(["prlimit", "--pid", str(process.pid), "--fsize=unlimited"], check=True)
-        self.assertIn("wrote 1 file ", self.ask(process))
-        support.wait_until(lambda: self.ask(process) and self.stacks(), "there are samples")
+        self.assertIn("wrote 1 file ", self.request(process))
+        support.wait_until(lambda: self.request(process) and self.stacks(), "there are samples")
         self.end(process)
 
     def test_one_that_is_ignored_stays_so(self):

@@ -13,7 +13,7 @@ SECONDS = 2  # each run
 class Soak(unittest.TestCase):
     is_quick = False
 
-    def test_counters_are_exact_and_nothing_is_written(self):
+    def test_counters_are_exact_without_foreign_writes(self):
         self.check("preempt", soak_run.PROGRAMS)
 
     def test_with_bpf(self):

@@ -154,7 +154,7 @@ class Cpu(StatesTestCase):
         self.assertEqual(stats["rough_clock_threads"], 5)
         self.assertEqual(stats["clockless_threads"], 0)
 
-    def test_nothing_is_measured_unless_asked(self):
+    def test_states_are_measured_only_on_request(self):
         with states_target(self.interpreter, "spin") as target:
             _, stats = self.profile(target)
             _, measured = self.profile_until(lambda shown: sum(shown["spin"].values()) > 1,

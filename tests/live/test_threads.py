@@ -63,17 +63,17 @@ class Threads(unittest.TestCase):
         self.assertEqual(own_tid(main["tid"]), report["main"])
         self.assertEqual(main["name"], "MainThread")
         self.assertTrue(all(by_tid), "a thread's id is not known")
-        told = set(named) | set(report["unnamed"]) | set(names_of(report, "subs"))
-        self.assertEqual(set(by_tid), told)
+        reported = set(named) | set(report["unnamed"]) | set(names_of(report, "subs"))
+        self.assertEqual(set(by_tid), reported)
 
     def test_names_and_ids(self):
         self.assert_dumped(dump(self.target.pid), self.report)
 
     def native_tids(self):
         """The kernel's threads that no Python thread has reported. There is one."""
-        told = [int(tid) for key in ("named", "subs") for tid in self.report[key]]
+        reported = [int(tid) for key in ("named", "subs") for tid in self.report[key]]
         tids = {int(tid) for tid in os.listdir("/proc/%d/task" % self.target.pid)}
-        return sorted(tids - set(told) - set(self.report["unnamed"]))
+        return sorted(tids - set(reported) - set(self.report["unnamed"]))
 
     def test_os_names_are_the_kernels(self):
         for thread in dump(self.target.pid)["threads"]:

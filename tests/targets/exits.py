@@ -8,11 +8,11 @@ import ready
 
 
 def work(until):
-    while time.monotonic() < until and not told:
+    while time.monotonic() < until and not signalled:
         sum(range(100))
 
 
-told = []
-signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
+signalled = []
+signal.signal(signal.SIGUSR1, lambda *_: signalled.append(True))
 ready.announce()
 work(float("inf") if len(sys.argv) > 1 else time.monotonic() + 1)

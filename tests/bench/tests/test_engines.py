@@ -23,7 +23,7 @@ class Engines(unittest.TestCase):
         self.assertEqual(self.available("it takes CAP_BPF"), (
             ("preempt",), "bench: not measured: --engine bpf (it takes CAP_BPF)\n"))
 
-    def test_one_that_is_asked_for_is_the_only_one(self):
+    def test_requested_engine_is_the_only_one(self):
         self.assertEqual(self.available("it takes CAP_BPF", "racing")[0], ("racing",))
 
 

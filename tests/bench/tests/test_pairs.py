@@ -80,7 +80,7 @@ class Pairs(unittest.TestCase):
     def test_every_program_has_cases(self):
         self.assertEqual(set(CASES), {one.name for one in PAIRED})
 
-    def test_nothing_but_pairs_is_possible(self):
+    def test_only_pairs_are_possible(self):
         program = PAIRED[0]
         program.known.clear()
         self.assertFalse(program.can_have(("<module>",)))

@@ -38,7 +38,7 @@ class Units(unittest.TestCase):
         again = plan.again(units, lambda unit: str(unit) == "3.8 period")
         self.assertEqual(list(map(str, again)), ["3.8 period second run", "3.8 period third run"])
 
-    def test_what_is_asked_for_is_measured_whole(self):
+    def test_requested_programs_are_measured_in_full(self):
         programs = named(["flat-10", "shared-30"])
         units = plan.units(INTERPRETERS, programs, is_full=False)
         self.assertEqual(len(units), 2 * len(INTERPRETERS))
@@ -74,11 +74,11 @@ class Duration(unittest.TestCase):
         self.addCleanup(setattr, sampling, "profilers_of", sampling.profilers_of)
         sampling.profilers_of = lambda *_: []
 
-    def test_all_takes_two_and_a_half_hours(self):
+    def test_full_run_lasts_two_and_a_half_hours(self):
         self.assertLess(self.duration_s(ALL_PROGRAMS, INTERPRETERS, True, options.TURNS),
                         2.5 * 3600)
 
-    def test_quick_takes_five_minutes(self):
+    def test_quick_run_lasts_five_minutes(self):
         quick = [one for one in ALL_PROGRAMS if one.quick]
         newest = {environment.NEWEST_PYTHON: INTERPRETERS[environment.NEWEST_PYTHON]}
         self.assertLess(self.duration_s(quick, newest, False, options.QUICK_TURNS), 300)

@@ -73,7 +73,7 @@ class Rows(unittest.TestCase):
         self.assertEqual(found.condition, "as nobody")
         self.assertEqual(report.reasons_text(found.lost_percents), "late 2.00, moved 5.50")
 
-    def test_a_sampler_that_got_nothing_has_a_row(self):
+    def test_sampler_without_stacks_has_a_row(self):
         found = make_row(TARGET, "1 kHz", SAMPLER, [run(0, 5, 0.2, 1.0, {})], [], None, 0.0, 0.0)
         self.assertEqual((found.stacks_per_s, found.lost_percent), (0, 100))
         self.assertIsNone(found.cpu_us_per_stack)
@@ -90,7 +90,7 @@ class Resuming(unittest.TestCase):
     def begin(self, resumed=True, **settings):
         return results.begin(self.path, resumed, "a machine", settings)
 
-    def test_goes_on_where_it_was(self):
+    def test_resumes_where_it_stopped(self):
         first = self.begin(turns=1)
         first.add("3.15 calls-10", [row(stacks_per_s=5)])
         first.add("work 3.15", work=[work_row(ratio=0.99)])
@@ -99,7 +99,7 @@ class Resuming(unittest.TestCase):
         self.assertEqual(second.rows, first.rows)
         self.assertEqual(second.work, first.work)
 
-    def test_begins_anew_if_not_asked(self):
+    def test_starts_over_without_resume(self):
         self.begin(turns=1).add("3.15 calls-10", [row()])
         self.assertEqual(self.begin(resumed=False, turns=1).done, set())
 
@@ -165,7 +165,7 @@ class Figures(unittest.TestCase):
         self.assertEqual(found[self.DISTANCE], ("≤ 1", "6.0 (chains, 1 kHz) **no**"))
         self.assertNotIn("RSS MiB, worst", found)
 
-    def test_programs_that_hand_the_gil_on_have_an_aim_of_their_own(self):
+    def test_programs_that_pass_the_gil_have_their_own_aim(self):
         found = figures_of([row(program="handoff-queues", distances=distances_of(5, 3)),
                             row(program="pool", distances=distances_of(4, 3))])
         self.assertNotIn(self.DISTANCE, found)

@@ -19,16 +19,16 @@ class Undisturbed(unittest.TestCase):
                                                 types.SimpleNamespace(anyway=anyway))
         return rows[0].stolen_percent, measure.call_count
 
-    def test_once_on_a_machine_that_nobody_shares(self):
+    def test_measured_once_without_stolen_time(self):
         self.assertEqual(self.tries(0.0), (0.0, 1))
 
-    def test_again_until_the_host_leaves_it_alone(self):
+    def test_measured_again_while_time_is_stolen(self):
         self.assertEqual(self.tries(5.0, 0.5), (0.5, 2))
 
     def test_the_best_of_a_few(self):
         self.assertEqual(self.tries(5.0, 3.0, 4.0), (3.0, 3))
 
-    def test_once_if_asked_to_measure_anyway(self):
+    def test_measured_once_with_anyway(self):
         self.assertEqual(self.tries(5.0, anyway=True), (5.0, 1))
 
 

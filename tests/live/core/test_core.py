@@ -27,30 +27,30 @@ class CoreTestCase(unittest.TestCase):
         if "name" in truth:
             self.assertEqual(thread["name"], support.shown(truth["name"]))
 
-    def assert_threads(self, told, truths, own_tid=lambda tid: tid):
-        threads = {own_tid(thread["tid"]): thread for thread in told["threads"]}
-        self.assertEqual(len(threads), len(told["threads"]), "a thread is there twice")
+    def assert_threads(self, document, truths, own_tid=lambda tid: tid):
+        threads = {own_tid(thread["tid"]): thread for thread in document["threads"]}
+        self.assertEqual(len(threads), len(document["threads"]), "a thread is there twice")
         self.assertEqual(set(threads), {truth["tid"] for truth in truths})
         for truth in truths:
             with self.subTest(thread=truth.get("name", truth.get("situation"))):
                 self.assert_thread(threads[truth["tid"]], truth)
 
-    def flagged(self, told, key, own_tid=lambda tid: tid):
-        return [own_tid(thread["tid"]) for thread in told["threads"] if thread[key]]
+    def flagged(self, document, key, own_tid=lambda tid: tid):
+        return [own_tid(thread["tid"]) for thread in document["threads"] if thread[key]]
 
     def assert_core(self, core, own_tid=lambda tid: tid, arguments=(), root=""):
         """The report has what tests/targets/processes/crash.py reported, and nothing else. root:
         the prefix of paths in a core that was written from outside the target's root."""
-        told, report = core_json(core.path, *arguments), core.report
-        self.assertEqual(told["core"], core.path)
-        self.assertEqual(told["python"], report["python"])
-        self.assertEqual(told["executable"], root + report["executable"])
-        self.assertEqual(told["truncated_bytes"], 0)
-        self.assert_threads(told, report["threads"], own_tid)
+        document, report = core_json(core.path, *arguments), core.report
+        self.assertEqual(document["core"], core.path)
+        self.assertEqual(document["python"], report["python"])
+        self.assertEqual(document["executable"], root + report["executable"])
+        self.assertEqual(document["truncated_bytes"], 0)
+        self.assert_threads(document, report["threads"], own_tid)
         # 3.6 does not record who holds the GIL.
         holders = [report["tid"]] * (report["holds_gil"] and self.interpreter.minor != "3.6")
-        self.assertEqual(self.flagged(told, "holds_gil", own_tid), holders)
-        return told
+        self.assertEqual(self.flagged(document, "holds_gil", own_tid), holders)
+        return document
 
 
 DEATHS = {
@@ -71,10 +71,11 @@ class KernelCores(CoreTestCase):
 
     def check(self, situation, end="abort", *arguments):
         with core_files.crashed(self.interpreter, situation, end, *arguments) as core:
-            told = self.assert_core(core)
-            self.assertEqual(self.flagged(told, "crashed"), [core.report["tid"]])
-            self.assertEqual(told["threads"][0]["tid"], core.report["tid"], "not the first thread")
-            return core, told
+            document = self.assert_core(core)
+            self.assertEqual(self.flagged(document, "crashed"), [core.report["tid"]])
+            self.assertEqual(document["threads"][0]["tid"], core.report["tid"],
+                             "not the first thread")
+            return core, document
 
     def test_each_situation(self):
         for situation in SITUATIONS:
@@ -84,32 +85,32 @@ class KernelCores(CoreTestCase):
     def test_each_death(self):
         for end, death in DEATHS.items():
             with self.subTest(end):
-                core, told = self.check("single", end)
+                core, document = self.check("single", end)
                 death = dict(death)
                 if end == "segv":
                     death["address"] = core.report["address"]
                 else:
                     death.update(sender_pid=core.report["pid"], sender_uid=os.geteuid())
-                    self.assertIn("sent by itself", told["death"]["text"])
-                self.assertEqual({key: told["death"][key] for key in death}, death)
-                self.assertFalse(told["death"]["raised_again"])
+                    self.assertIn("sent by itself", document["death"]["text"])
+                self.assertEqual({key: document["death"][key] for key in death}, death)
+                self.assertFalse(document["death"]["raised_again"])
 
     def test_signal_reraised_by_a_handler(self):
         """The handler is faulthandler's. The kernel then says that the process sent the signal
         itself."""
         sysroot = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
         with core_files.crashed(self.interpreter, "single", "raised_again") as core:
-            told = core_json("--native", *sysroot, core.path)
+            document = core_json("--native", *sysroot, core.path)
             # Its handler is installed without SA_SIGINFO, so the code is unknown.
             death = dict(DEATHS["segv"], code=0, code_name=None, raised_again=True,
                          address=core.report["address"])
-            self.assertEqual({key: told["death"][key] for key in death}, death)
-            self.assertIn("raised again by a handler", told["death"]["text"])
-            names = [frame["name"] for frame in told["threads"][0]["frames"]]
+            self.assertEqual({key: document["death"][key] for key in death}, death)
+            self.assertIn("raised again by a handler", document["death"]["text"])
+            names = [frame["name"] for frame in document["threads"][0]["frames"]]
             self.assertIn("<signal handler called>", names)
             # Without the files of the C library nothing is found and nothing is claimed.
-            told = core_json("--sysroot", core.folder, core.path)
-            self.assertFalse(self.interpreter.root and told["death"]["raised_again"])
+            document = core_json("--sysroot", core.folder, core.path)
+            self.assertFalse(self.interpreter.root and document["death"]["raised_again"])
 
     def test_hundred_thousand_frames(self):
         if support.version_key(self.interpreter) < [3, 11]:
@@ -120,15 +121,15 @@ class KernelCores(CoreTestCase):
         if support.version_key(self.interpreter) >= [3, 12]:
             self.skipTest("since 3.12 calls that need C stack are limited")
         with core_files.crashed(self.interpreter, "overflow") as core:
-            told = core_json(core.path)
-            (thread,) = told["threads"]
-            self.assertEqual(told["death"]["signal"], signal.SIGSEGV)
+            document = core_json(core.path)
+            (thread,) = document["threads"]
+            self.assertEqual(document["death"]["signal"], signal.SIGSEGV)
             names = [frame["name"] for frame in thread["frames"]]
             self.assertEqual(names[:2], ["<module>", "overflow"])
             self.assertEqual(set(names[2:]), {"overflow_again"})
             self.assertGreater(len(names), 2000)
             self.assertIsNone(thread["error"])
-            self.assertIn("C stack is full", told["death"]["finding"])
+            self.assertIn("C stack is full", document["death"]["finding"])
 
     def test_stack_pointer_below_a_full_stack(self):
         """In the main thread and in another one, whose guard page is made in another way."""
@@ -137,27 +138,27 @@ class KernelCores(CoreTestCase):
         for situation in ("deep_in_c", "thread_deep_in_c"):
             with self.subTest(situation), \
                     core_files.crashed(self.interpreter, situation, "segv") as core:
-                told = core_json("--native", core.path)
-                crashed, = [thread for thread in told["threads"] if thread["crashed"]]
-                self.assertIn("C stack is full", told["death"]["finding"])
+                document = core_json("--native", core.path)
+                crashed, = [thread for thread in document["threads"] if thread["crashed"]]
+                self.assertIn("C stack is full", document["death"]["finding"])
                 self.assertFalse(crashed["c_stack_missing"])
                 self.assertEqual(crashed["frames"][-1]["kind"], "native")
-                self.assertNotIn("C stack of", " ".join(told["problems"]))
+                self.assertNotIn("C stack of", " ".join(document["problems"]))
 
     def test_killed_in_every_situation(self):
         """Killed by another process, which is named."""
         with core_files.killed(self.interpreter, "corpus") as core:
-            told = core_json(core.path)
-            self.assert_threads(told, core.report["threads"])
-            self.assertEqual(told["death"]["sender_pid"], os.getpid())
-            self.assertIn("sent by process %d " % os.getpid(), told["death"]["text"])
-            self.assertEqual(self.flagged(told, "holds_gil"), [])
+            document = core_json(core.path)
+            self.assert_threads(document, core.report["threads"])
+            self.assertEqual(document["death"]["sender_pid"], os.getpid())
+            self.assertIn("sent by process %d " % os.getpid(), document["death"]["text"])
+            self.assertEqual(self.flagged(document, "holds_gil"), [])
 
     def test_sub_interpreters(self):
         target = self.enterContext(support.parked_sub_interpreters(
             core_files.in_its_folder(self.interpreter)))
-        told = core_json(core_files.aborted(target).path)
-        inner = [thread for thread in told["threads"] if thread["interpreter"]]
+        document = core_json(core_files.aborted(target).path)
+        inner = [thread for thread in document["threads"] if thread["interpreter"]]
         self.assertEqual(len({thread["interpreter"] for thread in inner}), 3)
         threads = {thread["tid"]: thread for thread in inner}
         self.assertEqual(set(threads), {truth["tid"] for truth in target.report["threads"]})
@@ -171,9 +172,9 @@ class KernelCores(CoreTestCase):
         target = self.enterContext(support.python_target(
             core_files.in_its_folder(self.interpreter), "named"))
         core = core_files.aborted(target)
-        told = core_json(core.path)
+        document = core_json(core.path)
         names = collections.defaultdict(set)
-        for thread in told["threads"]:
+        for thread in document["threads"]:
             names[thread["tid"]].add(thread["name"])
         for key in "named", "subs":
             for tid, name in names_of(target.report, key).items():
@@ -185,34 +186,34 @@ class KernelCores(CoreTestCase):
     def test_arguments(self):
         """All of them are shown. psinfo has 80 bytes and may end within a character."""
         arguments = ["日本語" * 40, b"\xff not UTF-8", "", "tab\tnew\nline", "x" * 3000]
-        core, told = self.check("single", "abort", *arguments)
+        core, document = self.check("single", "abort", *arguments)
         argv = [support.shown(word) for word in core.report["argv"]]
-        self.assertEqual(told["argv"], argv)
-        self.assertEqual(told["command"], " ".join(argv))
+        self.assertEqual(document["argv"], argv)
+        self.assertEqual(document["command"], " ".join(argv))
 
     def test_exceptions_that_are_handled(self):
-        core, told = self.check("handled")
+        core, document = self.check("handled")
         truths = {truth["tid"]: truth["exception"] for truth in core.report["threads"]
                   if "exception" in truth}
         self.assertIn(core.report["tid"], truths)
-        self.assertEqual({thread["tid"]: thread["exception"] for thread in told["threads"]
+        self.assertEqual({thread["tid"]: thread["exception"] for thread in document["threads"]
                           if thread["tid"] in truths}, truths)
 
     def test_finalizing(self):
         with support.python_target(core_files.in_its_folder(self.interpreter),
                                    "finalizing") as target:
-            told = core_json(core_files.aborted(target).path)
+            document = core_json(core_files.aborted(target).path)
         # 3.6 does not record who ends the interpreter.
-        self.assertEqual(told["finalizing"],
+        self.assertEqual(document["finalizing"],
                          None if self.interpreter.minor == "3.6" else target.report["tid"])
 
     def test_who_collects_garbage(self):
         for situation in "garbage", "single":
             with self.subTest(situation):
-                core, told = self.check(situation)
+                core, document = self.check(situation)
                 # 3.6 does not record this either.
                 collects = core.report["collects"] and self.interpreter.minor != "3.6"
-                self.assertEqual(self.flagged(told, "gc"), [core.report["tid"]] * collects)
+                self.assertEqual(self.flagged(document, "gc"), [core.report["tid"]] * collects)
 
 
 @per_interpreter
@@ -224,9 +225,9 @@ class GdbCores(CoreTestCase):
 
     def check(self, situation):
         with core_files.parked(self.interpreter, situation) as target:
-            told = self.assert_core(core_files.gcore(target), root=self.interpreter.root)
-            self.assertIsNone(told["death"])
-            self.assertEqual(self.flagged(told, "crashed"), [])
+            document = self.assert_core(core_files.gcore(target), root=self.interpreter.root)
+            self.assertIsNone(document["death"])
+            self.assertEqual(self.flagged(document, "crashed"), [])
 
     def test_one_thread(self):
         self.check("single")

@@ -46,12 +46,12 @@ class DamageTestCase(unittest.TestCase):
             self.assertEqual(result.stdout, "")
             self.assertRegex(result.stderr, r"\Apysample: [^\n]+\n\Z")
             return 0
-        told = json.loads(result.stdout)
+        document = json.loads(result.stdout)
         # The damage may be in the ids of the threads.
         by_name = {truth["name"]: truth for truth in truths}
         by_tid = {truth["tid"]: truth for truth in truths}
         nr_whole = 0
-        for thread in told["threads"]:
+        for thread in document["threads"]:
             truth = by_tid.get(thread["tid"]) or by_name[thread["name"]]
             fault = core_files.frames_fault(thread, truth)
             if thread["error"] is None and thread["frames"]:
@@ -98,9 +98,9 @@ class Missing(DamageTestCase):
         with core_files.crashed(self.interpreter, "single") as core:
             size = os.path.getsize(core.path)
             os.truncate(core.path, size - 4096)
-            told = core_json(core.path)
-            self.assertEqual(told["truncated_bytes"], 4096)
-            self.assertRegex(" ".join(told["problems"]), "truncated")
+            document = core_json(core.path)
+            self.assertEqual(document["truncated_bytes"], 4096)
+            self.assertRegex(" ".join(document["problems"]), "truncated")
 
     def test_limits(self):
         for limit_kib in (100, 2000, 4000, 5000):

@@ -29,9 +29,9 @@ class EmbeddedTestCase(LocatorTestCase):
         with running(command, home=home, cwd=self.folder) as program:
             truth = program.truth()
             before_death()
-            told = self.core_of(program)
-        self.assertEqual(told["python"], truth["python"])
-        (thread,) = told["threads"]
+            document = self.core_of(program)
+        self.assertEqual(document["python"], truth["python"])
+        (thread,) = document["threads"]
         self.assertEqual(support.dumped_frames(thread, support.PLACE_KEYS), truth["frames"])
         self.assertTrue(thread["crashed"])
 

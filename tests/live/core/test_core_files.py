@@ -135,18 +135,18 @@ class Packed(unittest.TestCase):
                     if result.status and kept >= 100:
                         self.assertIn("is truncated: ", result.stderr)
                     if kept == size - 1:
-                        told = json.loads(result.stdout)
-                        self.assertGreaterEqual(len(told["threads"]), 10)
-                        self.assertTrue(told["problems"])
+                        document = json.loads(result.stdout)
+                        self.assertGreaterEqual(len(document["threads"]), 10)
+                        self.assertTrue(document["problems"])
 
 
 class Descriptors(unittest.TestCase):
     """A library in use stays open. A low limit makes a few libraries enough for the test."""
 
     def modules(self, path, soft, hard):
-        told = core_json(path, "--modules", preexec_fn=lambda: resource.setrlimit(
+        document = core_json(path, "--modules", preexec_fn=lambda: resource.setrlimit(
             resource.RLIMIT_NOFILE, (soft, hard)))
-        return [module["state"] for module in told["modules"]], told["problems"]
+        return [module["state"] for module in document["modules"]], document["problems"]
 
     def test_limits(self):
         interpreter = next(found for found in support.supported_interpreters() if not found.root)
@@ -190,8 +190,8 @@ class Executables(CoreTestCase):
                 for path in copy.files:
                     os.unlink(path)
                 core = core_files.aborted(target)
-                told = core_json(core.path)
-                self.assert_threads(told, core.report["threads"])
+                document = core_json(core.path)
+                self.assert_threads(document, core.report["threads"])
 
     def test_moved(self):
         with python_copies.copied(self.interpreter) as copy, self.crashed(copy) as core:
@@ -210,8 +210,8 @@ class Executables(CoreTestCase):
 
     def test_another_is_given(self):
         with core_files.crashed(self.interpreter, "handled") as core:
-            told = self.assert_core(core, arguments=["/bin/true"])
-            self.assertRegex(" ".join(told["problems"]), "/bin/true")
+            document = self.assert_core(core, arguments=["/bin/true"])
+            self.assertRegex(" ".join(document["problems"]), "/bin/true")
 
     def test_stripped_and_renamed(self):
         with python_copies.copied(self.interpreter) as copy:
@@ -239,10 +239,10 @@ class Containers(CoreTestCase):
         self.enterContext(core_files.kernel_cores())
         with core_files.crashed(self.inside, "threads", container=self.container) as core:
             self.assert_core(core)
-            told = core_json("--sysroot", self.inside.root, core.path)
-            self.assert_threads(told, core.report["threads"])
+            document = core_json("--sysroot", self.inside.root, core.path)
+            self.assert_threads(document, core.report["threads"])
 
-    def test_looked_at_from_the_host(self):
+    def test_core_of_a_container_is_read_on_the_host(self):
         """gdb records the host's ids and paths."""
         with core_files.parked(self.inside, "handled", container=self.container) as target:
             pid = support.descendant(target.pid)
@@ -277,7 +277,7 @@ class Opened(unittest.TestCase):
                      and "execve" not in line)
         return lines[first + 1:]
 
-    def test_nothing_but_mapped_files(self):
+    def test_only_mapped_files(self):
         with open(self.core.path, "rb") as file:
             allowed = core_files.mapped_files(file.read(1 << 20))
         self.assertIn(self.executable, allowed)

@@ -100,18 +100,18 @@ class NativeTestCase(unittest.TestCase):
     def sysroot(self):
         return ["--sysroot", self.interpreter.root] if self.interpreter.root else []
 
-    def assert_natives(self, core, told, gdb):
-        for thread in told["threads"]:
+    def assert_native_frames(self, core, document, gdb):
+        for thread in document["threads"]:
             with self.subTest(thread=thread["name"] or thread["tid"]):
                 names = [frame["name"] for frame in thread["frames"]]
                 self.assertNotIn("[unknown]", names)
                 self.assertIsNone(native_fault(thread["frames"], gdb[thread["tid"]]))
 
-    def assert_python_is_the_same(self, core, told, *arguments):
+    def assert_python_is_the_same(self, core, document, *arguments):
         """The Python frames with C frames are those without."""
         plain = {thread["tid"]: thread["frames"]
                  for thread in core_json(*arguments, core.path)["threads"]}
-        for thread in told["threads"]:
+        for thread in document["threads"]:
             frames = [frame for frame in thread["frames"] if frame["kind"] not in ("native", "jit")]
             self.assertEqual(frames, plain.get(thread["tid"], []))
 
@@ -122,13 +122,13 @@ class Native(NativeTestCase):
 
     def check(self, situation, end="abort"):
         with core_files.crashed(self.interpreter, situation, end) as core:
-            told = core_json("--native=all", *self.sysroot(), core.path)
+            document = core_json("--native=all", *self.sysroot(), core.path)
             gdb = gdb_stacks(core, self.interpreter, core.report["executable"])
-            self.assertEqual({thread["tid"] for thread in told["threads"]}, set(gdb))
-            self.assert_natives(core, told, gdb)
-            self.assert_python_is_the_same(core, told, *self.sysroot())
-            self.assertEqual(told["problems"], [])
-            return told
+            self.assertEqual({thread["tid"] for thread in document["threads"]}, set(gdb))
+            self.assert_native_frames(core, document, gdb)
+            self.assert_python_is_the_same(core, document, *self.sysroot())
+            self.assertEqual(document["problems"], [])
+            return document
 
     def test_each_situation(self):
         for situation in ("single", "threads", "handled", "garbage"):
@@ -136,13 +136,13 @@ class Native(NativeTestCase):
                 self.check(situation)
 
     def test_fault(self):
-        told = self.check("single", "segv")
-        self.assertEqual(told["threads"][0]["frames"][-1]["kind"], "native")
+        document = self.check("single", "segv")
+        self.assertEqual(document["threads"][0]["frames"][-1]["kind"], "native")
 
     def test_handler(self):
         """faulthandler's handler runs on an alternate stack."""
-        told = self.check("single", "raised_again")
-        names = [frame["name"] for frame in told["threads"][0]["frames"]]
+        document = self.check("single", "raised_again")
+        names = [frame["name"] for frame in document["threads"][0]["frames"]]
         self.assertIn("<signal handler called>", names)
 
 
@@ -162,9 +162,9 @@ class Nameless(NativeTestCase):
             for situation in ("single", "threads", "handled", "garbage"):
                 with self.subTest(situation=situation), core_files.crashed(
                         copy.interpreter, situation, environment=copy.environment) as core:
-                    told = core_json("--native=all", *self.sysroot(), core.path)
+                    document = core_json("--native=all", *self.sysroot(), core.path)
                     gdb = gdb_stacks(core, copy.interpreter, core.report["executable"])
-                    self.assert_natives(core, told, gdb)
+                    self.assert_native_frames(core, document, gdb)
                     names = {name for frames in gdb.values() for _, name in frames}
                     self.assertNotIn(LOOP, names)
 
@@ -180,9 +180,9 @@ class Made(NativeTestCase):
                 support.wait_until(lambda: name in support.pysample("jit", target.pid).stdout,
                                    "there is code")
                 core = core_files.aborted(target)
-                told = core_json("--native", *self.sysroot(), core.path)
-                self.assert_python_is_the_same(core, told, *self.sysroot())
-            found.append([frame["name"] for frame in told["threads"][0]["frames"]])
+                document = core_json("--native", *self.sysroot(), core.path)
+                self.assert_python_is_the_same(core, document, *self.sysroot())
+            found.append([frame["name"] for frame in document["threads"][0]["frames"]])
             if name in found[-1]:
                 return
         self.fail(found)
@@ -207,7 +207,7 @@ class Missing(NativeTestCase):
     def test_hole(self):
         with core_files.crashed(self.interpreter, "threads") as core:
             # A root without files.
-            told = core_json("--native", "--sysroot", core.folder, core.path)
+            document = core_json("--native", "--sysroot", core.folder, core.path)
             if self.interpreter.root:
-                self.assertIn("holes", " ".join(told["problems"]))
-            self.assert_python_is_the_same(core, told, "--sysroot", core.folder)
+                self.assertIn("holes", " ".join(document["problems"]))
+            self.assert_python_is_the_same(core, document, "--sysroot", core.folder)

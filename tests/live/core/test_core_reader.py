@@ -25,11 +25,11 @@ def output_of(*command):
 
 def read(path, *addresses):
     """core_cli's output: the rest of each line, by its first word."""
-    told = {kind: [] for kind in KINDS}
+    found = {kind: [] for kind in KINDS}
     for line in output_of(CLI, path, *addresses).splitlines():
         kind, rest = line.split(" ", 1)
-        told[kind].append(rest)
-    return told
+        found[kind].append(rest)
+    return found
 
 
 class Notes:
@@ -72,14 +72,14 @@ class CoreReader(unittest.TestCase):
     interpreter = next(one for one in support.supported_interpreters() if not one.root)
 
     def assert_read(self, path, is_whole_image):
-        told = read(path)
+        found = read(path)
         notes = Notes(path)
-        self.assertEqual(list(notes.threads()), told["thread"])
-        self.assertEqual(list(notes.files()), told["file"])
+        self.assertEqual(list(notes.threads()), found["thread"])
+        self.assertEqual(list(notes.files()), found["file"])
         self.assertEqual(["%#x %#x %#x %#x" % tuple(
             notes.word(name) for name in ("PHDR", "ENTRY", "BASE", "SYSINFO_EHDR"))],
-            told["auxv"])
-        modules = [line.split(" ", 2) for line in told["module"]]
+            found["auxv"])
+        modules = [line.split(" ", 2) for line in found["module"]]
         ours = {(int(start, 16), build_id) for start, build_id, _ in modules}
         self.assertEqual(set(modules_of(path)), ours)
         if is_whole_image:
@@ -91,14 +91,14 @@ class CoreReader(unittest.TestCase):
         addresses = []
         for thread in read(core.path)["thread"]:
             addresses += thread.split(" ")[1:4]
-        told = read(core.path, *addresses)["memory"]
-        asked = [option for address in addresses for option in ("-ex", "x/16xb " + address)]
+        found = read(core.path, *addresses)["memory"]
+        commands = [option for address in addresses for option in ("-ex", "x/16xb " + address)]
         output = output_of("gdb", "-nx", "-batch", "-iex", "set debuginfod enabled off",
                            "-iex", "set auto-load no", "-core", core.path,
-                           self.interpreter.path, *asked)
+                           self.interpreter.path, *commands)
         lines = re.findall(r"^0x[0-9a-f]+.*:((?:\t0x[0-9a-f]{2}){8})$", output, flags=re.M)
         theirs = [line.replace("\t0x", "") for line in lines]
-        self.assertEqual(["".join(pair) for pair in zip(theirs[::2], theirs[1::2])], told)
+        self.assertEqual(["".join(pair) for pair in zip(theirs[::2], theirs[1::2])], found)
 
     def test_kernel(self):
         with core_files.kernel_cores(), \
@@ -124,16 +124,16 @@ class CoreReader(unittest.TestCase):
         """The command lists the modules that elfutils lists, and does not use another program."""
         with core_files.kernel_cores(), \
                 core_files.crashed(self.interpreter, "single") as core:
-            told = core_files.core_json(core.path, "--modules", core.report["executable"])
+            found = core_files.core_json(core.path, "--modules", core.report["executable"])
             self.assertEqual(set(modules_of(core.path)),
                              {(int(module["start"], 16), module["build_id"])
-                              for module in told["modules"]})
-            self.assertEqual({"used"}, {module["state"] for module in told["modules"]})
-            self.assertEqual([], told["problems"])
-            told = core_files.core_json(core.path, support.PYSAMPLE)
-            self.assertNotIn("modules", told)
-            self.assertEqual(1, len(told["problems"]), told["problems"])
-            self.assertIn("%s was not used" % support.PYSAMPLE, told["problems"][0])
+                              for module in found["modules"]})
+            self.assertEqual({"used"}, {module["state"] for module in found["modules"]})
+            self.assertEqual([], found["problems"])
+            found = core_files.core_json(core.path, support.PYSAMPLE)
+            self.assertNotIn("modules", found)
+            self.assertEqual(1, len(found["problems"]), found["problems"])
+            self.assertIn("%s was not used" % support.PYSAMPLE, found["problems"][0])
 
     def test_sysroot(self):
         """Files below it come first, even where leading folders are missing, if they are what was
@@ -148,8 +148,8 @@ class CoreReader(unittest.TestCase):
                                              read(core.path)["file"]) if "/libc.so" in path)
             copy = os.path.join(root, os.path.basename(library))
             shutil.copy(library, copy)
-            told = core_files.core_json(core.path, "--modules", "--sysroot", root)
-            files = {module["path"]: module["file"] for module in told["modules"]}
+            found = core_files.core_json(core.path, "--modules", "--sysroot", root)
+            files = {module["path"]: module["file"] for module in found["modules"]}
             self.assertEqual(copy, files[library])
             self.assertEqual(program, files[program])
 

@@ -46,11 +46,11 @@ class Waiting(unittest.TestCase):
             frames = thread["frames"]
             with self.subTest(thread["name"]):
                 self.assertNotIn(trampoline_truth.HOLE, [frame["name"] for frame in frames])
-                told = [int(frame["address"], 16) for frame in frames if not is_python(frame)]
+                shown = [int(frame["address"], 16) for frame in frames if not is_python(frame)]
                 pcs = list(reversed([pc for pc, _ in truth[thread["tid"]].frames["libdw"]]))
-                self.assertTrue(native_truth.is_in_order(told, pcs), (told, pcs))
-                self.assertEqual(len(pcs) - len(told),
-                                 nr_calls_of_loop(self.interpreter, frames), (told, pcs))
+                self.assertTrue(native_truth.is_in_order(shown, pcs), (shown, pcs))
+                self.assertEqual(len(pcs) - len(shown),
+                                 nr_calls_of_loop(self.interpreter, frames), (shown, pcs))
 
 
     def test_in_kernel(self):
@@ -63,9 +63,9 @@ class Waiting(unittest.TestCase):
             truth = native_truth.in_kernel(target.pid)
         self.assertEqual(stderr, "")
         for thread in threads:
-            told = [frame["name"] for frame in thread["frames"] if frame["kind"] == "kernel"]
-            self.assertEqual(told, truth[thread["tid"]])
-            self.assertIn('  C file "[kernel]", in %s\n' % told[-1], text)
+            shown = [frame["name"] for frame in thread["frames"] if frame["kind"] == "kernel"]
+            self.assertEqual(shown, truth[thread["tid"]])
+            self.assertIn('  C file "[kernel]", in %s\n' % shown[-1], text)
 
 
 @support.per_interpreter

@@ -100,9 +100,9 @@ class Jitdump(JitTestCase):
             (file,) = found["files"]
             self.assertEqual((file["source"], file["pid"], file["error"]),
                              ("jitdump", target.pid, None))
-            told = [code for code in found["codes"] if code["source"] == "jitdump"]
+            dumped = [code for code in found["codes"] if code["source"] == "jitdump"]
             self.assertTrue(all(code["size"] == 12 and code["unwind"] and not code["lines"]
-                                for code in told))
+                                for code in dumped))
             addresses = [int(code["address"], 16) for code in found["codes"]]
             self.assertEqual(addresses, sorted(addresses))
             result = pysample("jit", "--verify", target.pid)
@@ -244,7 +244,7 @@ class Watch(JitTestCase):
             self.assertEqual((result.status, result.stderr), (0, ""))
             return [line.split()[-1] for line in output]
 
-    def test_until_we_are_asked_to_stop(self):
+    def test_until_stopped(self):
         with support.plain_target("sleep", "60") as target:
             printed = self.watched(target.pid, lambda watcher: watcher.send_signal(signal.SIGINT))
         self.assertEqual(printed, ["name", "one", "two"])

@@ -197,8 +197,8 @@ class Native(CallsTests, unittest.TestCase):
                 trampoline_truth.map_of(target, self.interpreter):
             stacks = stacks_until(target, lambda stacks: any(map(is_whole, stacks)),
                                   "a whole stack is seen", "-r", 500)
-        told = map(trampoline_truth.activations_of, stacks)
-        self.assertEqual([names for names in told if names != KEYED[:len(names)]], [])
+        activations = map(trampoline_truth.activations_of, stacks)
+        self.assertEqual([names for names in activations if names != KEYED[:len(names)]], [])
 
     def test_crowd(self):
         """With many waiting threads a tick takes longer than its interval. The running thread is
@@ -490,10 +490,10 @@ class Waiting(unittest.TestCase):
             self.skipTest("3.6 does not record the GIL holder: another may run a waiting state")
         with support.python_target(self.interpreter, "crowd", NR_WAITING) as target:
             support.wait_until(lambda: none_runs(target.pid), "all but one wait")
-            support.wait_until(lambda: self.are_seldom_looked_at(target.pid),
+            support.wait_until(lambda: self.are_seldom_examined(target.pid),
                                "there are more samples than looks")
 
-    def are_seldom_looked_at(self, pid):
+    def are_seldom_examined(self, pid):
         """False, too, for a run with few ticks: one tick a second looks at every thread."""
         with support.fresh_folder() as (folder, _):
             stats_path = os.path.join(folder, "stats")

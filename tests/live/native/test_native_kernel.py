@@ -38,11 +38,12 @@ class Kernel(unittest.TestCase):
         if not functions:
             self.skipTest("not tested here: /proc/kallsyms hides addresses")
         with support.python_target(self.interpreter, "kernelreads") as target:
-            support.wait_until(lambda: self.tells_caller(target.pid, functions),
+            support.wait_until(lambda: self.has_caller(target.pid, functions),
                                "the function that calls read() is seen")
-            support.wait_until(lambda: self.tells_no_kernel(target.pid), "some stacks are seen")
+            support.wait_until(lambda: self.has_no_kernel_frames(target.pid),
+                               "some stacks are seen")
 
-    def tells_caller(self, pid, functions):
+    def has_caller(self, pid, functions):
         """Whether a Python function is shown as the caller. It is [unknown] until the loop is
         known."""
         result = sample(pid, "--kernel")
@@ -61,7 +62,7 @@ class Kernel(unittest.TestCase):
             self.check_names(frames, functions)
         return {"read_zeros"} in callers
 
-    def tells_no_kernel(self, pid):
+    def has_no_kernel_frames(self, pid):
         kinds = {frame["kind"] for frames in stacks_of(sample(pid)) for frame in frames}
         self.assertNotIn("kernel", kinds)
         return {"python", "native"} <= kinds
@@ -106,9 +107,9 @@ class NoKernelFrames(unittest.TestCase):
     def test_nobody(self):
         interpreter = NobodysInterpreter(**vars(newest_in_root()))
         with support.python_target(interpreter, "kernelreads") as target:
-            support.wait_until(lambda: self.tells_of_python(target.pid), "the function is seen")
+            support.wait_until(lambda: self.has_python(target.pid), "the function is seen")
 
-    def tells_of_python(self, pid):
+    def has_python(self, pid):
         result = support.pysample_as_nobody("attach", "-n", "--kernel", "-d", "2", "-f", "jsonl",
                                             pid)
         if "perf_event_open is not allowed" in result.stderr:

@@ -27,7 +27,7 @@ class Forbidden(unittest.TestCase):
         """Sample one target after the other until the stacks, as names, are enough. Returns the
         stacks and what was reported. A seccomp filter fails perf_event_open() with that errno."""
         wrapper = [*support.FORBID_CALL, "perf_event_open", number]
-        stacks, told = [], set()
+        stacks, messages = [], set()
 
         def is_enough():
             with support.python_target(newest_in_root(), name) as target:
@@ -37,18 +37,18 @@ class Forbidden(unittest.TestCase):
                 return False
             self.assertEqual(result.status, 0, result.stderr)
             self.assertIn("no C frames for running threads: ", result.stderr)
-            told.add(result.stderr)
+            messages.add(result.stderr)
             stacks.extend(map(names_of, support.parse_collapsed(result.stdout)))
             return any(map(enough, stacks))
 
         support.wait_until(is_enough, "what is looked for is seen")
-        return stacks, told
+        return stacks, messages
 
     def test_running(self):
         for number, why in (("EPERM", "is not allowed"), ("ENOSYS", "cannot copy stacks")):
             with self.subTest(number):
-                stacks, told = self.sample("shortcalls", number, lambda names: "main" in names)
-                for stderr in told:
+                stacks, messages = self.sample("shortcalls", number, lambda names: "main" in names)
+                for stderr in messages:
                     self.assertIn(why, stderr)
                 for names in stacks:
                     self.assertEqual(names[0], "<module>")
@@ -61,7 +61,7 @@ class Forbidden(unittest.TestCase):
                 self.assertEqual(names[0], "_start")
                 self.assertIn("clock_nanosleep", names[names.index("wait_in_c"):])
 
-    def test_libraries_that_are_loaded_meanwhile(self):
+    def test_libraries_loaded_during_sampling(self):
         """No event reports them, and no thread runs: a thread that waits there reveals them."""
         self.sample("waits_later", "EPERM", lambda names: (
             "wait_in_library" in names and any("poll" in name for name in names)

@@ -52,13 +52,13 @@ class BareCode(unittest.TestCase):
         """Code made where a file was mapped is no longer the file's, once the change was
         noticed."""
 
-        def are_told(stacks):
+        def has_both(stacks):
             ends = {(next((name for name in test_native.names_of(stack)
                            if name.startswith("call_")), None),
                      ".code" if ".code+" in stack[-1] else stack[-1]) for stack in stacks}
             return {("call_file", ".code"), ("call_made", UNNAMED)} <= ends
 
-        support.sampled_until(self.sample_replaced, are_told, "both codes are seen")
+        support.sampled_until(self.sample_replaced, has_both, "both codes are seen")
 
     def sample_replaced(self):
         with support.python_target(self.interpreter, "replaced") as target:

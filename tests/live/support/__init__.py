@@ -388,8 +388,8 @@ def python_target(interpreter, name, *args, wrapper=(), environment=None):
 
 def wait_until_parked(target, pid):
     """Wait until the thread that reported the truth has ended."""
-    told = {thread["tid"] for thread in target.report["threads"]}
-    wait_until(lambda: set(innermost_tids(pid).values()) == told, "only parked threads are left")
+    parked = {thread["tid"] for thread in target.report["threads"]}
+    wait_until(lambda: set(innermost_tids(pid).values()) == parked, "only parked threads are left")
 
 
 def reads_from(pid, tid, descriptor):

@@ -17,14 +17,14 @@ def truth(frame):
     return {"python": sys.version.split()[0].rstrip("+"), "parking": read_end, "frames": frames}
 
 
-def tell(report):
+def announce(report):
     os.write(1, (repr(report) + "\n").encode())
 
 
 def park(depth):
     if depth:
         return park(depth - 1)
-    return tell(truth(sys._getframe())) or os.read(read_end, 1)
+    return announce(truth(sys._getframe())) or os.read(read_end, 1)
 
 
 park(3)

@@ -20,13 +20,13 @@ def frames(frame):
                "line": frame.f_lineno, "first_line": code.co_firstlineno}}
         frame = frame.f_back
 
-def tell(frame):
+def announce(frame):
     truth = {{"tid": _thread.get_native_id(), "main": False, "situation": "sub-interpreter {n}",
              "frames": list(frames(frame))[::-1]}}
     os.write({to_main}, json.dumps(truth).encode() + b"\\n")
 
 def parked_{n}():
-    tell(sys._getframe()), os.read({parking}, 1)
+    announce(sys._getframe()), os.read({parking}, 1)
 
 def called_{n}():
     return parked_{n}()

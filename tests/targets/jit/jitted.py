@@ -65,14 +65,14 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     before = make_all("before")
     if how == "fork":
-        told, tell = os.pipe()
+        reader, writer = os.pipe()
         parent = os.getpid()
         child = os.fork()
         if not child:
-            os.write(tell, json.dumps(make_all("child")).encode() + b"\n")
+            os.write(writer, json.dumps(make_all("child")).encode() + b"\n")
             wait(parent)
             os._exit(0)
-        with os.fdopen(told) as file:
+        with os.fdopen(reader) as file:
             theirs = json.loads(file.readline())
         time.sleep(0.05)  # the child's start time is known in hundredths of a second
         report(pid=os.getpid(), child=child, before=before, theirs=theirs,

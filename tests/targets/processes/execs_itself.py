@@ -19,7 +19,7 @@ def work(until):
 
 
 def first():
-    while not told.is_set():
+    while not signalled.is_set():
         sum(range(100))
     work(time.monotonic() + 0.6)
 
@@ -36,8 +36,8 @@ def become_second():
 if sys.argv[1:] == ["again"]:
     second()
     sys.exit()
-told = threading.Event()
-signal.signal(signal.SIGUSR1, lambda *_: told.set())
+signalled = threading.Event()
+signal.signal(signal.SIGUSR1, lambda *_: signalled.set())
 ready.announce()
 if sys.argv[1:] == ["thread"]:
     threading.Thread(target=become_second).start()

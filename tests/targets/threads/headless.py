@@ -16,16 +16,16 @@ def work():
         sum(range(100))
 
 
-def until_told():
-    while not told:
+def until_signalled():
+    while not signalled:
         sum(range(100))
 
 
-begun, announced, told = threading.Event(), threading.Event(), []
-signal.signal(signal.SIGUSR1, lambda *_: told.append(True))
+begun, announced, signalled = threading.Event(), threading.Event(), []
+signal.signal(signal.SIGUSR1, lambda *_: signalled.append(True))
 threading.Thread(target=work).start()
 begun.set()
 announced.wait()
 if len(sys.argv) > 1:
-    until_told()
+    until_signalled()
 ctypes.CDLL(None).pthread_exit(None)
