@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""usual_signals.py COMMAND...: runs COMMAND with the signals as a shell in a terminal sets them.
+"""default_signals.py COMMAND...: runs COMMAND with the signals as a shell in a terminal sets them.
 
 Under nohup(1), or in the background of a script, some signals are ignored, and every child
 inherits that. A caller that ignores SIGHUP wants to outlive the terminal: COMMAND then gets its

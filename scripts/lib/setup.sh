@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
-# Sourced by the scripts of this folder, in the root of the project: the packages that they need,
-# and how pysample is built.
+# Sourced by the scripts, in the root of the project: the packages that they need, and how pysample
+# is built.
 
 # shellcheck disable=SC2034 # used by the scripts that source this
 build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libprotobuf-c-dev
