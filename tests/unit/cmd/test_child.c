@@ -11,7 +11,7 @@
 
 #include "cmd/stop.h"
 
-Test(child, has_an_exit_status)
+Test(child, exit_status_follows_the_wait_status)
 {
 	static const struct {
 		int wait_status, status;
@@ -39,7 +39,7 @@ static void expect_status(const char *script, int status)
 	child_discard(&child);
 }
 
-Test(child, is_waited_for)
+Test(child, wait_returns_the_exit_status)
 {
 	expect_status("exit 0", 0);
 	expect_status("exit 3", 3);
@@ -63,7 +63,7 @@ static void ignored_signals(char line[64])
  * The child has the signal dispositions of the time of the fork, not those that the parent set
  * later.
  */
-Test(child, has_the_signals_that_we_began_with)
+Test(child, inherits_the_signal_dispositions_at_the_fork)
 {
 	char before[64];
 	char *const argv[] = {(char *)"grep", (char *)"-q", before, (char *)"/proc/self/status",
@@ -82,7 +82,7 @@ Test(child, has_the_signals_that_we_began_with)
 	cr_expect(eq(int, child_exit_status(child.wait_status), 0));
 }
 
-Test(child, tells_why_it_cannot_begin)
+Test(child, reports_why_it_cannot_start)
 {
 	static const struct {
 		const char *name;
@@ -107,7 +107,7 @@ Test(child, tells_why_it_cannot_begin)
 	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "they were waited for");
 }
 
-Test(child, does_not_run_if_it_is_discarded)
+Test(child, discarded_child_does_not_run)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"kill -KILL $PPID", NULL};
 	struct child child = CHILD_NONE;
@@ -120,7 +120,7 @@ Test(child, does_not_run_if_it_is_discarded)
 	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "it was waited for");
 }
 
-Test(child, may_be_killed_before_it_begins)
+Test(child, may_be_killed_before_it_starts)
 {
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 0", NULL};
 	struct child child = CHILD_NONE;
@@ -151,7 +151,7 @@ static void send_two(pid_t pid, int answer_fd)
 		(void)kill(pid, SIGTERM);
 }
 
-Test(child, gets_what_is_sent_to_us, .timeout = 60)
+Test(child, receives_forwarded_signals, .timeout = 60)
 {
 	char script[256], byte;
 	char *const argv[] = {(char *)"sh", (char *)"-c", script, NULL};

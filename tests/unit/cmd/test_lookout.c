@@ -46,7 +46,7 @@ static struct wait wait_a_minute(int err, bool unchanged, uint64_t look_ns)
 	return wait;
 }
 
-Test(lookout, searches_little_of_what_stands_still)
+Test(lookout, searches_an_unchanged_process_rarely)
 {
 	static const struct {
 		int err;
@@ -70,7 +70,7 @@ Test(lookout, searches_little_of_what_stands_still)
 }
 
 /* Expensive looks are less frequent. */
-Test(lookout, takes_a_twentieth_of_the_time)
+Test(lookout, uses_at_most_a_twentieth_of_the_time)
 {
 	for (uint64_t look_ns = MS; look_ns <= 25 * MS; look_ns += MS) {
 		struct wait wait = wait_a_minute(-EAGAIN, false, look_ns);
@@ -82,7 +82,7 @@ Test(lookout, takes_a_twentieth_of_the_time)
 }
 
 /* While the process may be starting, the next look comes soon, however expensive a look is. */
-Test(lookout, begins_with_short_pauses)
+Test(lookout, starts_with_short_pauses)
 {
 	struct lookout lookout;
 	uint64_t now_ns = 0;
@@ -97,7 +97,7 @@ Test(lookout, begins_with_short_pauses)
 }
 
 /* Without --wait there is one look. */
-Test(lookout, the_first_look_can_be_the_last)
+Test(lookout, looks_once_without_wait)
 {
 	struct lookout lookout;
 

@@ -25,14 +25,14 @@ static void expect_command(const struct format *format, const char *path, const 
 	text_done(&text);
 }
 
-Test(next_command, shows_the_file)
+Test(next_command, names_the_file)
 {
 	expect_command(&pprof, "a/out.pb.gz", "go tool pprof -http=: a/out.pb.gz");
 	expect_command(&callgrind, "x", "kcachegrind x");
 	expect_command(&summary, "x.summary", "");
 }
 
-Test(next_command, makes_a_page_of_a_recording)
+Test(next_command, suggests_a_page_for_a_recording)
 {
 	static const struct {
 		const char *path;

@@ -6,7 +6,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-Test(option_values, moments)
+Test(option_values, parses_moments)
 {
 	static const struct {
 		const char *text;
@@ -37,7 +37,7 @@ Test(option_values, moments)
 	}
 }
 
-Test(option_values, percents)
+Test(option_values, parses_percents)
 {
 	static const struct {
 		const char *text;
@@ -58,7 +58,7 @@ Test(option_values, percents)
 	}
 }
 
-Test(option_values, counts)
+Test(option_values, parses_counts)
 {
 	static const struct {
 		const char *text;

@@ -63,7 +63,7 @@ static void tell(const struct outputs *outputs, char *text, size_t size)
 					 outputs->list[i].format->name);
 }
 
-Test(outputs, each_has_its_format)
+Test(outputs, format_follows_the_name)
 {
 	static const struct {
 		const char *options[7];
@@ -113,7 +113,7 @@ Test(outputs, each_has_its_format)
 	}
 }
 
-Test(outputs, not_without_end)
+Test(outputs, number_of_outputs_is_limited)
 {
 	struct outputs outputs = {0};
 
@@ -122,7 +122,7 @@ Test(outputs, not_without_end)
 	cr_expect(not(outputs_take_path(&outputs, "x")));
 }
 
-Test(outputs, what_needs_samples)
+Test(outputs, only_recordings_need_samples)
 {
 	static const struct {
 		const char *options[4];
@@ -142,7 +142,7 @@ Test(outputs, what_needs_samples)
 	}
 }
 
-Test(outputs, no_two_are_one_file)
+Test(outputs, two_outputs_to_one_file_are_refused)
 {
 	static const char *const same[] = {"o:b.collapsed", "o:link", NULL};
 	static const char *const different[] = {"o:b.collapsed", "o:c.summary", NULL};
@@ -166,7 +166,7 @@ Test(outputs, no_two_are_one_file)
 }
 
 /* A growing file that was never published leaves the old file, and nothing else. */
-Test(outputs, a_growing_file_has_its_name_when_it_is_published)
+Test(outputs, published_file_gets_its_name)
 {
 	static const char *const options[] = {"o:a.pysample", NULL};
 	struct outputs outputs;
@@ -207,7 +207,7 @@ Test(outputs, a_growing_file_has_its_name_when_it_is_published)
  * A file that ends well has its name, published before or not. One that fails has it only if it
  * was published.
  */
-Test(outputs, the_end_of_a_growing_file)
+Test(outputs, failed_file_is_kept_only_if_published)
 {
 	static const struct {
 		bool publish;
@@ -248,7 +248,7 @@ static struct output_file *begin_in_folder(struct outputs *outputs, const char *
  * While its folder is missing or the name is taken, the file keeps growing; it gets the name
  * later.
  */
-Test(outputs, a_name_that_cannot_be_given_is_tried_again)
+Test(outputs, failed_rename_is_retried)
 {
 	static const char *const options[] = {"o:folder/a.pysample", NULL};
 
@@ -283,7 +283,7 @@ Test(outputs, a_name_that_cannot_be_given_is_tried_again)
  * A file that never gets its name keeps its temporary one, which the message names, or is lost,
  * which the message says.
  */
-Test(outputs, a_name_that_cannot_be_given_at_all)
+Test(outputs, failed_rename_reports_where_the_file_is)
 {
 	static const char *const options[] = {"o:folder/a.pysample", NULL};
 	struct outputs outputs;
@@ -328,7 +328,7 @@ static int replace_as(uid_t user)
 }
 
 /* If the group cannot be kept, the new file's group may do no more than others may. */
-Test(outputs, a_group_that_cannot_be_kept)
+Test(outputs, lost_group_gains_no_rights)
 {
 	enum { USER = 54321, GROUP = 54322 };
 	static const struct {
@@ -358,7 +358,7 @@ Test(outputs, a_group_that_cannot_be_kept)
 	}
 }
 
-Test(outputs, what_cannot_be_read_back)
+Test(outputs, fifo_cannot_be_reopened)
 {
 	struct output_file file = {0};
 	int fd;
@@ -393,7 +393,7 @@ static void expect_contents(const char *name, const char *expected)
  * Outputs that are replaced as a whole can be written during the run and again at the end,
  * whether or not the first write is kept.
  */
-Test(outputs, are_written_more_than_once)
+Test(outputs, replaceable_outputs_can_be_written_twice)
 {
 	static const char *const options[] = {"o:b.collapsed", "o:fifo", "o:-",
 					      "o:a.pysample",  "o:link", NULL};
@@ -431,7 +431,7 @@ Test(outputs, are_written_more_than_once)
 	cr_expect(eq(int, close(fd), 0));
 }
 
-Test(outputs, stdout_is_held_back)
+Test(outputs, stdout_can_be_deferred)
 {
 	static const char *const options[] = {"o:b.collapsed", "o:-", NULL};
 	const struct profile_options asked = {0};

@@ -30,7 +30,7 @@ static void expect_line(const struct progress_figures *told, size_t columns, con
 	text_done(&line);
 }
 
-Test(progress, leaves_out_what_has_no_room)
+Test(progress, omits_figures_that_do_not_fit)
 {
 	static const struct {
 		size_t columns;
@@ -52,7 +52,7 @@ Test(progress, leaves_out_what_has_no_room)
 		expect_line(&figures, cases[i].columns, cases[i].line);
 }
 
-Test(progress, tells_figures_of_any_size)
+Test(progress, formats_figures_of_any_size)
 {
 	static const struct {
 		struct progress_figures figures;
@@ -104,7 +104,7 @@ static void expect_shown(int in, int out, const char *expected)
 	cr_expect(eq(str, shown, (char *)expected));
 }
 
-Test(progress, is_a_line_every_ten_seconds_in_a_pipe)
+Test(progress, pipe_gets_a_line_every_ten_seconds)
 {
 	struct progress progress;
 	int ends[2];
@@ -133,7 +133,7 @@ static void open_terminal(unsigned short columns, int *ret_master, int *ret_slav
 	cr_assert(eq(int, setenv("TERM", "xterm", 1), 0));
 }
 
-Test(progress, writes_the_line_of_a_terminal_anew)
+Test(progress, rewrites_the_line_of_a_terminal)
 {
 	struct progress_figures shorter = figures;
 	struct progress progress;
@@ -156,7 +156,7 @@ Test(progress, writes_the_line_of_a_terminal_anew)
 	expect_shown(slave, master, "");
 }
 
-Test(progress, fits_a_terminal_that_gets_narrow)
+Test(progress, follows_a_terminal_that_narrows)
 {
 	const struct winsize narrow = {.ws_row = 24, .ws_col = 20};
 	struct progress progress;
@@ -175,7 +175,7 @@ Test(progress, fits_a_terminal_that_gets_narrow)
 	expect_shown(slave, master, "\r                   \r");
 }
 
-Test(progress, leaves_a_terminal_alone_that_others_use)
+Test(progress, shared_terminal_gets_no_line)
 {
 	struct progress progress;
 	int master, slave;
@@ -188,7 +188,7 @@ Test(progress, leaves_a_terminal_alone_that_others_use)
 }
 
 /* A message replaces the current line. */
-Test(progress, tells_something_in_between)
+Test(progress, message_replaces_the_line)
 {
 	struct progress progress;
 	int master, slave;
@@ -209,7 +209,7 @@ Test(progress, tells_something_in_between)
 	expect_shown(slave, master, "");
 }
 
-Test(progress, is_lines_on_a_terminal_that_cannot_go_back)
+Test(progress, dumb_terminal_gets_separate_lines)
 {
 	struct progress progress;
 	int master, slave;

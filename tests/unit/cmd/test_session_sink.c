@@ -49,7 +49,7 @@ static void check_whole(const char *path)
 }
 
 /* The error is reported, the run ends, and the recording is complete under its name. */
-Test(session_sink, says_that_a_recording_is_full)
+Test(session_sink, reports_a_full_recording)
 {
 	const struct run run = {.info = {.target.pid = 1, .mode = PROFILE_WALL}};
 	const struct profile_options options = {0};

@@ -87,7 +87,7 @@ Test(base91, encodes_more_than_its_buffer)
 			  "%d", character);
 }
 
-Test(base91, tells_that_its_file_failed)
+Test(base91, reports_a_write_error)
 {
 	FILE *full = fopen("/dev/full", "w");
 	FILE *stream;

@@ -87,7 +87,7 @@ Test(byte_buffer, cuts_strings_between_characters)
 	}
 }
 
-Test(byte_buffer, refuses_numbers_that_do_not_end)
+Test(byte_buffer, refuses_endless_numbers)
 {
 	static const struct {
 		uint8_t bytes[12];
@@ -113,7 +113,7 @@ Test(byte_buffer, refuses_numbers_that_do_not_end)
 	}
 }
 
-Test(byte_buffer, splits_only_what_is_there)
+Test(byte_buffer, splits_within_bounds)
 {
 	const uint8_t bytes[] = {1, 2, 3};
 	struct byte_cursor cursor = {.at = bytes, .end = bytes + sizeof(bytes)};
@@ -127,7 +127,7 @@ Test(byte_buffer, splits_only_what_is_there)
 	cr_assert(eq(u64, byte_cursor_uint(&cursor), 0));
 }
 
-Test(byte_buffer, signed_leb_of_dwarf)
+Test(byte_buffer, reads_dwarf_signed_leb128)
 {
 	static const struct {
 		uint8_t bytes[12];

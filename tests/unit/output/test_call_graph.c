@@ -155,7 +155,7 @@ Test(call_graph, counts_recursion_once)
 }
 
 /* A function with rows on two lines is one party, labelled with its first line. */
-Test(call_graph, labels)
+Test(call_graph, function_with_two_lines_is_one_party)
 {
 	const struct profile_options options = {.by_line = true, .by_thread = true};
 	struct profile *profile = profile_create(&options);

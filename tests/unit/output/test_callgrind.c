@@ -48,7 +48,7 @@ static const char *body(const char *text)
 	return strchr(events + 1, '\n') + 1;
 }
 
-Test(callgrind, header)
+Test(callgrind, header_describes_the_run)
 {
 	struct profile *profile = new_profile(PROFILE_CPU);
 	cleanup_free char *text = write_text(profile, 1);
@@ -71,7 +71,7 @@ Test(callgrind, header)
 }
 
 /* a calls itself, and b, which calls a again. No sum may exceed the total of 16 ns. */
-Test(callgrind, recursion)
+Test(callgrind, recursive_calls_do_not_exceed_the_total)
 {
 	struct profile *profile = new_profile(PROFILE_WALL);
 	cleanup_free char *text = NULL;
@@ -99,7 +99,7 @@ Test(callgrind, recursion)
 }
 
 /* Stacks of one function each, several of them alike except for one field. */
-Test(callgrind, names)
+Test(callgrind, distinguishes_equal_names)
 {
 	static const struct function functions[] = {
 		{0, 7, "<lambda>", "app.py", FUNCTION_PYTHON},
@@ -151,7 +151,7 @@ Test(callgrind, names)
 }
 
 /* With a row per line a function has several rows. Deep stacks are fine. */
-Test(callgrind, deep)
+Test(callgrind, writes_very_deep_stacks)
 {
 	struct profile *profile = new_profile(PROFILE_WALL);
 	const struct function function = {0, 1, "f", "app.py", FUNCTION_PYTHON};
@@ -180,7 +180,7 @@ Test(callgrind, deep)
 	profile_destroy(profile);
 }
 
-Test(callgrind, says_when_the_stream_fails)
+Test(callgrind, reports_a_write_error)
 {
 	const struct artefact artefact = {
 		.profile = new_profile(PROFILE_WALL),

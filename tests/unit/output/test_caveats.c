@@ -50,7 +50,7 @@ static struct profile *new_profile(void)
 #define LATE	      " of samples ran in JIT code: their lines may be a few statements late"
 #define UNKNOWN(kind) " of stacks have [unknown] for " kind " frames that could not be proven"
 
-Test(caveats, lines)
+Test(caveats, list_what_limits_the_profile)
 {
 	const struct run mixed[] = {whole, user_only}, with_holes[] = {holed, broken};
 	const struct run with_evidence[] = {by_evidence, whole};
@@ -113,7 +113,7 @@ Test(caveats, lines)
 #define READ " of stacks were read while their threads ran"
 
 /* One recording, two merged ones, and a comparison. */
-Test(caveats, approximate)
+Test(caveats, mention_approximate_stacks)
 {
 	const struct {
 		uint32_t nr_approximate, nr_samples, nr_base_approximate, nr_base_samples;

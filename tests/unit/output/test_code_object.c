@@ -68,7 +68,7 @@ Test(code_object, has_the_given_addresses)
 	image_close(image);
 }
 
-Test(code_object, without_lines_and_unwind_information)
+Test(code_object, lines_and_unwind_information_are_optional)
 {
 	struct code_object object = make_object();
 	struct image *image = NULL;
@@ -110,7 +110,7 @@ static uint32_t first_word(const uint8_t *file, const char *name)
  * Each section of debug information begins with its length, which does not count its own four
  * bytes.
  */
-Test(code_object, of_a_machine_with_the_other_byte_order)
+Test(code_object, uses_the_byte_order_of_the_machine)
 {
 	static const char *const names[] = {".debug_info", ".debug_aranges", ".debug_line"};
 	struct code_object object = make_object();
@@ -127,7 +127,7 @@ Test(code_object, of_a_machine_with_the_other_byte_order)
 	(void)close(fd);
 }
 
-Test(code_object, what_cannot_be_written)
+Test(code_object, reports_a_write_error)
 {
 	const struct code_object object = make_object();
 

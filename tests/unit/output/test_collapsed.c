@@ -57,7 +57,7 @@ static char *write_text(const struct profile *profile)
  * The runs come first, one line each. Readers do not take them for stacks, because they do not
  * end in a number.
  */
-Test(collapsed, runs_are_told_in_front)
+Test(collapsed, header_precedes_the_stacks)
 {
 	const struct run runs[] = {{.info = {.target.command_line = "python3 a\nb;c 7"}},
 				   {.info = {.target.command_line = "python3 8"}}};
@@ -88,7 +88,7 @@ Test(collapsed, runs_are_told_in_front)
 	profile_destroy(profile);
 }
 
-Test(collapsed, one_line_for_each_stack)
+Test(collapsed, writes_one_line_for_each_stack)
 {
 	static const struct {
 		bool by_thread;
@@ -118,7 +118,7 @@ Test(collapsed, one_line_for_each_stack)
 	}
 }
 
-Test(collapsed, nothing)
+Test(collapsed, empty_profile_writes_nothing)
 {
 	struct profile *profile = new_profile(false);
 	cleanup_free char *text = write_text(profile);
@@ -127,7 +127,7 @@ Test(collapsed, nothing)
 	profile_destroy(profile);
 }
 
-Test(collapsed, says_when_the_stream_fails)
+Test(collapsed, reports_a_write_error)
 {
 	const struct frame frame = {&nasty[0].function, 1};
 	struct profile *profile = new_profile(false);
@@ -195,7 +195,7 @@ static bool stack_equal(const struct stack *a, const struct stack *b)
 	return a->nr == b->nr && memcmp(a->index, b->index, a->nr * sizeof(a->index[0])) == 0;
 }
 
-Test(collapsed, reads_back)
+Test(collapsed, lines_parse_back_to_the_stacks)
 {
 	static struct stack stacks[NR_SAMPLES];
 	struct profile *profile = new_profile(false);
@@ -239,7 +239,7 @@ Test(collapsed, reads_back)
  * Counts are microseconds, rounded. Stacks below half a microsecond and idle threads are left
  * out.
  */
-Test(collapsed, by_cpu_time)
+Test(collapsed, weighs_by_cpu_time)
 {
 	static const struct frame frames[] = {{&nasty[0].function, 1}, {&nasty[1].function, 1}};
 	static const struct {
@@ -271,7 +271,7 @@ Test(collapsed, by_cpu_time)
 }
 
 /* The base's count comes first; a stack that one side lacks counts 0 there. */
-Test(collapsed, differences)
+Test(collapsed, writes_both_counts_of_a_comparison)
 {
 	static const struct {
 		enum profile_mode mode;

@@ -37,7 +37,7 @@ static void write_one(uint32_t flags, int error,
 	dump_destroy(dump);
 }
 
-Test(dump, tells_how_sure_a_stack_is)
+Test(dump, reports_the_reliability_of_a_stack)
 {
 	static const struct {
 		uint32_t flags;
@@ -68,7 +68,7 @@ Test(dump, tells_how_sure_a_stack_is)
 }
 
 /* Only the line may be late; the frames are as proven as others. */
-Test(dump, tells_that_a_line_may_be_late)
+Test(dump, reports_a_stale_line_in_jit_code)
 {
 	static const struct {
 		uint32_t flags;
@@ -136,7 +136,7 @@ static size_t count_of(const char *text, const char *what)
 	return nr;
 }
 
-Test(dump, native_threads_are_those_that_python_does_not_know)
+Test(dump, native_threads_are_those_unknown_to_python)
 {
 	/* Python does not know the ids that end in 7. The others are added in no order. */
 	enum { NR_THREADS = 100, STEP = 37 };
@@ -199,7 +199,7 @@ Test(dump, no_thread_is_listed_twice)
 	}
 }
 
-Test(dump, tells_that_there_are_no_native_threads)
+Test(dump, reports_the_absence_of_native_threads)
 {
 	for (pid_t tid = 0; tid < 2; tid++) {
 		struct dump *dump = dump_create();
@@ -244,7 +244,7 @@ static void write_frames(const char *names, const struct sample_exception *excep
 	dump_destroy(dump);
 }
 
-Test(dump, recursions_are_written_once)
+Test(dump, repeated_frames_are_written_once)
 {
 	static const struct {
 		const char *frames;
@@ -280,7 +280,7 @@ Test(dump, recursions_are_written_once)
 	}
 }
 
-Test(dump, the_exception_is_told_behind_the_frames)
+Test(dump, exception_follows_the_frames)
 {
 	char text[MAX_TEXT_BYTES];
 

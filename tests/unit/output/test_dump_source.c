@@ -116,7 +116,7 @@ Test(dump_source, lines_are_marked_where_they_execute)
 	(void)rmdir(folder);
 }
 
-Test(dump_source, what_may_not_be_shown_is_not)
+Test(dump_source, unavailable_source_is_omitted)
 {
 	const struct frame_detail whole = WHOLE;
 	char folder[] = "/tmp/pysample-unit-XXXXXX";

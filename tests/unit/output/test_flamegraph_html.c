@@ -104,7 +104,7 @@ static size_t sum_bytes(const char *meta)
 	return sum;
 }
 
-Test(flamegraph_html, has_the_data_whole)
+Test(flamegraph_html, holds_the_complete_data)
 {
 	struct profile *profile = make_profile();
 	cleanup_free char *page = write_page(profile);
@@ -129,7 +129,7 @@ Test(flamegraph_html, has_the_data_whole)
  * Outside the data and the viewer's own code, names occur only in the title and the table,
  * escaped.
  */
-Test(flamegraph_html, holds_no_markup_of_the_target)
+Test(flamegraph_html, escapes_markup_of_the_target)
 {
 	struct profile *profile = make_profile();
 	cleanup_free char *page = write_page(profile);
@@ -145,7 +145,7 @@ Test(flamegraph_html, holds_no_markup_of_the_target)
 }
 
 /* The two lines of the recursive function are one row, counted once. */
-Test(flamegraph_html, has_a_table_for_those_without_script)
+Test(flamegraph_html, has_a_table_without_script)
 {
 	struct profile *profile = make_profile();
 	cleanup_free char *page = write_page(profile);
@@ -163,7 +163,7 @@ Test(flamegraph_html, has_a_table_for_those_without_script)
 	profile_destroy(profile);
 }
 
-Test(flamegraph_html, tells_that_its_file_failed)
+Test(flamegraph_html, reports_a_write_error)
 {
 	struct profile *profile = make_profile();
 	const struct run run = {0};

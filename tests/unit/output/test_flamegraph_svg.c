@@ -73,7 +73,7 @@ static uint32_t count_of(const char *text, const char *part)
 	return nr;
 }
 
-Test(flamegraph_svg, says_what_each_frame_is)
+Test(flamegraph_svg, title_describes_each_frame)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});
 	cleanup_free char *svg = NULL;
@@ -118,7 +118,7 @@ Test(flamegraph_svg, lays_frames_out_by_name)
 	profile_destroy(profile);
 }
 
-Test(flamegraph_svg, cuts_what_does_not_fit)
+Test(flamegraph_svg, cuts_long_labels)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});
 	cleanup_free char *svg = NULL;
@@ -131,7 +131,7 @@ Test(flamegraph_svg, cuts_what_does_not_fit)
 	profile_destroy(profile);
 }
 
-Test(flamegraph_svg, leaves_out_what_nobody_can_see)
+Test(flamegraph_svg, omits_invisible_frames)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});
 	struct frame deep[SVG_MAX_ROWS + 5];
@@ -185,7 +185,7 @@ Test(flamegraph_svg, weighs_cpu_time)
 }
 
 /* main: leaf has 3 of 4 now and 1 of 2 in the base. Frames that only the base has are listed. */
-Test(flamegraph_svg, compares)
+Test(flamegraph_svg, colours_a_comparison)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});
 	const struct run run = {0};
@@ -211,7 +211,7 @@ Test(flamegraph_svg, compares)
 	profile_destroy(profile);
 }
 
-Test(flamegraph_svg, says_so_if_there_are_no_samples)
+Test(flamegraph_svg, reports_an_empty_profile)
 {
 	struct profile *profile = new_profile(&(struct profile_options){0});
 	cleanup_free char *svg = write_profile(profile);

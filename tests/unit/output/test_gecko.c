@@ -92,7 +92,7 @@ static const struct timed_sample samples[] = {
 	"\"?\",\"[no python frames]\",\"app.py\",\"lib/math.py\",\"/lib/libc.so.6\",\"GC\","   \
 	"\"Has GIL\",\"Waits for GIL\",\"In JIT\",\"Approximate\"]"
 
-Test(gecko, tables)
+Test(gecko, writes_shared_tables)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	static const char *const parts[] = {
@@ -134,7 +134,7 @@ Test(gecko, roots_of_threads_are_no_frames)
 	profile_destroy(profile);
 }
 
-Test(gecko, threads)
+Test(gecko, writes_each_thread)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	struct profile *profile = timed_profile(&options, samples, NR(samples));
@@ -172,7 +172,7 @@ Test(gecko, threads)
 	profile_destroy(profile);
 }
 
-Test(gecko, what_it_is_of)
+Test(gecko, meta_describes_the_run)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	static const struct run runs[] = {
@@ -208,7 +208,7 @@ Test(gecko, what_it_is_of)
 }
 
 /* Without CPU times there is no column for them, which would look like idleness. */
-Test(gecko, cpu_time_not_measured)
+Test(gecko, unmeasured_cpu_time_is_omitted)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	static const struct timed_sample row = {TIMED_MAIN, AT(1000), FOR(1000),	0,
@@ -220,7 +220,7 @@ Test(gecko, cpu_time_not_measured)
 	profile_destroy(profile);
 }
 
-Test(gecko, nothing)
+Test(gecko, empty_profile_is_valid)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	struct profile *profile = timed_profile(&options, NULL, 0);
@@ -230,7 +230,7 @@ Test(gecko, nothing)
 	profile_destroy(profile);
 }
 
-Test(gecko, says_when_the_stream_fails)
+Test(gecko, reports_a_write_error)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	struct profile *profile = timed_profile(&options, samples, NR(samples));

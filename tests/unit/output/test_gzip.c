@@ -69,7 +69,7 @@ static void expect_member(const char *file, size_t file_length, const char *byte
 	cr_expect(eq(int, inflateEnd(&zlib), Z_OK));
 }
 
-Test(gzip, gives_back_what_was_written)
+Test(gzip, round_trips_data)
 {
 	static const struct {
 		size_t length, piece;
@@ -85,7 +85,7 @@ Test(gzip, gives_back_what_was_written)
 	}
 }
 
-Test(gzip, fast_gives_it_back_too)
+Test(gzip, fast_compression_round_trips_data)
 {
 	enum { LENGTH = 1000000 };
 	cleanup_free char *bytes = noise(LENGTH);
@@ -99,7 +99,7 @@ Test(gzip, fast_gives_it_back_too)
  * Two runs of bytes with different alphabets: a flush between them gives each its own Huffman
  * codes, which is smaller.
  */
-Test(gzip, begins_a_block_where_it_is_flushed)
+Test(gzip, flush_begins_a_block)
 {
 	enum { LENGTH = 5000 };
 	cleanup_free char *bytes = noise(2 * LENGTH);
@@ -137,7 +137,7 @@ Test(gzip, same_bytes_make_the_same_file)
 	cr_expect(eq(int, memcmp(one + 4, "\0\0\0", 4), 0), "no time");
 }
 
-Test(gzip, tells_that_its_file_failed)
+Test(gzip, reports_a_write_error)
 {
 	static const size_t lengths[] = {0, 1, 1000000};
 

@@ -61,7 +61,7 @@ static void write_sample(struct json *json)
 }
 
 /* The documents of JSON Lines are independent. */
-Test(json, lines)
+Test(json, lines_are_independent_documents)
 {
 	struct sheet sheet;
 
@@ -75,7 +75,7 @@ Test(json, lines)
 	sheet_expect(&sheet, "1\n{}\nnull\n");
 }
 
-Test(json, commas)
+Test(json, separates_values_with_commas)
 {
 	struct sheet sheet;
 
@@ -85,7 +85,7 @@ Test(json, commas)
 			     "-9223372036854775808,{},[true,false,null],null],\"a\\\"b\":\"x\"}\n");
 }
 
-Test(json, indentation)
+Test(json, indents_nested_values)
 {
 	struct sheet sheet;
 
@@ -108,7 +108,7 @@ Test(json, indentation)
 			     "}\n");
 }
 
-Test(json, strings)
+Test(json, escapes_strings)
 {
 	static const struct {
 		const char *bytes, *expected;
@@ -135,7 +135,7 @@ Test(json, strings)
 	sheet_expect(&sheet, "\"a\\u0000b\"\n");
 }
 
-Test(json, doubles)
+Test(json, writes_doubles_exactly)
 {
 	static const struct {
 		double value;
@@ -167,7 +167,7 @@ Test(json, doubles)
 	}
 }
 
-Test(json, whole_numbers)
+Test(json, writes_whole_numbers)
 {
 	static const struct {
 		int64_t value;
@@ -191,7 +191,7 @@ Test(json, whole_numbers)
 	sheet_expect(&sheet, "18446744073709551615\n");
 }
 
-Test(json, fixed_point)
+Test(json, writes_fixed_point_numbers)
 {
 	static const struct {
 		uint64_t value;
@@ -260,7 +260,7 @@ Test(json, keeps_the_first_error)
 	(void)fclose(out);
 }
 
-Test(json, small_output_fails_at_the_end)
+Test(json, reports_a_write_error_at_the_end)
 {
 	FILE *out = fopen("/dev/full", "w");
 	struct json json;

@@ -48,7 +48,7 @@ static const char *body(const char *text)
 	return text;
 }
 
-Test(jsonl, runs)
+Test(jsonl, runs_come_first)
 {
 	struct profile *profile = new_profile(false);
 	cleanup_free char *text = write_text(profile, 2);
@@ -72,7 +72,7 @@ static void add_sample(struct profile *profile, struct profile_sample sample, co
 	free(copy);
 }
 
-Test(jsonl, samples)
+Test(jsonl, writes_threads_stacks_and_samples)
 {
 	const struct profile_thread main_thread = {.tid = 7, .name = "a\"b", .is_main = true};
 	const struct profile_thread other = {
@@ -134,7 +134,7 @@ Test(jsonl, samples)
 }
 
 /* A thread's root is not written as a frame. */
-Test(jsonl, no_roots)
+Test(jsonl, thread_roots_are_no_frames)
 {
 	const struct profile_thread thread = {.tid = 7};
 	const struct function gc = {0, 0, SAMPLE_GC_NAME, "", FUNCTION_COLLECTOR};
@@ -155,7 +155,7 @@ Test(jsonl, no_roots)
 	profile_destroy(profile);
 }
 
-Test(jsonl, says_when_the_stream_fails)
+Test(jsonl, reports_a_write_error)
 {
 	const struct artefact artefact = {
 		.profile = new_profile(false),

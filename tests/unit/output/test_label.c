@@ -17,7 +17,7 @@ static void expect_text(struct text *text, const char *expected, const char *nam
 	text_clear(text);
 }
 
-Test(label, escapes)
+Test(label, escapes_unsafe_characters)
 {
 	static const struct {
 		const char *name, *bytes, *display, *collapsed;
@@ -62,7 +62,7 @@ Test(label, escapes)
 	expect_text(&text, "a\\x00b", "NUL");
 }
 
-Test(label, functions)
+Test(label, names_functions_with_path_and_line)
 {
 	static const struct {
 		const char *qualname, *path;
@@ -106,7 +106,7 @@ static uint32_t add_in_jit(struct profile *profile, enum profile_side side, char
 	return profile_nodes(profile, &nr)[sample.node].frame;
 }
 
-Test(label, lines_that_may_be_late)
+Test(label, marks_stale_lines)
 {
 	static const struct {
 		bool by_line;
@@ -149,7 +149,7 @@ Test(label, lines_that_may_be_late)
 	}
 }
 
-Test(label, threads)
+Test(label, names_threads_with_their_id)
 {
 	static const struct {
 		struct profile_thread thread;
@@ -178,7 +178,7 @@ Test(label, threads)
 	expect_text(&text, expected, "not terminated");
 }
 
-Test(label, leaf_ends_in_no_number)
+Test(label, leaf_label_does_not_end_in_a_number)
 {
 	static const struct {
 		const char *label, *expected;
@@ -207,7 +207,7 @@ Test(label, leaf_ends_in_no_number)
 	}
 }
 
-Test(label, growing_text)
+Test(label, text_grows_and_keeps_its_first_error)
 {
 	__attribute__((cleanup(text_done))) struct text text = {0};
 

@@ -6,7 +6,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-Test(origin, is_told_by_kind_and_path)
+Test(origin, is_known_by_kind_and_path)
 {
 	static const struct {
 		enum function_kind kind;
@@ -44,7 +44,7 @@ Test(origin, is_told_by_kind_and_path)
 	}
 }
 
-Test(origin, has_a_name_each)
+Test(origin, each_origin_has_a_name)
 {
 	cr_expect(eq(str, (char *)origin_name(ORIGIN_APPLICATION), (char *)"application"));
 	cr_expect(eq(str, (char *)origin_name(ORIGIN_COLLECTOR), (char *)"gc"));

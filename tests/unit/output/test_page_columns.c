@@ -140,7 +140,7 @@ static void expect_columns(const struct page_index *index, const struct expected
  * The strings are main, /srv/app.py, leaf, …os.py, <GC>, "". Time 0 is that of the earliest
  * sample.
  */
-Test(page_columns, say_what_is_in_the_profile)
+Test(page_columns, encode_the_profile)
 {
 	static const struct expected expected[] = {
 		{"function.name", 3, {0, 2, 4}},
@@ -180,7 +180,7 @@ Test(page_columns, say_what_is_in_the_profile)
 }
 
 /* The unit is the greatest common divisor, without regard to signs. For zeros alone it is 1. */
-Test(page_columns, have_the_greatest_unit_that_there_is)
+Test(page_columns, use_the_greatest_common_unit)
 {
 	static const struct {
 		const char *name;
@@ -204,7 +204,7 @@ Test(page_columns, have_the_greatest_unit_that_there_is)
 }
 
 /* The root of a thread is a function after all others, and has no weight. */
-Test(page_columns, have_a_function_for_the_root_of_a_thread)
+Test(page_columns, include_thread_roots_as_functions)
 {
 	static const struct expected expected[] = {
 		{"function.name", 4, {0, 2, 4, 6}},
@@ -230,7 +230,7 @@ Test(page_columns, have_a_function_for_the_root_of_a_thread)
 	profile_destroy(profile);
 }
 
-Test(page_columns, begin_with_the_run)
+Test(page_columns, start_with_the_run)
 {
 	struct profile *profile = make_profile(PROFILE_WALL, false);
 	static const struct {
@@ -276,7 +276,7 @@ Test(page_columns, are_omitted_if_redundant)
 	}
 }
 
-Test(page_columns, find_a_tick_from_wherever_they_are)
+Test(page_columns, find_a_tick_from_any_hint)
 {
 	uint64_t ticks_us[1000];
 	const struct page_index index = {.ticks_us = ticks_us, .nr_ticks = NR(ticks_us)};

@@ -91,7 +91,7 @@ static void read_sources(const struct profile *profile, const struct run *run, b
 	page_index_done(&index);
 }
 
-Test(page_source, has_the_lines_that_ran)
+Test(page_source, holds_the_executed_lines)
 {
 	static const struct executed lines[] = {
 		{"<module>", 0, 1, 1, 1},

@@ -7,7 +7,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-Test(plumbing, is_told_by_name_and_file)
+Test(plumbing, is_recognised_by_name_and_file)
 {
 	static const struct {
 		enum function_kind kind;
@@ -48,7 +48,7 @@ Test(plumbing, is_told_by_name_and_file)
 	}
 }
 
-Test(plumbing, takes_names_of_any_length)
+Test(plumbing, handles_names_of_any_length)
 {
 	char name[4096];
 	const struct function function = {.kind = FUNCTION_NATIVE, .qualname = name, .path = ""};

@@ -132,7 +132,7 @@ static const struct timed_sample samples[] = {
 	"memcpy:0<<module>:3 1 500" WORKER IDLE " 1 500" WORKER IDLE                               \
 	" 1 9 thread=worker \"1\"\\x0a thread_id=4250 pid=4242" IN_JIT
 
-Test(pprof, a_sample_for_each_stack_of_each_thread)
+Test(pprof, writes_a_sample_for_each_stack_of_each_thread)
 {
 	static const struct {
 		struct profile_options options;
@@ -173,7 +173,7 @@ Test(pprof, a_sample_for_each_stack_of_each_thread)
  * No system_name, because pprof would demangle it as C++. Names have no control characters,
  * because pprof prints them raw.
  */
-Test(pprof, names)
+Test(pprof, names_are_safe_to_print)
 {
 	static const struct timed_sample row = {
 		TIMED_MAIN, 1000, 1000, 0, 0, 2, {{TIMED_MODULE, 3}, {TIMED_NASTY, 0}}};
@@ -200,7 +200,7 @@ Test(pprof, names)
 	profile_destroy(profile);
 }
 
-Test(pprof, mappings)
+Test(pprof, each_file_has_a_mapping)
 {
 	static const struct run run = {.info = {.target.command_line = "/usr/bin/python3 app.py"}};
 	static const struct profile_options options = {.by_line = true, .keep_samples = true};
@@ -236,7 +236,7 @@ static bool has_comment(const Message *message, const char *comment)
 	return false;
 }
 
-Test(pprof, runs)
+Test(pprof, metadata_describes_the_runs)
 {
 	static const struct run runs[] = {
 		{.info = {.asked_hz = 1000,
@@ -280,7 +280,7 @@ Test(pprof, runs)
 	profile_destroy(profile);
 }
 
-Test(pprof, nothing)
+Test(pprof, empty_profile_is_valid)
 {
 	static const struct profile_options options = {.by_line = true, .keep_samples = true};
 	struct profile *profile = profile_create(&options);
@@ -291,7 +291,7 @@ Test(pprof, nothing)
 	profile_destroy(profile);
 }
 
-Test(pprof, says_when_the_stream_fails)
+Test(pprof, reports_a_write_error)
 {
 	static const struct profile_options options = {.by_line = true, .keep_samples = true};
 	struct profile *profile = timed_profile(&options, samples, NR(samples));

@@ -43,7 +43,7 @@ static uint32_t nr_frames(const struct profile *profile)
 	return nr;
 }
 
-Test(profile, empty)
+Test(profile, empty_profile_has_no_rows)
 {
 	struct profile *profile = new_profile(false, false);
 	struct profile_total *totals;
@@ -106,7 +106,7 @@ Test(profile, rows_are_functions_or_lines)
 	}
 }
 
-Test(profile, a_thread_that_is_renamed_keeps_its_root)
+Test(profile, renamed_thread_keeps_its_root)
 {
 	const struct frame frames[] = {{&functions[0], 11}};
 	struct profile *profile = new_profile(false, true);
@@ -123,7 +123,7 @@ Test(profile, a_thread_that_is_renamed_keeps_its_root)
 	profile_destroy(profile);
 }
 
-Test(profile, threads_have_roots_and_paths_of_their_own)
+Test(profile, each_thread_has_its_own_root_and_path)
 {
 	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};
 	struct profile *profile = new_profile(false, true);
@@ -157,7 +157,7 @@ Test(profile, threads_have_roots_and_paths_of_their_own)
 }
 
 /* A new thread in the slot of an ended one: its whole stack is read, whatever nr_unchanged says. */
-Test(profile, a_slot_is_taken_over)
+Test(profile, reused_slot_starts_a_new_thread)
 {
 	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};
 
@@ -264,7 +264,7 @@ Test(profile, threads_beyond_the_limit_share_a_root)
 }
 
 /* Freeing the room of a deep stack does not damage the next stacks. */
-Test(profile, stays_right_when_it_gives_back_room)
+Test(profile, freeing_a_deep_path_keeps_the_next_stacks)
 {
 	enum { DEPTH = 5000, NR_SHALLOW = 20000 };
 	static struct frame frames[DEPTH];
@@ -283,7 +283,7 @@ Test(profile, stays_right_when_it_gives_back_room)
 }
 
 /* After an exec ids start at 0 again and mean other functions. */
-Test(profile, takes_over_from_another_sampler)
+Test(profile, new_sampler_reuses_ids)
 {
 	static const struct function others[] = {
 		{0, 30, "leaf", "lib.py", FUNCTION_PYTHON},
@@ -336,7 +336,7 @@ Test(profile, idle_samples_have_no_node)
 }
 
 /* nr_unchanged may exceed the depth of this stack or of the previous one; the excess is ignored. */
-Test(profile, nr_unchanged_is_bounded)
+Test(profile, excess_nr_unchanged_is_ignored)
 {
 	const struct frame frames[] = {
 		{&functions[0], 11}, {&functions[1], 21}, {&functions[2], 31}};
@@ -355,7 +355,7 @@ Test(profile, nr_unchanged_is_bounded)
 	profile_destroy(profile);
 }
 
-Test(profile, outlives_what_it_was_given)
+Test(profile, copies_names_and_paths)
 {
 	char name[] = "gone";
 	char path[] = "gone.py";
@@ -374,7 +374,7 @@ Test(profile, outlives_what_it_was_given)
 
 #define NR_STACKS 100000u
 
-Test(profile, many_stacks)
+Test(profile, counts_many_stacks)
 {
 	struct profile *profile = new_profile(true, false);
 	struct profile_total *totals;
@@ -403,7 +403,7 @@ Test(profile, many_stacks)
 }
 
 /* A tree deeper than recursion on the C stack could handle. */
-Test(profile, very_deep)
+Test(profile, counts_very_deep_stacks)
 {
 	enum { DEPTH = 1000000 };
 	struct frame *frames = calloc(DEPTH, sizeof(*frames));
@@ -584,7 +584,7 @@ static void check_totals(const struct profile *profile, const struct world *worl
 	free(totals);
 }
 
-Test(profile, equals_a_naive_count)
+Test(profile, agrees_with_a_naive_count)
 {
 	for (uint32_t seed = 0; seed < 8; seed++) {
 		const struct profile_options options = {.by_line = seed & 1, .by_thread = seed & 2};
@@ -679,7 +679,7 @@ Test(profile, modes_choose_samples_and_weights)
 }
 
 /* nr_unchanged refers to the previous sample, which this mode left out. */
-Test(profile, samples_left_out_do_not_spoil_the_path)
+Test(profile, skipped_samples_keep_the_path_correct)
 {
 	static const struct frame before[] = {
 		{&functions[0], 11}, {&functions[1], 21}, {&functions[2], 31}};
@@ -750,7 +750,7 @@ static uint32_t frame_of(const struct profile *profile, const char *qualname)
 	cr_fatal("no frame of %s", qualname);
 }
 
-Test(profile, frames_of_plumbing_count_as_their_callers)
+Test(profile, plumbing_frames_count_as_their_callers)
 {
 	static const struct function natives[] = {
 		{3, 0, "_start", "/usr/bin/python3", FUNCTION_NATIVE},

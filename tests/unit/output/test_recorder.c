@@ -145,7 +145,7 @@ static const struct function leaf = {1, 9, "leaf", "deep.py", FUNCTION_PYTHON};
 static const struct sample_thread main_thread = {.tid = 100, .name = "MainThread", .is_main = true};
 
 /* Stacks of 50,000 frames that share nothing: a tree is full after 41 of them. */
-Test(recorder, begins_new_tables)
+Test(recorder, full_tables_are_reset)
 {
 	enum { DEPTH = 50000, NR_SAMPLES = 100 };
 	const struct run run = {0};
@@ -253,7 +253,7 @@ Test(recorder, flushes_without_samples)
 }
 
 /* The sums are those of the samples as read back; their total is exact. */
-Test(recorder, sums_what_it_stores)
+Test(recorder, sums_match_the_stored_samples)
 {
 	const struct random_options options = {
 		.seed = 21, .nr_ticks = 5000, .rate_hz = 1000, .measures_cpu = true};
@@ -306,7 +306,7 @@ Test(recorder, stores_flags_of_samples)
 }
 
 /* When the file cannot grow, every write fails, and what was flushed before can be read. */
-Test(recorder, says_that_a_write_failed, .signal = 0)
+Test(recorder, reports_a_write_error, .signal = 0)
 {
 	const struct run run = {.info = {.asked_hz = 1000}};
 	const struct rlimit limit = {20000, RLIM_INFINITY};
@@ -338,7 +338,7 @@ Test(recorder, says_that_a_write_failed, .signal = 0)
 	(void)close(fd);
 }
 
-Test(recorder, says_that_nobody_reads)
+Test(recorder, reports_a_closed_pipe)
 {
 	const struct run run = {0};
 	struct recorder *recorder;
@@ -395,7 +395,7 @@ Test(recorder, ends_with_a_seek_table)
 }
 
 /* Idle threads take no room, so a second of them fits in one small frame. */
-Test(recorder, begins_a_frame_when_one_has_its_samples)
+Test(recorder, starts_a_frame_at_the_sample_limit)
 {
 	enum { NR_THREADS = 100, NR_TICKS = RECORDING_MAX_SAMPLES / NR_THREADS * 5 / 4 };
 	const struct run run = {.info = {.asked_hz = 100000}};
@@ -426,7 +426,7 @@ Test(recorder, begins_a_frame_when_one_has_its_samples)
 }
 
 /* One thread too many is refused, and the recording can still be finished and read. */
-Test(recorder, is_full_of_threads)
+Test(recorder, refuses_threads_beyond_the_limit)
 {
 	const struct run run = {0};
 	int fd = new_file();
@@ -456,7 +456,7 @@ Test(recorder, is_full_of_threads)
  * Command lines beyond the limit of all together are left out. Processes beyond the limit are
  * refused.
  */
-Test(recorder, has_room_for_so_many_processes)
+Test(recorder, refuses_processes_beyond_the_limit)
 {
 	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / RECORDING_MAX_STRING_BYTES };
 	const struct run run = {0};

@@ -238,7 +238,7 @@ static const struct random_options cases[] = {
 	{.seed = 10, .nr_ticks = 0},
 };
 
-Test(recording, has_every_sample)
+Test(recording, round_trips_every_sample)
 {
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct random_samples samples;
@@ -264,7 +264,7 @@ Test(recording, has_every_sample)
 	}
 }
 
-Test(recording, ends_where_a_call_fails)
+Test(recording, stops_when_a_callback_fails)
 {
 	struct random_samples samples;
 	int fd = record(&samples, &cases[1], true);
@@ -362,7 +362,7 @@ Test(recording, reads_up_to_a_tear)
 	(void)close(fd);
 }
 
-Test(recording, ends_where_a_byte_is_another_one)
+Test(recording, stops_at_a_corrupted_byte)
 {
 	struct random_samples samples;
 	int fd = record(&samples, &small, true);
@@ -425,7 +425,7 @@ static struct bytes contents_of(int fd)
  * Damage each byte of the uncompressed contents, so that the checksum is right and everything
  * else may be wrong.
  */
-Test(recording, never_hands_on_a_bad_index)
+Test(recording, bad_indices_are_never_emitted)
 {
 	struct random_samples samples;
 	int fd = record(&samples, &small, true);
@@ -450,7 +450,7 @@ Test(recording, never_hands_on_a_bad_index)
 	(void)close(fd);
 }
 
-Test(recording, refuses_what_it_does_not_know)
+Test(recording, refuses_other_versions_and_files)
 {
 	struct random_samples samples;
 	int fd = record(&samples, &small, true);
@@ -484,7 +484,7 @@ Test(recording, refuses_what_it_does_not_know)
 }
 
 /* A record of a later version, before the last one. */
-Test(recording, passes_over_what_it_does_not_know)
+Test(recording, skips_unknown_records)
 {
 	struct random_samples samples;
 	int fd = record(&samples, &small, true);

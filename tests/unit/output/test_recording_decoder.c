@@ -213,7 +213,7 @@ static void put_flags(struct byte_buffer *content, uint64_t flags)
 	byte_buffer_done(&column);
 }
 
-Test(recording_decoder, flags_are_those_of_samples)
+Test(recording_decoder, flags_belong_to_samples)
 {
 	static const struct {
 		uint64_t flags;
@@ -273,7 +273,7 @@ Test(recording_decoder, samples_per_frame_are_limited)
 	}
 }
 
-Test(recording_decoder, the_next_frame_has_as_many_again)
+Test(recording_decoder, sample_limit_starts_anew_in_each_frame)
 {
 	struct byte_buffer content = {0};
 	struct counts counts;
@@ -292,7 +292,7 @@ Test(recording_decoder, the_next_frame_has_as_many_again)
 }
 
 /* The number of ticks must agree with the number of samples. */
-Test(recording_decoder, ticks_have_samples)
+Test(recording_decoder, tick_and_sample_counts_must_agree)
 {
 	static const uint64_t nr_ticks[] = {0, 1, 3, UINT64_MAX};
 
@@ -352,7 +352,7 @@ Test(recording_decoder, command_lines_are_limited)
 }
 
 /* A RESET is two bytes and may occur millions of times, so it must not visit all slots. */
-Test(recording_decoder, a_reset_forgets_the_nodes_of_all_slots)
+Test(recording_decoder, reset_forgets_the_nodes_of_all_slots)
 {
 	struct byte_buffer content = {0}, nothing = {0};
 	struct counts counts;

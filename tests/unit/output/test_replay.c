@@ -152,7 +152,7 @@ static char *played(const struct replay_filter *filter, struct profile_options o
 #define LEAF FIB ";fib (app.py:20);leaf (lib.py:30)"
 #define LOOP "loop (pool.py:40)"
 
-Test(replay, everything_in_every_shape)
+Test(replay, applies_each_profile_option)
 {
 	static const struct {
 		struct profile_options options;
@@ -189,7 +189,7 @@ Test(replay, everything_in_every_shape)
 	}
 }
 
-Test(replay, filters)
+Test(replay, applies_filters)
 {
 	static const char *const worker[] = {"worker"}, *const tid[] = {"100"};
 	static const char *const final_name[] = {"MainThread"}, *const first_name[] = {"python3"};
@@ -266,7 +266,7 @@ Test(replay, filters)
 }
 
 /* A stack that does not fit adds neither rows nor functions. */
-Test(replay, a_full_profile_takes_no_function)
+Test(replay, full_profile_adds_no_function)
 {
 	static const struct one full[] = {
 		{0, 0, "0", 0}, {1, 0, "1", 0}, {2, 0, "2", 0},
@@ -286,7 +286,7 @@ Test(replay, a_full_profile_takes_no_function)
 }
 
 /* With a row per line, patterns match the label with that line. */
-Test(replay, patterns_see_lines)
+Test(replay, patterns_match_lines)
 {
 	struct replay_filter filter = {0};
 	regex_t include;
@@ -301,7 +301,7 @@ Test(replay, patterns_see_lines)
 }
 
 /* Samples that the filter rejects leave no trace; the others are in the accounts. */
-Test(replay, leaves_out_all_of_it)
+Test(replay, rejected_samples_leave_no_trace)
 {
 	static const char *const worker[] = {"worker"};
 	const struct replay_filter filter = {.threads = worker, .nr_threads = 1};
@@ -323,7 +323,7 @@ Test(replay, leaves_out_all_of_it)
 	profile_destroy(profile);
 }
 
-Test(replay, keeps_samples_in_the_order_of_the_file)
+Test(replay, keeps_the_order_of_the_file)
 {
 	struct profile *profile = new_profile((struct profile_options){.keep_samples = true});
 	const struct profile_sample *samples;
@@ -352,7 +352,7 @@ Test(replay, keeps_samples_in_the_order_of_the_file)
 	profile_destroy(profile);
 }
 
-Test(replay, recordings_of_one_process_are_one)
+Test(replay, merges_recordings_of_one_process)
 {
 	static const struct {
 		pid_t second;
@@ -407,7 +407,7 @@ static struct profile_weight weight_of(const struct profile *profile, enum profi
 	return (struct profile_weight){99, 99};
 }
 
-Test(replay, two_sides)
+Test(replay, compares_two_recordings)
 {
 	static const struct one base[] = {{0, 0, "0", 0}, {1, 0, "04", 0}, {2, 0, "01", 0}};
 	struct profile *profile = new_profile((struct profile_options){0});
@@ -426,7 +426,7 @@ Test(replay, two_sides)
 }
 
 /* The base's threads, of another process, are matched by name. */
-Test(replay, two_sides_by_thread)
+Test(replay, compares_two_recordings_by_thread)
 {
 	struct profile *profile = new_profile((struct profile_options){.by_thread = true});
 	uint32_t nr_before, nr;
@@ -463,7 +463,7 @@ Test(replay, recursion_counts_once)
 }
 
 /* Ids of a second sampler mean other functions. Functions that are equal become one. */
-Test(replay, another_sampler)
+Test(replay, new_sampler_reuses_ids)
 {
 	static const struct function others[] = {{0, 30, "leaf", "lib.py", FUNCTION_PYTHON},
 						 {1, 10, "main", "app.py", FUNCTION_PYTHON}};
@@ -512,7 +512,7 @@ static uint32_t next_stack(struct frame *frames, uint32_t nr, unsigned *seed, ui
 }
 
 /* Samples give the same profile directly and through a recording. */
-Test(replay, as_without_a_recording)
+Test(replay, agrees_with_direct_profiling)
 {
 	static const struct profile_options cases[] = {
 		{0},
@@ -579,7 +579,7 @@ Test(replay, as_without_a_recording)
 	}
 }
 
-Test(replay, nothing_recorded)
+Test(replay, empty_recording_is_valid)
 {
 	struct profile *profile = new_profile((struct profile_options){.keep_samples = true});
 

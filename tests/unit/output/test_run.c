@@ -99,7 +99,7 @@ static void expect_equal(const struct run *is, const struct run *expected)
 	cr_assert(eq(int, memcmp(&bare_is, &bare_expected, sizeof(bare_is)), 0));
 }
 
-Test(run, is_what_was_told)
+Test(run, round_trips_through_pairs)
 {
 	static struct teller teller, again;
 
@@ -121,7 +121,7 @@ Test(run, is_what_was_told)
 	stored_run_done(&again.stored);
 }
 
-Test(run, does_not_tell_what_is_not_known)
+Test(run, omits_unknown_values)
 {
 	static struct teller teller;
 	const struct run nothing = {0};
@@ -135,7 +135,7 @@ Test(run, does_not_tell_what_is_not_known)
 	stored_run_done(&teller.stored);
 }
 
-Test(run, keeps_the_last_one_of_a_name)
+Test(run, last_value_of_a_name_wins)
 {
 	struct stored_run stored = {0};
 
@@ -153,7 +153,7 @@ Test(run, keeps_the_last_one_of_a_name)
 	stored_run_done(&stored);
 }
 
-Test(run, passes_over_nonsense)
+Test(run, ignores_invalid_values)
 {
 	static const char *const cases[][2] = {
 		{"ticks", ""},
@@ -183,7 +183,7 @@ Test(run, passes_over_nonsense)
 }
 
 /* Recordings of 0.1.0 have counters that no longer exist, and two reasons of loss that do. */
-Test(run, takes_what_older_versions_told)
+Test(run, accepts_counters_of_older_versions)
 {
 	static const char *const gone[] = {"lost.grew", "lost.chunk", "lost.link",   "lost.slow",
 					   "lost.held", "trimmed",    "copied_again"};

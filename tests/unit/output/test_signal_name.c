@@ -6,7 +6,7 @@
 #include <signal.h>
 #include <string.h>
 
-Test(signal_name, names_of_signals)
+Test(signal_name, names_signals)
 {
 	static const struct {
 		int number;
@@ -28,7 +28,7 @@ Test(signal_name, names_of_signals)
 }
 
 /* Some codes have a meaning for each signal, others the same for all. */
-Test(signal_name, names_of_codes)
+Test(signal_name, names_codes)
 {
 	cr_expect(eq(str, (char *)signal_code_name(SIGSEGV, SEGV_MAPERR), (char *)"SEGV_MAPERR"));
 	cr_expect(eq(str, (char *)signal_code_name(SIGBUS, BUS_ADRALN), (char *)"BUS_ADRALN"));

@@ -95,7 +95,7 @@ Test(source_file, splits_lines_as_python_does)
 	}
 }
 
-Test(source_file, takes_source_files_only)
+Test(source_file, reads_source_files_only)
 {
 	static const char *const taken[] = {"a.py", "a.pyw", "a.pyx", "link.py", "x/../a.py"};
 	static const char *const refused[] = {"shadow",	   "py",	   "pipe.py",
@@ -121,7 +121,7 @@ Test(source_file, takes_source_files_only)
 		cr_expect(eq(int, try_named(refused[i]), -ENOENT), "%s", refused[i]);
 }
 
-Test(source_file, takes_absolute_paths_only)
+Test(source_file, reads_absolute_paths_only)
 {
 	static const char *const paths[] = {"a.py", "./a.py", "<string>.py", ""};
 	struct source_file file;
@@ -131,7 +131,7 @@ Test(source_file, takes_absolute_paths_only)
 		cr_expect(eq(int, source_file_read(paths[i], 0, &file), -ENOENT));
 }
 
-Test(source_file, takes_no_file_that_changed_since)
+Test(source_file, refuses_a_file_changed_since)
 {
 	const uint64_t second = 1000000000;
 	const struct timespec long_ago[] = {{.tv_sec = 1000}, {.tv_sec = 1000}};
@@ -152,7 +152,7 @@ Test(source_file, takes_no_file_that_changed_since)
 }
 
 /* For root, only files that everybody may read are read. */
-Test(source_file, shows_root_what_everybody_may_see)
+Test(source_file, root_reads_only_world_readable_files)
 {
 	int expected = geteuid() == 0 ? -ENOENT : 0;
 

@@ -67,7 +67,7 @@ static const struct timed_sample busy[] = {
 	"\"weights\":[2000,1001,3000,1],\"startValue\":0,\"endValue\":6002}," WORKER \
 	"\"samples\":[[],[0,2]],\"weights\":[2000,500],\"startValue\":0,\"endValue\":2500}]}\n"
 
-Test(speedscope, equal_stacks_are_one_and_gaps_have_their_time)
+Test(speedscope, merges_equal_stacks_and_writes_gaps)
 {
 	static const struct profile_options options = {.keep_samples = true};
 
@@ -87,7 +87,7 @@ Test(speedscope, roots_of_threads_are_no_frames)
 }
 
 /* With a row per line, another line is another stack. */
-Test(speedscope, by_line)
+Test(speedscope, lines_are_frames_of_their_own)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 
@@ -116,7 +116,7 @@ Test(speedscope, cpu_time_has_no_gaps)
 }
 
 /* Where recordings overlap, weights are kept, and the axis is right again after the overlap. */
-Test(speedscope, overlapping_times)
+Test(speedscope, overlapping_samples_keep_their_weight)
 {
 	static const struct profile_options options = {.keep_samples = true};
 	static const struct timed_sample rows[] = {
@@ -131,7 +131,7 @@ Test(speedscope, overlapping_times)
 			"\"startValue\":0,\"endValue\":4000}]}\n");
 }
 
-Test(speedscope, nanoseconds_if_there_are_any)
+Test(speedscope, unit_is_nanoseconds_if_needed)
 {
 	static const struct profile_options options = {.keep_samples = true};
 	static const struct timed_sample rows[] = {
@@ -145,7 +145,7 @@ Test(speedscope, nanoseconds_if_there_are_any)
 		"\"weights\":[999999],\"startValue\":0,\"endValue\":999999}]}\n");
 }
 
-Test(speedscope, frames_and_what_it_is_of)
+Test(speedscope, writes_frames_and_metadata)
 {
 	static const struct profile_options options = {.keep_samples = true};
 	static const struct timed_sample row = {
@@ -177,7 +177,7 @@ Test(speedscope, frames_and_what_it_is_of)
 }
 
 /* A long command line is cut between characters. */
-Test(speedscope, long_command_line)
+Test(speedscope, cuts_a_long_command_line)
 {
 	static const struct {
 		const char *start;
@@ -213,14 +213,14 @@ Test(speedscope, long_command_line)
 	}
 }
 
-Test(speedscope, nothing)
+Test(speedscope, empty_profile_is_valid)
 {
 	static const struct profile_options options = {.keep_samples = true};
 
 	expect_profiles(&options, NULL, 0, "\"profiles\":[]}\n");
 }
 
-Test(speedscope, says_when_the_stream_fails)
+Test(speedscope, reports_a_write_error)
 {
 	static const struct profile_options options = {.keep_samples = true};
 	struct profile *profile = timed_profile(&options, busy, NR(busy));

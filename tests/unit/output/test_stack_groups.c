@@ -20,7 +20,7 @@ static char *write_text(const struct stack_groups *groups, uint32_t max_names)
 	return text;
 }
 
-Test(stack_groups, largest_first_and_no_more_names_than_asked_for)
+Test(stack_groups, largest_group_comes_first_with_limited_names)
 {
 	static const char *const cores[][2] = {
 		{"  f\n", "core.1"},	    {"  g\n", "core.2"}, {"  g\n", "core.3"},
@@ -45,7 +45,7 @@ Test(stack_groups, largest_first_and_no_more_names_than_asked_for)
 	stack_groups_done(NULL);
 }
 
-Test(stack_groups, nothing_is_written_as_well)
+Test(stack_groups, empty_groups_are_written)
 {
 	struct stack_groups groups = {0};
 	cleanup_free char *text = write_text(&groups, 2);
@@ -53,7 +53,7 @@ Test(stack_groups, nothing_is_written_as_well)
 	cr_expect(eq(str, text, (char *)"0 cores, 0 distinct stacks\n"));
 }
 
-Test(stack_groups, many)
+Test(stack_groups, groups_thousands_of_stacks)
 {
 	struct stack_groups groups = {0};
 	char stack[16];

@@ -43,7 +43,7 @@ static void expect_json(const struct sampler_stats *stats, const struct run_info
 	free(text);
 }
 
-Test(stats, everything)
+Test(stats, writes_every_value)
 {
 	const struct run_info info = {
 		.target.command_line = "python3 \"a\".py",
@@ -138,7 +138,7 @@ Test(stats, everything)
 		    "}\n");
 }
 
-Test(stats, nothing_known)
+Test(stats, unknown_values_are_null)
 {
 	const struct sampler_stats none = {0};
 	const struct run_info info = {0};
@@ -199,7 +199,7 @@ Test(stats, nothing_known)
 		    "}\n");
 }
 
-Test(stats, figures)
+Test(stats, computes_losses_and_rates)
 {
 	const struct sampler_stats none = {0};
 	const struct sampler_stats backwards = {.ticks = 1, .start_ns = 2, .end_ns = 1};

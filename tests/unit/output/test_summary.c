@@ -80,7 +80,7 @@ static char *write_text(const struct profile *profile, const struct artefact_opt
 	return text;
 }
 
-Test(summary, table)
+Test(summary, lists_functions_by_own_time)
 {
 	const struct artefact_options options = {.max_rows = 10};
 	struct profile *profile = new_profile(false);
@@ -105,7 +105,7 @@ Test(summary, table)
 	profile_destroy(profile);
 }
 
-Test(summary, rows_that_do_not_fit)
+Test(summary, counts_the_rows_left_out)
 {
 	const struct artefact_options options = {.max_rows = 2};
 	struct profile *profile = new_profile(true);
@@ -120,7 +120,7 @@ Test(summary, rows_that_do_not_fit)
 }
 
 /* A thread's own time in its root is its idle time, which then has no row. */
-Test(summary, threads)
+Test(summary, lists_thread_roots)
 {
 	const struct artefact_options options = {.max_rows = 10};
 	struct profile *profile = new_profile(true);
@@ -167,7 +167,7 @@ Test(summary, keeps_to_the_width)
 	profile_destroy(profile);
 }
 
-Test(summary, colour_only_when_asked)
+Test(summary, uses_colour_only_when_requested)
 {
 	struct profile *profile = new_profile(false);
 	const struct artefact_options plain = {.max_rows = 10};
@@ -190,7 +190,7 @@ Test(summary, colour_only_when_asked)
 }
 
 /* Each of several runs has as many lines as a single one, or one line if there are many runs. */
-Test(summary, several_runs)
+Test(summary, names_several_runs)
 {
 	static const struct {
 		uint32_t nr_runs, max_rows;
@@ -241,7 +241,7 @@ Test(summary, several_runs)
 }
 
 /* There are samples, but none in this mode. */
-Test(summary, no_samples_of_the_mode)
+Test(summary, reports_a_mode_without_samples)
 {
 	const struct profile_options by_cpu = {.mode = PROFILE_CPU};
 	const struct artefact_options options = {.max_rows = 10, .columns = 80};
@@ -266,7 +266,7 @@ Test(summary, no_samples_of_the_mode)
 	profile_destroy(profile);
 }
 
-Test(summary, no_samples)
+Test(summary, reports_an_empty_profile)
 {
 	const struct profile_options by_function = {0};
 	const struct artefact_options options = {.max_rows = 10, .columns = 80};
@@ -289,7 +289,7 @@ Test(summary, no_samples)
 	profile_destroy(profile);
 }
 
-Test(summary, says_when_the_stream_fails)
+Test(summary, reports_a_write_error)
 {
 	const struct artefact_options options = {.max_rows = 10};
 	struct profile *profile = new_profile(false);
@@ -303,7 +303,7 @@ Test(summary, says_when_the_stream_fails)
 }
 
 /* Threads of cores have no time, so they are counted. */
-Test(summary, counts_where_no_time_passes)
+Test(summary, counts_threads_of_cores)
 {
 	static const struct artefact_options options = {.max_rows = 9};
 	static const struct run_info of_core = {

@@ -36,7 +36,7 @@ static char *write_calls(const struct profile *profile, struct artefact_options 
 }
 
 /* Callers are functions, with or without a row per line. */
-Test(summary_calls, callers)
+Test(summary_calls, lists_callers)
 {
 	for (int by_line = 0; by_line < 2; by_line++) {
 		struct profile *profile = new_profile(by_line);
@@ -55,7 +55,7 @@ Test(summary_calls, callers)
 	}
 }
 
-Test(summary_calls, callees)
+Test(summary_calls, lists_callees)
 {
 	for (int by_line = 0; by_line < 2; by_line++) {
 		struct profile *profile = new_profile(by_line);
@@ -75,7 +75,7 @@ Test(summary_calls, callees)
 }
 
 /* Each matching function has its own table, hottest first. */
-Test(summary_calls, several_functions)
+Test(summary_calls, each_match_has_its_own_table)
 {
 	struct profile *profile = new_profile(false);
 	cleanup_free char *text =
@@ -89,7 +89,7 @@ Test(summary_calls, several_functions)
 	profile_destroy(profile);
 }
 
-Test(summary_calls, many_functions)
+Test(summary_calls, number_of_tables_is_limited)
 {
 	const struct profile_options options = {0};
 	struct profile *profile = profile_create(&options);
@@ -106,7 +106,7 @@ Test(summary_calls, many_functions)
 	profile_destroy(profile);
 }
 
-Test(summary_calls, nothing_matches)
+Test(summary_calls, reports_that_nothing_matches)
 {
 	struct profile *profile = new_profile(false);
 	cleanup_free char *text = write_calls(profile, (struct artefact_options){.callers = "\033x",

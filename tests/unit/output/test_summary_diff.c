@@ -49,7 +49,7 @@ static char *write_diff(const struct profile *profile, struct artefact_options o
 	return summary_text(&artefact);
 }
 
-Test(summary_diff, table)
+Test(summary_diff, lists_changes)
 {
 	struct profile *profile = new_profile();
 	cleanup_free char *text = write_diff(profile, (struct artefact_options){.max_rows = 10});
@@ -83,7 +83,7 @@ Test(summary_diff, table)
 	profile_destroy(profile);
 }
 
-Test(summary_diff, narrow_terminals)
+Test(summary_diff, omits_columns_on_narrow_terminals)
 {
 	static const struct {
 		unsigned columns;
@@ -107,7 +107,7 @@ Test(summary_diff, narrow_terminals)
 	profile_destroy(profile);
 }
 
-Test(summary_diff, rows_that_do_not_fit)
+Test(summary_diff, counts_the_rows_left_out)
 {
 	struct profile *profile = new_profile();
 	cleanup_free char *text = write_diff(profile, (struct artefact_options){.max_rows = 2});
@@ -117,7 +117,7 @@ Test(summary_diff, rows_that_do_not_fit)
 }
 
 /* A base without samples. */
-Test(summary_diff, nothing_before)
+Test(summary_diff, empty_base_makes_all_rows_new)
 {
 	const struct profile_options options = {0};
 	struct profile *profile = profile_create(&options);

@@ -53,7 +53,7 @@ static struct profile *new_tree(void)
 	return profile;
 }
 
-Test(summary_tree, shape)
+Test(summary_tree, indents_callees)
 {
 	struct profile *profile = new_tree();
 	cleanup_free char *text = write_tree(profile, 100, 0);
@@ -72,7 +72,7 @@ Test(summary_tree, shape)
 }
 
 /* Only the largest rows are shown, and the connectors account for the missing ones. */
-Test(summary_tree, rows_that_do_not_fit)
+Test(summary_tree, shows_the_largest_rows_and_counts_the_rest)
 {
 	struct profile *profile = new_tree();
 	cleanup_free char *text = write_tree(profile, 4, 0);
@@ -90,7 +90,7 @@ Test(summary_tree, rows_that_do_not_fit)
 /*
  * Ten calls in a row, with a thousandth elsewhere: the middle ones become one line, at one level.
  */
-Test(summary_tree, chains_are_folded)
+Test(summary_tree, folds_chains)
 {
 	struct profile *profile = new_profile();
 	cleanup_free char *text = NULL;
@@ -116,7 +116,7 @@ Test(summary_tree, chains_are_folded)
 }
 
 /* A folded chain costs as many rows as it has lines. */
-Test(summary_tree, folded_chains_take_little_room)
+Test(summary_tree, folded_chains_are_compact)
 {
 	struct profile *profile = new_profile();
 	cleanup_free char *text = NULL;
@@ -154,7 +154,7 @@ Test(summary_tree, keeps_to_the_width)
  * The target decides the depth, so the writer must not recurse: half a million calls, each worth
  * a row.
  */
-Test(summary_tree, deep)
+Test(summary_tree, writes_very_deep_trees)
 {
 	struct profile *profile = new_profile();
 	struct profile_sample sample = {

@@ -34,7 +34,7 @@ static const struct {
 	 "…bc"},
 };
 
-Test(text_width, cuts)
+Test(text_width, cuts_to_a_width)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct text head = {0};

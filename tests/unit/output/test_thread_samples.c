@@ -9,7 +9,7 @@
 
 static const struct profile_options keep = {.keep_samples = true};
 
-Test(thread_samples, main_thread_first_and_each_by_time)
+Test(thread_samples, main_thread_comes_first_and_samples_are_sorted)
 {
 	/* As when a later recording is merged before an earlier one. */
 	static const struct timed_sample rows[] = {
@@ -50,7 +50,7 @@ Test(thread_samples, main_thread_first_and_each_by_time)
 }
 
 /* By CPU time if there is any, else by time in Python. Idle threads are not busy. */
-Test(thread_samples, the_busiest)
+Test(thread_samples, finds_the_busiest_thread)
 {
 	static const struct {
 		uint64_t cpu_ns[2];
@@ -89,7 +89,7 @@ Test(thread_samples, the_busiest)
 }
 
 /* Samples whose thread has no row come last; threads without samples are left out. */
-Test(thread_samples, without_a_row)
+Test(thread_samples, samples_without_a_thread_row_come_last)
 {
 	static const struct profile_sample lost = {
 		.time_ns = 10, .node = PROFILE_NONE, .thread = PROFILE_NONE};
@@ -111,7 +111,7 @@ Test(thread_samples, without_a_row)
 	profile_destroy(profile);
 }
 
-Test(thread_samples, none)
+Test(thread_samples, profile_without_samples_has_no_slices)
 {
 	struct profile *profile = profile_create(&keep);
 	struct thread_samples samples;
@@ -123,7 +123,7 @@ Test(thread_samples, none)
 	profile_destroy(profile);
 }
 
-Test(thread_samples, names)
+Test(thread_samples, names_threads)
 {
 	static const struct {
 		struct profile_thread thread;
@@ -148,7 +148,7 @@ Test(thread_samples, names)
 }
 
 /* With a root per thread, samples without Python frames have a node, and are idle all the same. */
-Test(thread_samples, roots_are_no_python_frames)
+Test(thread_samples, thread_roots_are_no_python_frames)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_thread = true};
 	static const struct timed_sample rows[] = {

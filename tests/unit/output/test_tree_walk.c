@@ -14,7 +14,7 @@ static struct profile *new_profile(void)
 	return profile;
 }
 
-Test(tree_walk, nothing)
+Test(tree_walk, empty_profile_has_no_steps)
 {
 	struct profile *profile = new_profile();
 	struct tree_step step = TREE_STEP_BEGIN;
@@ -54,7 +54,7 @@ Test(tree_walk, enters_and_leaves)
 	profile_destroy(profile);
 }
 
-Test(tree_walk, sums_of_both_sides)
+Test(tree_walk, sums_each_side)
 {
 	struct profile *profile = new_profile();
 	struct tree_walk walk;

@@ -29,7 +29,7 @@ static size_t encode(uint32_t code_point, char bytes[4])
 	return 4;
 }
 
-Test(utf8, every_code_point)
+Test(utf8, accepts_every_code_point)
 {
 	for (uint32_t code_point = 0; code_point < 0x120000; code_point++) {
 		bool valid = code_point <= 0x10ffff && (code_point < 0xd800 || code_point > 0xdfff);
@@ -46,7 +46,7 @@ Test(utf8, every_code_point)
 }
 
 /* The number of accepted sequences equals the number of code points, so no others are accepted. */
-Test(utf8, nothing_else_up_to_three_bytes)
+Test(utf8, refuses_all_else_up_to_three_bytes)
 {
 	size_t nr[4] = {0};
 
@@ -62,7 +62,7 @@ Test(utf8, nothing_else_up_to_three_bytes)
 	cr_expect(eq(sz, nr[3], 0x10000 - 0x800 - 0x800));
 }
 
-Test(utf8, not_four_bytes)
+Test(utf8, refuses_invalid_four_byte_sequences)
 {
 	static const char bad[][5] = {
 		"\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80", "\xf5\x80\x80\x80", "\xf8\x88\x80\x80",
@@ -76,7 +76,7 @@ Test(utf8, not_four_bytes)
 	}
 }
 
-Test(utf8, controls_and_widths)
+Test(utf8, knows_controls_and_widths)
 {
 	static const struct {
 		uint32_t code_point;

@@ -6,7 +6,7 @@
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
-Test(xml, can_never_be_markup)
+Test(xml, escapes_all_markup)
 {
 	static const struct {
 		const char *string, *escaped;

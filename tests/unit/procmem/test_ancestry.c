@@ -53,7 +53,7 @@ static void end_child(pid_t pid)
 	(void)waitpid(pid, NULL, 0);
 }
 
-Test(ancestry, a_fork_has_its_parent)
+Test(ancestry, fork_has_its_parent)
 {
 	pid_t child = start_child(NULL);
 	pid_t parent;
@@ -63,7 +63,7 @@ Test(ancestry, a_fork_has_its_parent)
 	end_child(child);
 }
 
-Test(ancestry, an_exec_has_none)
+Test(ancestry, exec_has_no_parent)
 {
 	pid_t child = start_child("sleep");
 	pid_t parent;

@@ -21,7 +21,7 @@ static int read_pieces(struct bounded_memory *bounded, size_t nr)
 	return remote_memory_read_ranges(&bounded->memory, ranges, nr);
 }
 
-Test(bounded_memory, ends_after_so_many_pieces)
+Test(bounded_memory, refuses_reads_beyond_the_limit)
 {
 	struct fake_memory fake;
 	struct bounded_memory bounded;
@@ -37,7 +37,7 @@ Test(bounded_memory, ends_after_so_many_pieces)
 	fake_memory_done(&fake);
 }
 
-Test(bounded_memory, more_than_are_left_are_the_last)
+Test(bounded_memory, oversized_read_uses_up_the_limit)
 {
 	struct fake_memory fake;
 	struct bounded_memory bounded;
@@ -67,7 +67,7 @@ Test(bounded_memory, long_pieces_count_for_several)
 	fake_memory_done(&fake);
 }
 
-Test(bounded_memory, ends_when_stopped_or_late)
+Test(bounded_memory, stops_on_request_or_at_the_deadline)
 {
 	struct {
 		sig_atomic_t stop;
@@ -93,7 +93,7 @@ Test(bounded_memory, ends_when_stopped_or_late)
 	}
 }
 
-Test(bounded_memory, hands_on_errors)
+Test(bounded_memory, forwards_errors)
 {
 	struct bounded_memory bounded;
 	struct fake_memory fake;

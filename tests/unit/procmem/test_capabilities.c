@@ -23,12 +23,12 @@ static uint64_t told(const char *name)
 	return set;
 }
 
-Test(capabilities, effective_ones_are_told)
+Test(capabilities, effective_capabilities_are_reported)
 {
 	cr_expect(eq(u64, capabilities_effective(), told("CapEff")));
 }
 
-Test(capabilities, only_what_is_kept_is_there)
+Test(capabilities, only_kept_capabilities_remain)
 {
 	const uint64_t before = told("CapPrm");
 	const uint64_t permitted = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHOWN) |
@@ -42,7 +42,7 @@ Test(capabilities, only_what_is_kept_is_there)
 	cr_expect(eq(u64, capabilities_effective(), before & effective));
 }
 
-Test(capabilities, permitted_ones_become_effective_again)
+Test(capabilities, permitted_capabilities_become_effective_again)
 {
 	const uint64_t both = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHOWN);
 	const uint64_t before = told("CapPrm");
@@ -52,7 +52,7 @@ Test(capabilities, permitted_ones_become_effective_again)
 	cr_expect(eq(u64, told("CapEff"), before & both));
 }
 
-Test(capabilities, what_was_given_up_does_not_come_back)
+Test(capabilities, dropped_capabilities_cannot_be_regained)
 {
 	cr_assert(zero(int, capabilities_keep(0, 0)));
 	cr_assert(zero(int, capabilities_keep(UINT64_MAX, UINT64_MAX)));
@@ -60,7 +60,7 @@ Test(capabilities, what_was_given_up_does_not_come_back)
 	cr_expect(zero(u64, told("CapPrm")));
 }
 
-Test(capabilities, no_program_gains_any)
+Test(capabilities, no_new_privs_is_set)
 {
 	capabilities_set_no_new_privs();
 	cr_expect(eq(u64, told("NoNewPrivs"), 1));

@@ -62,7 +62,7 @@ static struct made_core make_file(void)
 	return file;
 }
 
-Test(core, memory)
+Test(core, reads_saved_memory)
 {
 	static const struct {
 		remote_addr addr;
@@ -97,7 +97,7 @@ Test(core, memory)
 }
 
 /* A range that fails does not keep later ones from being read. */
-Test(core, ranges)
+Test(core, failed_range_does_not_stop_later_ones)
 {
 	struct made_core file = make_file();
 	struct core *core = open_core(made_core_write(&file));
@@ -118,7 +118,7 @@ Test(core, ranges)
 	core_close(core);
 }
 
-Test(core, maps)
+Test(core, segments_are_mappings)
 {
 	struct made_core file = make_file();
 	struct core *core = open_core(made_core_write(&file));
@@ -161,7 +161,7 @@ static struct mapped_file make_mapped_file(remote_addr start)
 }
 
 /* The mapped file supplies only memory that the core does not have. */
-Test(core, backing)
+Test(core, file_backs_memory_that_was_not_saved)
 {
 	static const struct {
 		remote_addr addr;
@@ -202,7 +202,7 @@ Test(core, backing)
 	cleanup_close_fn(&mapped.fd);
 }
 
-Test(core, backing_of_a_core_that_is_cut)
+Test(core, file_does_not_replace_memory_cut_off)
 {
 	struct made_core file = make_file();
 	struct core *core = open_core(made_core_write_cut(&file, MADE_CORE_DATA_OFFSET + 0x40));
@@ -232,7 +232,7 @@ static void add_files(struct made_core *file)
 	made_core_add_note(file, "CORE", NT_FILE, &note, sizeof(note));
 }
 
-Test(core, files_and_names)
+Test(core, mappings_have_files_and_names)
 {
 	uint64_t auxv[] = {AT_PHDR, 0x1040, AT_SYSINFO_EHDR, 0x3000, AT_RANDOM, UINT64_MAX - 0x80};
 	struct made_core file = make_file();
@@ -254,7 +254,7 @@ Test(core, files_and_names)
 	core_close(core);
 }
 
-Test(core, no_executable)
+Test(core, executable_needs_a_mapped_file)
 {
 	uint64_t auxv[] = {AT_PHDR, 0x3040};
 	struct made_core file = make_file();
@@ -269,7 +269,7 @@ Test(core, no_executable)
 }
 
 /* More segments than e_phnum can count: the number is in the first section header. */
-Test(core, very_many_segments)
+Test(core, reads_the_segment_count_from_the_first_section)
 {
 	Elf64_Shdr section = {.sh_info = 6};
 	struct made_core file = make_file();
@@ -337,7 +337,7 @@ static void many_notes(struct made_core *file)
 	file->header.e_phnum = 65534;
 }
 
-Test(core, damage)
+Test(core, damaged_cores_are_read_in_bounds)
 {
 	static const struct {
 		const char *name;
@@ -423,7 +423,7 @@ static void nothing(struct made_core *file)
 	(void)file;
 }
 
-Test(core, no_core)
+Test(core, refuses_other_files)
 {
 	static const struct {
 		void (*change)(struct made_core *file);
@@ -462,7 +462,7 @@ Test(core, no_core)
 	}
 }
 
-Test(core, no_file)
+Test(core, refuses_folders_and_devices)
 {
 	static const struct {
 		const char *path;

@@ -103,7 +103,7 @@ static void overlaps(struct file_note *note)
 	note->entries[3].end = 0x8000;
 }
 
-Test(core_file_note, parse)
+Test(core_file_note, parses_whole_and_damaged_notes)
 {
 	static const size_t whole = offsetof(struct file_note, paths) + sizeof(PATHS);
 	static const char all[] = "1000-3000@0 /usr/a! 2; 4000-5000@2000 /usr/a 1; "
@@ -153,7 +153,7 @@ Test(core_file_note, parse)
 }
 
 /* A path longer than any file can have. */
-Test(core_file_note, long_path)
+Test(core_file_note, long_path_is_counted_as_lost)
 {
 	static const size_t lengths[] = {PATH_MAX - 1, PATH_MAX};
 

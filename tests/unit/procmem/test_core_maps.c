@@ -30,7 +30,7 @@ static struct maps make_maps(const struct piece pieces[MAX_PIECES])
 	return maps;
 }
 
-Test(core_maps, sort)
+Test(core_maps, sorts_and_removes_overlaps)
 {
 	static const struct {
 		const char *name;
@@ -61,7 +61,7 @@ Test(core_maps, sort)
 	}
 }
 
-Test(core_maps, join)
+Test(core_maps, joins_loads_and_files)
 {
 	static const struct {
 		const char *name;

@@ -56,7 +56,7 @@ static struct core_notes read_all(const struct made_core *file, uint16_t machine
 	return read_cut(file, machine, file->size_bytes);
 }
 
-Test(core_notes, threads)
+Test(core_notes, reads_registers_of_threads)
 {
 	static const struct {
 		uint16_t machine;
@@ -94,7 +94,7 @@ Test(core_notes, threads)
 	}
 }
 
-Test(core_notes, death)
+Test(core_notes, reads_the_cause_of_death)
 {
 	enum { NONE = 1000 };
 
@@ -165,7 +165,7 @@ Test(core_notes, death)
 	}
 }
 
-Test(core_notes, process)
+Test(core_notes, reads_process_information)
 {
 	struct made_core file = MADE_CORE_EMPTY;
 	uint64_t auxv[] = {AT_PHDR,	    1, AT_PHNUM,  2, AT_ENTRY,	3, AT_BASE, 4, 12345, 6,
@@ -255,7 +255,7 @@ static void endless(struct made_core *file)
 	file->segments[0].p_filesz = INT64_MAX / 2;
 }
 
-Test(core_notes, damage)
+Test(core_notes, damaged_notes_are_read_in_bounds)
 {
 	static const struct {
 		const char *name;
@@ -291,7 +291,7 @@ Test(core_notes, damage)
 }
 
 /* However the file is cut, all complete notes are read and nothing else. */
-Test(core_notes, cut_anywhere)
+Test(core_notes, truncated_notes_are_read_up_to_the_cut)
 {
 	struct made_core file = MADE_CORE_EMPTY;
 	size_t note_bytes = sizeof(Elf64_Nhdr) + 8 + sizeof(struct prstatus);

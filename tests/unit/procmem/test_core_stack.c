@@ -35,7 +35,7 @@ static struct core *open_core(void)
 	return core;
 }
 
-Test(core_stack, look)
+Test(core_stack, finds_the_state_of_a_stack)
 {
 	static const struct {
 		remote_addr sp_addr;
@@ -68,7 +68,7 @@ Test(core_stack, look)
 	core_close(core);
 }
 
-Test(core_stack, was_full)
+Test(core_stack, recognises_a_stack_overflow)
 {
 	static const struct {
 		remote_addr sp_addr;

@@ -12,7 +12,7 @@
 
 #include "procmem/descriptor_limit.h"
 
-Test(cpu_clock, number_at_the_start_of_a_text)
+Test(cpu_clock, parses_the_number_at_the_start_of_a_text)
 {
 	static const struct {
 		char text[32];
@@ -64,7 +64,7 @@ static void use_time(uint64_t ns)
 	}
 }
 
-Test(cpu_clock, tells_what_a_thread_has_used)
+Test(cpu_clock, measures_the_cpu_time_of_a_thread)
 {
 	const uint64_t used_ns = 30000000;
 	struct process process = open_ourselves();
@@ -85,7 +85,7 @@ Test(cpu_clock, tells_what_a_thread_has_used)
 }
 
 /* A thread of another process: it exists, but not in this process. */
-Test(cpu_clock, is_never_another_process_s)
+Test(cpu_clock, refuses_threads_of_other_processes)
 {
 	struct process process = open_ourselves();
 	struct cpu_clock clock = {0};
@@ -96,7 +96,7 @@ Test(cpu_clock, is_never_another_process_s)
 	process_close(&process);
 }
 
-Test(cpu_clock, says_that_no_descriptor_is_left)
+Test(cpu_clock, reports_exhausted_descriptors)
 {
 	struct process process = open_ourselves();
 	struct rlimit limit;

@@ -44,7 +44,7 @@ static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
 	return cpu;
 }
 
-Test(cpu_seat, moves_and_gives_back)
+Test(cpu_seat, moves_to_each_cpu_and_returns)
 {
 	const cpu_set_t usual = affinity();
 	struct cpu_seat seat;
@@ -74,7 +74,7 @@ Test(cpu_seat, moves_and_gives_back)
 }
 
 /* CPUs outside the thread's original affinity mask are refused. */
-Test(cpu_seat, refused_cpus)
+Test(cpu_seat, refuses_cpus_outside_the_affinity)
 {
 	const cpu_set_t all = affinity();
 	const uint32_t first = cpu_from(&all, 0);
@@ -112,7 +112,7 @@ static struct sched_attributes attributes(void)
 	return attributes;
 }
 
-Test(cpu_seat, slice_follows_the_looks_and_is_given_back)
+Test(cpu_seat, slice_follows_the_look_time_and_is_restored)
 {
 	static const struct {
 		uint64_t look_ns, slice_ns;
@@ -157,7 +157,7 @@ Test(cpu_seat, slice_follows_the_looks_and_is_given_back)
 	cr_expect(eq(u64, attributes().runtime_ns, 700000), "one that had been asked for before");
 }
 
-Test(cpu_seat, sleeping_is_leaving, .timeout = 60)
+Test(cpu_seat, sleeping_counts_as_leaving, .timeout = 60)
 {
 	const struct cpu_leaves first = cpu_leaves_read();
 	struct cpu_leaves now;
@@ -171,7 +171,7 @@ Test(cpu_seat, sleeping_is_leaving, .timeout = 60)
 }
 
 /* Priority depends on nice values and policies: the lower one yields. */
-Test(cpu_seat, who_gives_way, .timeout = 60)
+Test(cpu_seat, lower_priority_yields, .timeout = 60)
 {
 	const struct sched_param none = {.sched_priority = 0};
 	const int nice_value = getpriority(PRIO_PROCESS, 0);

@@ -28,7 +28,7 @@ static int make_file(void)
 	return fd;
 }
 
-Test(file_blocks, any_piece)
+Test(file_blocks, reads_any_piece)
 {
 	static const struct {
 		uint64_t offset;

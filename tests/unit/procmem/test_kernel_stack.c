@@ -26,7 +26,7 @@ static const char *parsed(const char *text)
 }
 
 /* Lines as Linux writes them, and malformed ones. */
-Test(kernel_stack, parse)
+Test(kernel_stack, parses_kernel_lines)
 {
 	static const struct {
 		const char *text, *frames;
@@ -54,7 +54,7 @@ Test(kernel_stack, parse)
 			  "case %zu", i);
 }
 
-Test(kernel_stack, room)
+Test(kernel_stack, number_of_frames_is_limited)
 {
 	static const char line[] = "[<0>] f+0x1/0x2\n";
 	char text[100 * sizeof(line)];
@@ -66,7 +66,7 @@ Test(kernel_stack, room)
 }
 
 /* Our own stack contains the function that reads it. */
-Test(kernel_stack, own)
+Test(kernel_stack, reads_our_own_stack)
 {
 	static struct kernel_stack stack;
 	struct process process;

@@ -12,7 +12,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/mapping_at.h"
 
-Test(maps, lines)
+Test(maps, parses_lines)
 {
 	static const struct {
 		const char *line;
@@ -73,7 +73,7 @@ Test(maps, lines)
 
 #define GOOD "1000-2000 r--p 00000000 00:01 7 /x\n"
 
-Test(maps, malformed_text)
+Test(maps, malformed_text_is_refused)
 {
 	static const struct {
 		const char *text;
@@ -121,7 +121,7 @@ Test(maps, malformed_text)
 	}
 }
 
-Test(maps, every_cut_of_a_line_is_safe)
+Test(maps, truncated_lines_are_read_in_bounds)
 {
 	static const char text[] =
 		"564b8ba4b000-564b8ba51000 r-xp 00002000 fe:00 247498    /usr/a\\012b (deleted)\n";
@@ -139,7 +139,7 @@ Test(maps, every_cut_of_a_line_is_safe)
 	}
 }
 
-Test(maps, too_many_lines)
+Test(maps, number_of_lines_is_limited)
 {
 	size_t nr_lines = MAPS_MAX_MAPPINGS + 1;
 	char *text = malloc(nr_lines);
@@ -153,7 +153,7 @@ Test(maps, too_many_lines)
 	maps_done(NULL);
 }
 
-Test(maps, same)
+Test(maps, compares_maps)
 {
 	static const char base[] =
 		"1000-2000 r-xp 00000000 fe:00 7 /a\n3000-4000 rw-p 00000000 00:00 0\n";
@@ -186,7 +186,7 @@ Test(maps, same)
 	maps_done(&first);
 }
 
-Test(maps, module_end)
+Test(maps, finds_the_end_of_a_module)
 {
 	static const char text[] = "1000-2000 r--p 00000000 08:01 7 /lib/a\n"  /* 0 */
 				   "2000-3000 r-xp 00001000 08:01 7 /lib/a\n"  /* 1 */
@@ -236,7 +236,7 @@ static int check_object(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-Test(maps, of_this_process_agree_with_the_loader)
+Test(maps, agree_with_the_loader)
 {
 	struct process process = PROCESS_CLOSED;
 	struct maps maps;
@@ -248,7 +248,7 @@ Test(maps, of_this_process_agree_with_the_loader)
 	process_close(&process);
 }
 
-Test(maps, longer_than_one_read)
+Test(maps, are_read_in_several_calls)
 {
 	enum { NR_PAGES = 2000 };
 	char *pages = mmap(NULL, NR_PAGES * 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -270,7 +270,7 @@ Test(maps, longer_than_one_read)
 	process_close(&process);
 }
 
-Test(maps, find)
+Test(maps, finds_the_mapping_of_an_address)
 {
 	static const char text[] = "1000-2000 r--p 00000000 00:00 0 a\n"
 				   "2000-3000 r--p 00000000 00:00 0 b\n"

@@ -88,7 +88,7 @@ static void check_each_range(bool through_file)
 	process_close(&process);
 }
 
-Test(memory, reads_each_range_however_the_others_fare)
+Test(memory, reads_each_range_independently)
 {
 	check_each_range(false);
 	check_each_range(true);
@@ -114,7 +114,7 @@ Test(memory, few_ranges_take_one_call)
 	process_close(&process);
 }
 
-Test(memory, many_ranges_take_as_few_calls_as_can_be)
+Test(memory, many_ranges_take_the_fewest_calls)
 {
 	enum { NR_RANGES = 2 * IOV_MAX + 1 };
 	static uint32_t from[NR_RANGES];
@@ -182,7 +182,7 @@ Test(memory, dependent_ranges_are_skipped_after_a_fault)
 	process_close(&process);
 }
 
-Test(memory, reads_nothing)
+Test(memory, empty_reads_do_nothing)
 {
 	struct process process;
 	struct live_memory live;
@@ -192,7 +192,7 @@ Test(memory, reads_nothing)
 	process_close(&process);
 }
 
-Test(memory, single_reads)
+Test(memory, single_reads_are_complete_or_fail)
 {
 	unsigned char *page = map_island();
 	uint64_t expected;
@@ -238,7 +238,7 @@ static void check_process_that_ends(bool through_file)
 	process_close(&process);
 }
 
-Test(memory, process_that_is_gone)
+Test(memory, reports_the_end_of_the_process)
 {
 	check_process_that_ends(false);
 	check_process_that_ends(true);
@@ -281,12 +281,12 @@ static void check_without_the_call(int error)
 	cr_expect(eq(int, remote_memory_read_u64(&live.memory, (uintptr_t)&from, &value), -EPERM));
 }
 
-Test(memory, call_that_is_forbidden)
+Test(memory, falls_back_if_the_call_is_forbidden)
 {
 	check_without_the_call(EPERM);
 }
 
-Test(memory, call_that_is_missing)
+Test(memory, falls_back_if_the_call_is_missing)
 {
 	check_without_the_call(ENOSYS);
 }

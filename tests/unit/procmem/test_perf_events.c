@@ -152,7 +152,7 @@ static uint64_t peek(struct perf_events *events, pid_t tid)
 }
 
 /* Earlier dumps are skipped, later ones stay, and a dump that was found is found again. */
-Test(perf_events, a_dump_is_found_by_its_count, .timeout = 60)
+Test(perf_events, dump_is_found_by_its_count, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);
@@ -204,7 +204,7 @@ static int nr_rings(void)
 }
 
 /* An ended thread is reported once; its ring is freed and its place is reused. */
-Test(perf_events, threads_end, .timeout = 60)
+Test(perf_events, ended_thread_frees_its_ring, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);
@@ -231,7 +231,7 @@ Test(perf_events, threads_end, .timeout = 60)
 	process_close(&process);
 }
 
-Test(perf_events, another_process_s_thread)
+Test(perf_events, refuses_threads_of_other_processes)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);

@@ -41,7 +41,7 @@ static size_t make_record(struct made_record *record)
 	return offsetof(struct made_record, words) + 8 * (AT_STACK + STACK_WORDS + 1);
 }
 
-Test(perf_record, whole)
+Test(perf_record, parses_a_sample)
 {
 	struct made_record record;
 	const size_t nr_bytes = make_record(&record);
@@ -60,7 +60,7 @@ Test(perf_record, whole)
 }
 
 /* Every truncated length, and invalid values of single fields. */
-Test(perf_record, cut_off_and_wrong)
+Test(perf_record, truncated_and_invalid_samples_are_refused)
 {
 	static const struct {
 		unsigned int word;
@@ -126,7 +126,7 @@ static int parse_chained(const struct made_record *record, size_t nr_bytes, stru
 }
 
 /* Only addresses after the kernel's marker are the kernel's. */
-Test(perf_record, addresses_of_the_kernel)
+Test(perf_record, keeps_kernel_addresses_only)
 {
 	static const struct chain_case cases[] = {
 		{{0}, 0, {0}, 0},
@@ -156,7 +156,7 @@ Test(perf_record, addresses_of_the_kernel)
 	}
 }
 
-Test(perf_record, chains_cut_off_and_too_long)
+Test(perf_record, truncated_and_endless_chains_are_refused)
 {
 	static const struct chain_case chain = {
 		.words = {(uint64_t)PERF_CONTEXT_KERNEL, 0x21, 0x22}, .nr_words = 3};
@@ -180,7 +180,7 @@ Test(perf_record, chains_cut_off_and_too_long)
  * A kernel configured for longer chains: the inner addresses are kept, and the stack is still
  * found.
  */
-Test(perf_record, chain_of_many)
+Test(perf_record, long_chain_keeps_its_inner_addresses)
 {
 	enum { NR_ADDRS = 1000, NR_FIRST = 5 /* header, ids, time, count, length */ };
 	static uint64_t words[NR_FIRST + 1 + NR_ADDRS + AT_STACK + STACK_WORDS];
@@ -208,7 +208,7 @@ Test(perf_record, chain_of_many)
  * The kernel's order is ax, bx, cx, dx, si, di, bp, sp, ip, r8 to r15. DWARF's begins with rax,
  * rdx.
  */
-Test(perf_record, registers_by_their_dwarf_numbers)
+Test(perf_record, maps_registers_to_dwarf_numbers)
 {
 	static const struct {
 		unsigned int number, place;

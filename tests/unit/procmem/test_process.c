@@ -225,7 +225,7 @@ Test(process, follows_an_exec)
 	process_close(&process);
 }
 
-Test(process, age)
+Test(process, age_grows_and_is_unlimited_after_the_end)
 {
 	struct child child = child_start(run_pause);
 	struct process ours = PROCESS_CLOSED;
@@ -241,7 +241,7 @@ Test(process, age)
 	process_close(&theirs);
 }
 
-Test(process, refuses_what_is_no_process)
+Test(process, refuses_ids_of_no_process)
 {
 	struct child child = child_start(run_thread);
 	struct process process = PROCESS_CLOSED;
@@ -318,7 +318,7 @@ Test(process, ends_with_its_last_thread)
 	process_close(&process);
 }
 
-Test(process, maps_of_a_zombie)
+Test(process, zombie_has_no_maps)
 {
 	struct child child = child_start(run_exit);
 	struct process process = PROCESS_CLOSED;
@@ -334,7 +334,7 @@ Test(process, maps_of_a_zombie)
 	child_end(&child);
 }
 
-Test(process, a_name_is_only_a_name)
+Test(process, name_cannot_forge_the_state)
 {
 	struct child child = child_start(run_named);
 	struct process process = PROCESS_CLOSED;
@@ -354,7 +354,7 @@ Test(process, a_name_is_only_a_name)
 	child_end(&child);
 }
 
-Test(process, threads)
+Test(process, lists_threads)
 {
 	struct child child = child_start(run_thread);
 	struct process process = PROCESS_CLOSED;
@@ -394,7 +394,7 @@ static void run_in_namespace(int ready_fd)
 	(void)waitpid(pid, NULL, 0);
 }
 
-Test(process, ids_in_another_pid_namespace)
+Test(process, reads_ids_in_another_pid_namespace)
 {
 	struct child child = child_start(run_in_namespace);
 	struct process process = PROCESS_CLOSED;
@@ -420,7 +420,7 @@ Test(process, ids_in_another_pid_namespace)
 	child_end(&child);
 }
 
-Test(process, files)
+Test(process, reads_files_of_proc)
 {
 	struct process process = PROCESS_CLOSED;
 	char buffer[8];
@@ -449,7 +449,7 @@ static void run_command(int ready_fd)
 	_exit(1);
 }
 
-Test(process, command_line)
+Test(process, command_line_is_printable_and_cut)
 {
 	struct child child = child_start(run_command);
 	struct process process = PROCESS_CLOSED;
@@ -536,7 +536,7 @@ static void run_with_capabilities(int ready_fd)
 	run_pause(ready_fd);
 }
 
-Test(process, explains_why_it_may_not_be_read)
+Test(process, explains_refused_access)
 {
 	static const struct {
 		char name[32];
@@ -598,7 +598,7 @@ static int read_as_nobody(const struct child *child)
 	return live.through_file ? 5 : 0;
 }
 
-Test(process, what_is_forbidden_later_is_not_read_through_its_file)
+Test(process, reads_stop_when_access_is_revoked)
 {
 	struct child child;
 	int status = -1;

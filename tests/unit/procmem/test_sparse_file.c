@@ -74,7 +74,7 @@ Test(sparse_file, keeps_holes)
 	cr_expect(eq(u8, byte_at(fd, size - 1), 0));
 }
 
-Test(sparse_file, empty)
+Test(sparse_file, empty_file_has_no_bytes)
 {
 	struct sparse_file file;
 	cleanup_close int fd = -1;
@@ -103,7 +103,7 @@ static size_t count_files(const char *folder)
 }
 
 /* A file too large for memory continues on disk, with its holes and without a name. */
-Test(sparse_file, goes_to_the_disk)
+Test(sparse_file, large_file_moves_to_the_disk)
 {
 	char folder[] = "/var/tmp/test_sparse_file-XXXXXX";
 	const uint64_t piece = SPARSE_MAX_MEMORY_BYTES / 2;
@@ -139,7 +139,7 @@ Test(sparse_file, goes_to_the_disk)
 	cr_expect(zero(int, rmdir(folder)));
 }
 
-Test(sparse_file, limits)
+Test(sparse_file, size_is_limited)
 {
 	static const struct {
 		uint64_t size_bytes;

@@ -107,7 +107,7 @@ static void expect_files(bool links)
 	remove_folder(folder);
 }
 
-Test(sysroot, folder)
+Test(sysroot, finds_files_below_the_folder)
 {
 	expect_files(true);
 }
@@ -131,7 +131,7 @@ static void *keep_renaming(void *context)
 }
 
 /* The kernel gives up on ".." while something is renamed, even elsewhere. */
-Test(sysroot, beside_renames)
+Test(sysroot, retries_during_renames)
 {
 	enum { NR_THREADS = 3, NR_TRIES = 20000 };
 	static const char path[] = "/lib/deep/../deep/../deep/../deep/../deep/../deep/../file";
@@ -172,19 +172,19 @@ static void forbid_openat2(int error)
 	cr_assert(zero(int, prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program)));
 }
 
-Test(sysroot, no_openat2)
+Test(sysroot, works_without_openat2)
 {
 	forbid_openat2(ENOSYS);
 	expect_files(false);
 }
 
-Test(sysroot, openat2_forbidden)
+Test(sysroot, works_if_openat2_is_forbidden)
 {
 	forbid_openat2(EPERM);
 	expect_files(false);
 }
 
-Test(sysroot, own)
+Test(sysroot, own_root_opens_regular_files_only)
 {
 	static const struct {
 		const char *path;
@@ -204,7 +204,7 @@ Test(sysroot, own)
 }
 
 /* Running out of descriptors is an error of its own: it says nothing about the file. */
-Test(sysroot, no_descriptors)
+Test(sysroot, reports_exhausted_descriptors)
 {
 	const struct sysroot own = SYSROOT_OWN;
 	struct rlimit limit;
@@ -219,7 +219,7 @@ Test(sysroot, no_descriptors)
 	cr_expect(eq(int, fd, -EMFILE));
 }
 
-Test(sysroot, no_folder)
+Test(sysroot, reports_a_missing_folder)
 {
 	static const char *const paths[] = {"/no/such", "/etc/passwd"};
 
@@ -234,7 +234,7 @@ Test(sysroot, no_folder)
 }
 
 /* A core may name any path, so links of /proc are refused. The user may name one on purpose. */
-Test(sysroot, links_of_proc)
+Test(sysroot, refuses_links_of_proc)
 {
 	const struct sysroot own = SYSROOT_OWN;
 	const char *folder = make_folder();

@@ -9,7 +9,7 @@
 #include "tests/support/pipe_waiter.h"
 
 /* Lines as Linux 6.1 writes them, and malformed ones. */
-Test(task, places)
+Test(task, parses_places)
 {
 	static const struct {
 		const char *text;
@@ -44,7 +44,7 @@ Test(task, places)
 	}
 }
 
-Test(task, a_thread_that_waits, .timeout = 60)
+Test(task, finds_where_a_thread_waits, .timeout = 60)
 {
 	struct task_place place, again;
 	struct pipe_waiter waiter;

@@ -18,7 +18,7 @@
 	"6 7 8 9 10 11 12 17"
 #define BEHIND " 0 0 0 0 0 1 2 3 4 5 6 7 0\n"
 
-Test(task_runs, stat_files)
+Test(task_runs, parses_stat_files)
 {
 	static const struct {
 		const char *text;
@@ -81,7 +81,7 @@ static struct process open_ourselves(void)
 	return process;
 }
 
-Test(task_runs, ourselves)
+Test(task_runs, reports_our_own_cpu)
 {
 	struct process process = open_ourselves();
 	struct task_runs runs = open_thread(&process, getpid());
@@ -110,7 +110,7 @@ Test(task_runs, ourselves)
 }
 
 /* The count is constant while the thread waits, and rises after it has run. */
-Test(task_runs, a_thread_that_waits, .timeout = 60)
+Test(task_runs, count_is_constant_while_a_thread_waits, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct pipe_waiter waiter;
@@ -145,7 +145,7 @@ static void await_end(const struct process *process, pid_t tid)
 		(void)usleep(1000);
 }
 
-Test(task_runs, a_thread_that_has_ended, .timeout = 60)
+Test(task_runs, ended_thread_is_reported, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct task_runs none = {-7, -7};
@@ -169,7 +169,7 @@ Test(task_runs, a_thread_that_has_ended, .timeout = 60)
 }
 
 /* If there is room for only one of the two files, that one is closed again. */
-Test(task_runs, says_that_no_descriptor_is_left)
+Test(task_runs, reports_exhausted_descriptors)
 {
 	struct process process = open_ourselves();
 	struct task_runs runs = open_thread(&process, getpid());

@@ -76,7 +76,7 @@ static void expect_contents(const char *name, int fd, const uint8_t *contents)
 	cleanup_close_fn(&unpacked.fd);
 }
 
-Test(unpack, whole)
+Test(unpack, unpacks_each_format)
 {
 	cleanup_free uint8_t *contents = make_contents();
 
@@ -90,7 +90,7 @@ Test(unpack, whole)
 }
 
 /* Consecutive frames, one of them empty, are one file. */
-Test(unpack, frames)
+Test(unpack, joins_consecutive_frames)
 {
 	static const size_t ends[] = {10, 10, 300001, CONTENTS_BYTES};
 	cleanup_free uint8_t *contents = make_contents();
@@ -117,7 +117,7 @@ static const uint8_t skippable[] = {0x5f, 0x2a, 0x4d, 0x18, 3, 0, 0, 0, 1, 2, 3}
  * Padding between and after packed data: zeros, also across the border of a buffer, and skippable
  * frames, with which pzstd begins.
  */
-Test(unpack, padding)
+Test(unpack, skips_padding)
 {
 	static const size_t paddings[] = {1, 4, 512, (300 << 10) + 4};
 	cleanup_free uint8_t *contents = make_contents();
@@ -147,7 +147,7 @@ Test(unpack, padding)
 }
 
 /* Trailing bytes in no known format, however few, and endless zeros. */
-Test(unpack, trailing_garbage)
+Test(unpack, reports_trailing_garbage)
 {
 	static const struct {
 		const char *bytes;
@@ -215,7 +215,7 @@ static void expect_piped(const char *name, const uint8_t *bytes, size_t size,
 	(void)pthread_join(writer, NULL);
 }
 
-Test(unpack, pipes)
+Test(unpack, reads_pipes)
 {
 	cleanup_free uint8_t *contents = make_contents();
 
@@ -229,7 +229,7 @@ Test(unpack, pipes)
 }
 
 /* A truncated file is unpacked as far as possible, and the problem is reported. */
-Test(unpack, cut_off)
+Test(unpack, truncated_file_is_unpacked_up_to_the_cut)
 {
 	cleanup_free uint8_t *contents = make_contents();
 
@@ -256,7 +256,7 @@ Test(unpack, cut_off)
 	}
 }
 
-Test(unpack, damaged)
+Test(unpack, reports_damage)
 {
 	cleanup_free uint8_t *contents = make_contents();
 
@@ -275,7 +275,7 @@ Test(unpack, damaged)
 	}
 }
 
-Test(unpack, no_core)
+Test(unpack, refuses_contents_that_are_no_core)
 {
 	static const char text[] = "packed text that is not a core";
 
@@ -293,7 +293,7 @@ Test(unpack, no_core)
 }
 
 /* The message says to unpack the outer layer first. */
-Test(unpack, packed_twice)
+Test(unpack, reports_a_second_layer)
 {
 	cleanup_free uint8_t *contents = make_contents();
 
@@ -315,7 +315,7 @@ Test(unpack, packed_twice)
 }
 
 /* /dev/zero has no end, so only its first piece may be read. */
-Test(unpack, endless)
+Test(unpack, endless_file_is_refused)
 {
 	struct message message = {0};
 	struct unpacked unpacked;
@@ -327,7 +327,7 @@ Test(unpack, endless)
 }
 
 /* A non-blocking pipe is waited for, and stays non-blocking for its other users. */
-Test(unpack, nonblocking_pipe)
+Test(unpack, waits_for_a_nonblocking_pipe)
 {
 	cleanup_free uint8_t *contents = make_contents();
 	struct stream stream = {.bytes = contents, .size = CONTENTS_BYTES};
@@ -346,7 +346,7 @@ Test(unpack, nonblocking_pipe)
 }
 
 /* Files that unpack() passes on, for core_open() to refuse. */
-Test(unpack, handed_back)
+Test(unpack, other_files_are_returned_unchanged)
 {
 	static const char *const paths[] = {"/", "/dev/null"};
 	struct unpacked unpacked = {.fd = -1};
@@ -364,7 +364,7 @@ Test(unpack, handed_back)
 }
 
 /* Files whose header asks for more memory than is allowed. */
-Test(unpack, memory_wanted)
+Test(unpack, refuses_excessive_memory)
 {
 	size_t zstd_size;
 	size_t xz_size;
@@ -398,7 +398,7 @@ Test(unpack, memory_wanted)
 }
 
 /* A write error is reported; what was written before stays. */
-Test(unpack, no_room)
+Test(unpack, reports_a_full_disk)
 {
 	cleanup_free uint8_t *contents = make_contents();
 	struct rlimit limit = {CONTENTS_BYTES / 2, CONTENTS_BYTES / 2};

@@ -137,7 +137,7 @@ static unsigned int known(struct listed *listed)
 	return sum;
 }
 
-Test(executor_list, all_of_an_interpreter)
+Test(executor_list, lists_all_of_an_interpreter)
 {
 	struct listed listed;
 
@@ -149,7 +149,7 @@ Test(executor_list, all_of_an_interpreter)
 	listed_done(&listed);
 }
 
-Test(executor_list, other_interpreters)
+Test(executor_list, lists_other_interpreters)
 {
 	struct listed listed;
 
@@ -165,7 +165,7 @@ Test(executor_list, other_interpreters)
 }
 
 /* An object of another type in an executor's memory. */
-Test(executor_list, other_objects)
+Test(executor_list, objects_of_other_types_are_skipped)
 {
 	struct listed listed;
 	remote_addr other_addr;
@@ -183,7 +183,7 @@ Test(executor_list, other_objects)
 }
 
 /* An executor that is just being linked or unlinked. */
-Test(executor_list, torn)
+Test(executor_list, torn_list_yields_what_precedes_the_tear)
 {
 	struct listed listed;
 
@@ -198,7 +198,7 @@ Test(executor_list, torn)
 }
 
 /* A circular list ends at the limit. */
-Test(executor_list, circle)
+Test(executor_list, cyclic_list_is_bounded)
 {
 	struct listed listed;
 
@@ -211,7 +211,7 @@ Test(executor_list, circle)
 }
 
 /* An executor whose code cannot be JIT code is left out. */
-Test(executor_list, code_that_cannot_be)
+Test(executor_list, impossible_code_is_skipped)
 {
 	static const struct {
 		uint64_t addr, nr_bytes;
@@ -239,7 +239,7 @@ Test(executor_list, code_that_cannot_be)
 	listed_done(&listed);
 }
 
-Test(executor_list, arrays)
+Test(executor_list, arrays_of_invalid_size_are_refused)
 {
 	struct listed listed;
 
@@ -256,7 +256,7 @@ Test(executor_list, arrays)
 }
 
 /* The list is read at once. After each read in vain the wait doubles. */
-Test(executor_list, when_it_is_read)
+Test(executor_list, unsuccessful_reads_double_the_wait)
 {
 	struct listed listed;
 	uint64_t nr_calls;
@@ -281,7 +281,7 @@ Test(executor_list, when_it_is_read)
 	listed_done(&listed);
 }
 
-Test(executor_list, names)
+Test(executor_list, recognises_executor_names)
 {
 	static const struct {
 		const char *name;

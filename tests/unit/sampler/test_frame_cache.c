@@ -191,7 +191,7 @@ static bool tick_keeps(struct deep *deep)
 	return deep->sampler->stats.cached == nr_kept + 1;
 }
 
-Test(frame_cache, what_lies_below_the_anchor_is_not_read)
+Test(frame_cache, frames_below_the_anchor_are_not_read)
 {
 	struct deep deep;
 	uint64_t nr_bytes;
@@ -220,7 +220,7 @@ Test(frame_cache, what_lies_below_the_anchor_is_not_read)
 }
 
 /* If the stack grows, the anchor moves if that pays. */
-Test(frame_cache, the_anchor_follows_a_stack_that_grows)
+Test(frame_cache, anchor_follows_a_growing_stack)
 {
 	struct deep deep;
 
@@ -239,7 +239,7 @@ Test(frame_cache, the_anchor_follows_a_stack_that_grows)
 }
 
 /* The list of threads may have changed while it was read, so that two threads have this state. */
-Test(frame_cache, another_thread_with_the_same_state_is_walked_whole)
+Test(frame_cache, new_thread_with_the_same_state_is_walked_whole)
 {
 	const struct frame_list none = {0};
 	struct kept_frames kept;
@@ -265,7 +265,7 @@ Test(frame_cache, another_thread_with_the_same_state_is_walked_whole)
 	end(&deep);
 }
 
-Test(frame_cache, a_caller_takes_the_place_of_the_anchor)
+Test(frame_cache, anchor_moves_to_the_caller)
 {
 	/* The counter wraps around. */
 	static const uint64_t begins[] = {0, UINT64_MAX - 1, UINT64_MAX};
@@ -289,7 +289,7 @@ Test(frame_cache, a_caller_takes_the_place_of_the_anchor)
 	}
 }
 
-Test(frame_cache, all_is_walked_at_once_if_more_was_popped)
+Test(frame_cache, popped_anchor_forces_a_full_walk)
 {
 	for (uint32_t nr_left = 1; nr_left < DEPTH; nr_left++) {
 		struct deep deep;
@@ -310,7 +310,7 @@ Test(frame_cache, all_is_walked_at_once_if_more_was_popped)
 /*
  * An anchor that passes an entry frame is given up: the frame list does not contain entry frames.
  */
-Test(frame_cache, an_anchor_that_came_by_an_entry_frame_is_given_up)
+Test(frame_cache, anchor_that_passed_an_entry_frame_is_abandoned)
 {
 	for (uint32_t nr_left = DEPTH - 8; nr_left < DEPTH; nr_left++) {
 		const bool is_above = nr_left > DEPTH - 4;
@@ -334,7 +334,7 @@ Test(frame_cache, an_anchor_that_came_by_an_entry_frame_is_given_up)
 }
 
 /* The only frame after an entry frame has a caller that is not in the list. */
-Test(frame_cache, a_frame_behind_an_entry_frame_is_no_anchor)
+Test(frame_cache, frame_after_an_entry_frame_is_no_anchor)
 {
 	struct deep deep;
 
@@ -364,7 +364,7 @@ static void change_before_write(struct fake_memory *fake)
 }
 
 /* The target ran during the look that wrote the anchor, so the anchor may be on another frame. */
-Test(frame_cache, a_look_that_did_not_hold_proves_nothing)
+Test(frame_cache, unproven_snapshot_confirms_no_anchor)
 {
 	struct deep deep;
 
@@ -387,7 +387,7 @@ Test(frame_cache, a_look_that_did_not_hold_proves_nothing)
 }
 
 /* Words read by a look that did not hold are not compared with. */
-Test(frame_cache, words_are_learnt_anew_after_a_doubt)
+Test(frame_cache, words_of_an_unproven_snapshot_are_not_compared)
 {
 	struct deep deep;
 
@@ -425,7 +425,7 @@ static void pop_before_write(struct fake_memory *fake)
  * The anchor is written to an address without a frame. A frame that is put there later does not
  * count as anchored.
  */
-Test(frame_cache, an_anchor_that_is_no_frame_proves_nothing)
+Test(frame_cache, anchor_that_is_no_frame_proves_nothing)
 {
 	struct deep deep;
 
@@ -445,7 +445,7 @@ Test(frame_cache, an_anchor_that_is_no_frame_proves_nothing)
 	end(&deep);
 }
 
-Test(frame_cache, frames_that_change_all_the_time_get_no_anchor)
+Test(frame_cache, changing_frames_get_no_anchor)
 {
 	struct deep deep;
 
@@ -460,7 +460,7 @@ Test(frame_cache, frames_that_change_all_the_time_get_no_anchor)
 }
 
 /* If anchors are popped soon, they are written less and less often. */
-Test(frame_cache, an_anchor_that_is_popped_soon_is_not_written_soon_again)
+Test(frame_cache, short_lived_anchor_is_rewritten_later)
 {
 	enum { LOOKS = 4000 };
 	struct deep deep;
@@ -477,7 +477,7 @@ Test(frame_cache, an_anchor_that_is_popped_soon_is_not_written_soon_again)
 	end(&deep);
 }
 
-Test(frame_cache, another_profiler_ends_it)
+Test(frame_cache, another_profiler_ends_the_cache)
 {
 	static const struct {
 		char name[32];
@@ -512,7 +512,7 @@ Test(frame_cache, another_profiler_ends_it)
  * The anchored frame was popped, and another profiler wrote an anchor to any frame, even the same
  * one.
  */
-Test(frame_cache, an_anchor_that_was_popped_and_written_proves_nothing)
+Test(frame_cache, anchor_popped_and_written_proves_nothing)
 {
 	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
 		struct deep deep;
@@ -530,7 +530,7 @@ Test(frame_cache, an_anchor_that_was_popped_and_written_proves_nothing)
 }
 
 /* The same, but only one of the frames could be anchored without a write. */
-Test(frame_cache, an_anchor_written_after_a_pop_proves_nothing)
+Test(frame_cache, anchor_written_after_a_pop_proves_nothing)
 {
 	for (uint32_t frame = 0; frame <= DEPTH; frame++) {
 		struct deep deep;
@@ -545,7 +545,7 @@ Test(frame_cache, an_anchor_written_after_a_pop_proves_nothing)
 	}
 }
 
-Test(frame_cache, an_anchor_is_taken_over_only_if_it_stands_still)
+Test(frame_cache, foreign_anchor_is_adopted_only_if_unchanged)
 {
 	struct deep deep;
 
@@ -562,7 +562,7 @@ Test(frame_cache, an_anchor_is_taken_over_only_if_it_stands_still)
 	end(&deep);
 }
 
-Test(frame_cache, nothing_is_written_where_it_must_not_be)
+Test(frame_cache, anchor_is_never_written_out_of_place)
 {
 	static const struct {
 		char name[32];
@@ -614,7 +614,7 @@ Test(frame_cache, nothing_is_written_where_it_must_not_be)
 }
 
 /* Replacing code objects of other frames does not matter: those of live frames stay. */
-Test(frame_cache, a_dropped_code_entry_forces_a_full_walk)
+Test(frame_cache, dropped_code_entry_forces_a_full_walk)
 {
 	struct deep deep;
 
@@ -631,7 +631,7 @@ Test(frame_cache, a_dropped_code_entry_forces_a_full_walk)
 }
 
 /* After a stack without its proper end, frames below the anchor are not known any more. */
-Test(frame_cache, a_lost_stack_forces_a_full_walk)
+Test(frame_cache, lost_stack_forces_a_full_walk)
 {
 	struct deep deep;
 	remote_addr previous_addr;
@@ -651,7 +651,7 @@ Test(frame_cache, a_lost_stack_forces_a_full_walk)
 }
 
 /* Neither are they after a loss above the anchor. */
-Test(frame_cache, a_stack_that_is_lost_above_the_anchor_has_all_walked)
+Test(frame_cache, stack_lost_above_the_anchor_forces_a_full_walk)
 {
 	struct deep deep;
 	remote_addr executable_addr;
@@ -673,7 +673,7 @@ Test(frame_cache, a_stack_that_is_lost_above_the_anchor_has_all_walked)
 }
 
 /* The thread continues on other frames, as with greenlets, while the anchored frame lives. */
-Test(frame_cache, a_stack_without_the_anchor_is_walked_whole)
+Test(frame_cache, stack_without_the_anchor_is_walked_whole)
 {
 	struct deep deep;
 	struct fake_stack kept_stack;
@@ -722,7 +722,7 @@ static void begin_to_move(struct fake_memory *fake)
 	fake->before_range = move_behind_write;
 }
 
-Test(frame_cache, what_another_profiler_wrote_since_the_last_look_stays)
+Test(frame_cache, foreign_anchor_is_left_in_place)
 {
 	struct deep deep;
 
@@ -735,7 +735,7 @@ Test(frame_cache, what_another_profiler_wrote_since_the_last_look_stays)
 	end(&deep);
 }
 
-Test(frame_cache, an_anchor_that_moves_at_the_end_is_taken_away)
+Test(frame_cache, anchor_that_moves_at_the_end_is_removed)
 {
 	for (int is_late = 0; is_late < 2; is_late++) {
 		struct deep deep;

@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-Test(histogram, an_empty_one_has_no_quantiles)
+Test(histogram, empty_histogram_has_no_quantiles)
 {
 	const struct histogram empty = {0};
 
@@ -13,7 +13,7 @@ Test(histogram, an_empty_one_has_no_quantiles)
 }
 
 /* A class is at most an eighth wide, and a quantile is never too small. */
-Test(histogram, one_value_of_any_size)
+Test(histogram, classes_are_an_eighth_wide)
 {
 	for (unsigned int shift = 0; shift < 64; shift++) {
 		for (int off = -1; off <= 1; off++) {
@@ -34,7 +34,7 @@ Test(histogram, one_value_of_any_size)
 	}
 }
 
-Test(histogram, quantiles_of_many)
+Test(histogram, finds_quantiles_of_many_values)
 {
 	static const struct {
 		unsigned int thousandths;

@@ -44,7 +44,7 @@ Test(interrupts_layout, every_version_fits)
 	}
 }
 
-Test(interrupts_layout, what_is_too_large_does_not_fit)
+Test(interrupts_layout, oversized_layouts_are_refused)
 {
 	uint32_t changes[] = {
 		offsetof(struct interrupt_layout, state.head_size),
@@ -73,7 +73,7 @@ Test(interrupts_layout, what_is_too_large_does_not_fit)
 	}
 }
 
-Test(interrupts_layout, records)
+Test(interrupts_layout, parts_of_a_record_are_adjacent)
 {
 	const struct py_build build = build_of(11);
 	const struct interrupt_layout layout = interrupts_layout(&build.offsets);
@@ -122,7 +122,7 @@ static __u64 identity_of(const char *name, const char *path)
 }
 
 /* Names and paths that differ in one character have different identities. */
-Test(interrupts_layout, identities_of_much_the_same)
+Test(interrupts_layout, similar_names_have_different_identities)
 {
 	enum { NR_NAMES = 40 };
 	__u64 seen[NR_NAMES * NR_NAMES];
@@ -143,7 +143,7 @@ Test(interrupts_layout, identities_of_much_the_same)
 	}
 }
 
-Test(interrupts_layout, identity_is_of_what_stays)
+Test(interrupts_layout, identity_ignores_cached_fields)
 {
 	__u64 words[IDENTITY_TEXT_WORDS];
 	const uint64_t own_bytes = fill_words(words, "function");

@@ -68,7 +68,7 @@ static uint32_t nr_functions(struct waiting *waiting)
 	return waiting->kernel.nr_functions;
 }
 
-Test(kernel_frames, of_a_process_that_waits)
+Test(kernel_frames, waiting_process_has_kernel_frames)
 {
 	static struct waiting waiting;
 
@@ -85,7 +85,7 @@ Test(kernel_frames, of_a_process_that_waits)
 }
 
 /* Kernel frames that were not asked for are not read. */
-Test(kernel_frames, not_opened)
+Test(kernel_frames, closed_reader_has_no_frames)
 {
 	static struct waiting waiting;
 	const uint64_t addr = UINT64_MAX - 4096;

@@ -59,7 +59,7 @@ static uint64_t look_at(struct world *world, const remote_addr *addrs, size_t nr
 	return world->fake.nr_calls - nr_calls;
 }
 
-Test(look_memory, what_the_last_looks_read_is_read_ahead_in_one_call)
+Test(look_memory, recent_reads_are_prefetched_in_one_call)
 {
 	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18, BASE + 0x3000,
 					    BASE + 0xfff8};
@@ -75,7 +75,7 @@ Test(look_memory, what_the_last_looks_read_is_read_ahead_in_one_call)
 	end(&world);
 }
 
-Test(look_memory, blocks_that_nobody_asks_for_are_dropped)
+Test(look_memory, unrequested_blocks_are_dropped)
 {
 	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18};
 	struct world world;
@@ -95,7 +95,7 @@ Test(look_memory, blocks_that_nobody_asks_for_are_dropped)
 	end(&world);
 }
 
-Test(look_memory, a_narrow_look_reads_what_it_asks_for_and_leaves_no_trace)
+Test(look_memory, narrow_look_prefetches_nothing)
 {
 	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18, BASE + 0x3000};
 	struct world world;
@@ -129,7 +129,7 @@ Test(look_memory, a_narrow_look_reads_what_it_asks_for_and_leaves_no_trace)
  * A frame's callers are below it, so blocks below a missing one are read with it: a large stack
  * takes few calls, and each byte is read once.
  */
-Test(look_memory, reads_on_below_what_is_missing)
+Test(look_memory, missing_block_does_not_stop_the_prefetch)
 {
 	struct world world;
 
@@ -184,7 +184,7 @@ Test(look_memory, each_byte_is_read_once_a_look)
 	end(&world);
 }
 
-Test(look_memory, between_looks_reads_go_straight_to_the_memory)
+Test(look_memory, reads_between_looks_are_not_cached)
 {
 	struct world world;
 	uint64_t nr_calls;
@@ -206,7 +206,7 @@ static void count_ranges(struct fake_memory *fake, size_t range_index)
 	fake_memory_write_u64(fake, SEAL_B, fake->nr_ranges);
 }
 
-Test(look_memory, seals_are_the_first_and_the_last_that_is_read)
+Test(look_memory, seals_are_read_first_and_last)
 {
 	static const remote_addr addrs[] = {BASE + 0x8008, BASE + 0x18, BASE + 0x3000};
 	struct world world;
@@ -295,7 +295,7 @@ Test(look_memory, seals_are_read_again_after_late_reads)
 	}
 }
 
-Test(look_memory, seals_that_cannot_be_read_say_so)
+Test(look_memory, unreadable_seals_are_reported)
 {
 	struct world world;
 	uint32_t index, gone;
@@ -321,7 +321,7 @@ static void unmap_seal(struct fake_memory *fake, size_t range_index)
 }
 
 /* The seal disappears between its two reads at the beginning. */
-Test(look_memory, seal_that_can_be_read_once_only)
+Test(look_memory, seal_that_disappears_is_reported)
 {
 	struct world world;
 	uint32_t index;
@@ -337,7 +337,7 @@ Test(look_memory, seal_that_can_be_read_once_only)
 }
 
 /* The target maps whole pages. Data near an unmapped page can be read, too. */
-Test(look_memory, block_that_cannot_be_read_falls_back)
+Test(look_memory, unreadable_block_falls_back_to_single_reads)
 {
 	struct world world;
 	uint64_t word;
@@ -409,7 +409,7 @@ Test(look_memory, large_reads_pass_through)
 }
 
 /* Reads beyond what can be kept give the right data, too. */
-Test(look_memory, more_than_there_is_room_for)
+Test(look_memory, reads_beyond_the_buffer_are_correct)
 {
 	enum { LARGE_BYTES = 6 << 20 };
 	struct world world;
@@ -432,7 +432,7 @@ Test(look_memory, more_than_there_is_room_for)
 	end(&world);
 }
 
-Test(look_memory, errors_of_the_memory_end_a_look)
+Test(look_memory, memory_errors_end_a_look)
 {
 	static const int errors[] = {-ESRCH, -EPERM};
 
@@ -459,7 +459,7 @@ Test(look_memory, errors_of_the_memory_end_a_look)
 }
 
 /* Write permission and the check of the process come from the inner memory. */
-Test(look_memory, writes_and_checks_are_handed_on)
+Test(look_memory, writes_and_checks_are_forwarded)
 {
 	struct world world;
 

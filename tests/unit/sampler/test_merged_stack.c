@@ -132,7 +132,7 @@ static void expect_merged(const struct stack_case *stack, bool runs_executor)
 	fake_python_done(&py);
 }
 
-Test(merged_stack, cases)
+Test(merged_stack, merges_python_and_native_frames)
 {
 	static const struct stack_case cases[] = {
 		{"no Python", "", {0}, "nn", true, "n1 n0"},
@@ -182,7 +182,7 @@ Test(merged_stack, cases)
 		expect_merged(&cases[i], false);
 }
 
-Test(merged_stack, runs_an_executor)
+Test(merged_stack, recognises_a_running_executor)
 {
 	static const struct stack_case does[] = {
 		{"an executor", "E", {0x110}, "Xnn", true, "n2 p0 n0"},
@@ -205,7 +205,7 @@ Test(merged_stack, runs_an_executor)
 }
 
 /* Kernel frames are innermost and never belong to an executor. */
-Test(merged_stack, kernel)
+Test(merged_stack, kernel_frames_are_innermost)
 {
 	static const struct function functions[] = {{.qualname = "read"}, {.qualname = "entry"}};
 	static const struct function *const kernel[] = {&functions[0], &functions[1]};

@@ -183,7 +183,7 @@ static const char *crossed(struct bridged *bridged)
 	cr_expect(eq(str, (char *)crossed(bridged), (char *)(wanted)))
 
 /* The call of the bare code and the end of the loop are known; between them is a gap. */
-Test(native_stacks, goes_on_to_the_outermost_frame)
+Test(native_stacks, crosses_bare_code_to_the_outermost_frame)
 {
 	struct bridged bridged;
 	const struct unwind_frame *frames;
@@ -214,7 +214,7 @@ static void put_executor(struct bridged *bridged)
 }
 
 /* The loop itself called the executor, so there is no gap. */
-Test(native_stacks, no_gap_behind_an_executor)
+Test(native_stacks, executor_leaves_no_gap)
 {
 	struct bridged bridged;
 
@@ -231,7 +231,7 @@ Test(native_stacks, no_gap_behind_an_executor)
  * Once an instruction of the loop is known, its unwind rule gives the place of the caller's
  * registers.
  */
-Test(native_stacks, what_the_loop_has_saved)
+Test(native_stacks, known_loop_instruction_restores_registers)
 {
 	struct bridged bridged;
 
@@ -245,7 +245,7 @@ Test(native_stacks, what_the_loop_has_saved)
 	bridged_done(&bridged);
 }
 
-Test(native_stacks, two_holes)
+Test(native_stacks, crosses_two_holes)
 {
 	const remote_addr outer_entry_addr = STACK_ADDR + 0x400;
 	const remote_addr outer_frame_addr = STACK_ADDR + 0x500;
@@ -263,7 +263,7 @@ Test(native_stacks, two_holes)
 }
 
 /* Entries outside the C frames of the copy, or in the wrong place, are skipped. */
-Test(native_stacks, entries_that_lead_nowhere)
+Test(native_stacks, invalid_entries_are_skipped)
 {
 	struct bridged bridged;
 
@@ -279,7 +279,7 @@ Test(native_stacks, entries_that_lead_nowhere)
 }
 
 /* A wrong distance; no loop; nothing missing; too few frames allowed. */
-Test(native_stacks, what_is_not_crossed)
+Test(native_stacks, incomplete_evidence_is_not_crossed)
 {
 	struct bridged bridged;
 
@@ -343,7 +343,7 @@ Test(native_stacks, searches_for_the_distance)
 }
 
 /* An unwound loop gives both distance and instruction. */
-Test(native_stacks, learns_from_a_whole_stack)
+Test(native_stacks, learns_from_a_complete_stack)
 {
 	struct bridged bridged;
 

@@ -32,7 +32,7 @@ static const char maps_text[] =
 #define MAIN_THREAD ((struct stack_thread){.thread_id = MAIN, .is_main = true})
 #define UNKNOWN(id) ((struct stack_thread){.thread_id = (id)})
 
-Test(own_stack, whose_stack_it_is)
+Test(own_stack, finds_the_owner_of_a_stack)
 {
 	static const struct {
 		char name[48];
@@ -94,7 +94,7 @@ Test(own_stack, whose_stack_it_is)
 	fake_memory_done(&fake);
 }
 
-Test(own_stack, what_the_pthread_t_alone_tells)
+Test(own_stack, finds_the_owner_by_pthread_t_alone)
 {
 	struct own_stack stack = own_stack_of(UPPER), nobodys = own_stack_of(0);
 	struct fake_memory fake;
@@ -125,7 +125,7 @@ Test(own_stack, what_the_pthread_t_alone_tells)
 	fake_memory_done(&fake);
 }
 
-Test(own_stack, of_the_first_thread)
+Test(own_stack, finds_the_stack_of_the_first_thread)
 {
 	static const char without[] = "7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n";
 	struct own_stack stack, nobodys;
@@ -175,7 +175,7 @@ static void begin_other(struct other *other, const pthread_attr_t *attr)
 		(void)usleep(1000);
 }
 
-Test(own_stack, of_real_threads, .timeout = 60)
+Test(own_stack, finds_stacks_of_real_threads, .timeout = 60)
 {
 	enum { NR = 3, SIZE = 1 << 20 };
 	struct process process;

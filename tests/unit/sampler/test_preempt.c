@@ -61,7 +61,7 @@ static struct preempt *create(void)
 	return preempt;
 }
 
-Test(preempt, seat_is_taken_and_given_back)
+Test(preempt, moves_to_the_followed_cpu_and_returns)
 {
 	const cpu_set_t usual = affinity_of(0);
 
@@ -108,7 +108,7 @@ Test(preempt, only_our_cpus_are_followed)
 	preempt_destroy(preempt);
 }
 
-Test(preempt, holds_the_cpu_it_is_on)
+Test(preempt, reports_the_cpu_it_holds)
 {
 	const cpu_set_t usual = affinity_of(0);
 	const uint32_t cpu = cpu_from(&usual, 0);
@@ -129,7 +129,7 @@ Test(preempt, holds_the_cpu_it_is_on)
 }
 
 /* A sleeping thread does not hold its CPU, and this is reported. */
-Test(preempt, sleeping_is_leaving, .timeout = 60)
+Test(preempt, sleeping_counts_as_leaving, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
 	struct preempt *preempt = create();
@@ -254,7 +254,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 		(void)usleep(1000);
 }
 
-Test(preempt, cpus_where_nobody_is_found_are_not_held, .timeout = 60)
+Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 {
 	struct preempt *preempt;
 	uint32_t cpus[2];
@@ -280,7 +280,7 @@ Test(preempt, cpus_where_nobody_is_found_are_not_held, .timeout = 60)
 }
 
 /* Guards that were used never, once or more often. */
-Test(preempt, given_back_after_any_number_of_looks, .timeout = 60)
+Test(preempt, affinity_is_restored_after_any_number_of_ticks, .timeout = 60)
 {
 	uint32_t cpus[2];
 	const cpu_set_t usual = affinity_of(0);
@@ -304,7 +304,7 @@ Test(preempt, given_back_after_any_number_of_looks, .timeout = 60)
  * The next look comes when it was announced, or later. The guards are in time for it repeatedly,
  * as far as the machine allows.
  */
-Test(preempt, looks_are_announced, .timeout = 60)
+Test(preempt, announced_ticks_find_the_guards_ready, .timeout = 60)
 {
 	static const int64_t off_ns[] = {0, SHORT_NS, 10 * SHORT_NS};
 	uint32_t cpus[2];
@@ -336,7 +336,7 @@ Test(preempt, looks_are_announced, .timeout = 60)
 }
 
 /* A second look in a tick does not wait for the guards, which wait for the next tick. */
-Test(preempt, second_look_of_a_tick, .timeout = 60)
+Test(preempt, second_hold_in_a_tick_does_not_wait, .timeout = 60)
 {
 	uint64_t next_ns = clock_now_ns() + SHORT_NS;
 	uint32_t cpus[2];

@@ -86,7 +86,7 @@ static void set_word(struct stage *stage, remote_addr addr, uint32_t offset, uin
 	fake_memory_write_u64(&stage->py.fake, addr + offset, value);
 }
 
-Test(racing, builds)
+Test(racing, supports_builds_of_3_11_and_later_with_a_gil)
 {
 	static const struct {
 		uint32_t minor;
@@ -180,7 +180,7 @@ static void expect_stack(uint32_t minor, size_t i)
 	stage_done(&stage);
 }
 
-Test(racing, sees_frames_of_the_data_stack)
+Test(racing, finds_frames_of_the_data_stack)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
 		for (size_t i = 0; i < NR_STACKS && fake_python_minors[v] < FAKE_FREE_THREADED; i++)
@@ -188,7 +188,7 @@ Test(racing, sees_frames_of_the_data_stack)
 }
 
 /* A generator's time counts for its caller. */
-Test(racing, leaves_generators_out)
+Test(racing, omits_generators)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -208,7 +208,7 @@ Test(racing, leaves_generators_out)
 }
 
 /* The frames are popped after the thread state was read. */
-Test(racing, leaves_out_what_was_popped)
+Test(racing, omits_popped_frames)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -230,7 +230,7 @@ Test(racing, leaves_out_what_was_popped)
 }
 
 /* Frames above one that has not begun are left over from an earlier call. */
-Test(racing, leaves_out_what_lies_above_a_new_frame)
+Test(racing, omits_frames_above_a_new_one)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -359,7 +359,7 @@ static void expect_change(uint32_t minor, size_t i)
 	stage_done(&stage);
 }
 
-Test(racing, drops_what_does_not_fit)
+Test(racing, drops_inconsistent_stacks)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
 		for (size_t i = 0; i < NR_CHANGES && fake_python_minors[v] < FAKE_FREE_THREADED;
@@ -367,7 +367,7 @@ Test(racing, drops_what_does_not_fit)
 			expect_change(fake_python_minors[v], i);
 }
 
-Test(racing, has_limits)
+Test(racing, long_and_cyclic_chunks_are_bounded)
 {
 	struct stage stage;
 	remote_addr chunk_addr;

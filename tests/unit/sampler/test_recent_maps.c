@@ -16,7 +16,7 @@ struct due_case {
 	bool are_due;
 };
 
-Test(recent_maps, are_due)
+Test(recent_maps, are_due_after_changes)
 {
 	static const struct due_case cases[] = {
 		{"nothing new", 0, false, 3, 0, UINT64_C(1) << 40, false},
@@ -46,7 +46,7 @@ Test(recent_maps, are_due)
 	}
 }
 
-Test(recent_maps, never_read)
+Test(recent_maps, are_due_if_never_read)
 {
 	const struct recent_maps recent = {.read_ns = 0};
 	const struct perf_events_stats events = {.nr_mapped = 0};

@@ -40,7 +40,7 @@ static void end(struct own *own)
 }
 
 /* The word is the CPU of the area's own thread. */
-Test(rseq, our_own_area)
+Test(rseq, finds_our_own_area)
 {
 	struct live_memory live;
 	struct rseq_place place;
@@ -77,7 +77,7 @@ Test(rseq, our_own_area)
 }
 
 /* Values of the two variables in a target with the same C library. */
-Test(rseq, variables_are_checked)
+Test(rseq, invalid_variables_are_refused)
 {
 	static const struct {
 		char name[24];
@@ -138,7 +138,7 @@ static int open_nothing(struct image_source *source, const struct mapping *mappi
 	return -ENOENT;
 }
 
-Test(rseq, no_file_no_place)
+Test(rseq, without_a_file_no_area_is_known)
 {
 	static const struct image_source_ops ops = {.open = open_nothing};
 	struct image_source nothing = {.ops = &ops};

@@ -61,7 +61,7 @@ static int dump(struct fake_python *py, struct test_sink *ret_sink)
 	return err;
 }
 
-Test(sampler, dump_hands_on_every_thread)
+Test(sampler, dump_emits_every_thread)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -98,7 +98,7 @@ static void move_on(struct fake_memory *fake, size_t range_index)
 		fake_memory_write_u64(fake, motion->addr, motion->whole);
 }
 
-Test(sampler, dump_reads_a_list_in_motion_again)
+Test(sampler, dump_retries_a_changing_list)
 {
 	static const struct {
 		char name[32];
@@ -133,7 +133,7 @@ Test(sampler, dump_reads_a_list_in_motion_again)
 	}
 }
 
-Test(sampler, dump_of_what_is_gone_is_not_tried_again)
+Test(sampler, dump_does_not_retry_an_ended_process)
 {
 	static const int errors[] = {-ESRCH, -EPERM};
 
@@ -150,7 +150,7 @@ Test(sampler, dump_of_what_is_gone_is_not_tried_again)
 }
 
 /* A live target whose threads cannot be proven to stand still. */
-Test(sampler, dump_marks_what_it_cannot_prove)
+Test(sampler, dump_marks_unproven_stacks)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 
@@ -244,7 +244,7 @@ static size_t tick_live(struct live *live, uint64_t now_ns)
 /*
  * The thread that may have run is lost, and the weight of its next sample includes the lost time.
  */
-Test(sampler, thread_that_moved_is_lost_and_not_one_that_waited)
+Test(sampler, only_threads_that_moved_are_lost)
 {
 	const struct sampler_stats *stats;
 	uint64_t waiting_ident;
@@ -274,7 +274,7 @@ Test(sampler, thread_that_moved_is_lost_and_not_one_that_waited)
 }
 
 /* If the GIL is not trusted, any thread may have run. */
-Test(sampler, all_are_lost_if_the_gil_is_not_trusted)
+Test(sampler, distrusted_gil_loses_all_threads)
 {
 	struct live live;
 
@@ -288,7 +288,7 @@ Test(sampler, all_are_lost_if_the_gil_is_not_trusted)
 }
 
 /* A stack walked in a look that did not hold is not repeated later. */
-Test(sampler, thread_that_waits_is_handed_on_as_it_was)
+Test(sampler, waiting_thread_is_emitted_unchanged)
 {
 	struct live live;
 	size_t waiting = 0;
@@ -321,7 +321,7 @@ Test(sampler, thread_that_waits_is_handed_on_as_it_was)
 }
 
 /* A thread that moves without having had the GIL shows that the GIL cannot be trusted. */
-Test(sampler, unreliable_gil_is_not_trusted)
+Test(sampler, unreliable_gil_is_distrusted)
 {
 	struct live live;
 
@@ -341,7 +341,7 @@ Test(sampler, unreliable_gil_is_not_trusted)
 }
 
 /* The innermost loop of the state is on another thread's stack, so that thread runs the state. */
-Test(sampler, state_that_another_thread_runs_is_lost)
+Test(sampler, state_run_by_another_thread_is_lost)
 {
 	struct live live;
 
@@ -378,7 +378,7 @@ Test(sampler, state_that_another_thread_runs_is_lost)
 }
 
 /* A frame without a caller is between two stores. */
-Test(sampler, stack_that_does_not_end_where_it_must_is_unfinished)
+Test(sampler, stack_with_a_wrong_end_is_unfinished)
 {
 	struct live live;
 
@@ -393,7 +393,7 @@ Test(sampler, stack_that_does_not_end_where_it_must_is_unfinished)
 }
 
 /* A steady target costs one read per tick, however many threads wait. */
-Test(sampler, steady_state_is_one_read)
+Test(sampler, steady_state_costs_one_read)
 {
 	struct live live;
 	uint64_t nr_calls;
@@ -409,7 +409,7 @@ Test(sampler, steady_state_is_one_read)
 }
 
 /* A damaged stack of one thread does not hide the others. */
-Test(sampler, dump_tells_what_cannot_be_followed)
+Test(sampler, dump_reports_broken_stacks)
 {
 	static const struct {
 		char name[32];
@@ -449,7 +449,7 @@ Test(sampler, dump_tells_what_cannot_be_followed)
  * Then another frame's version is above the counter, which shows that the counter is wrong; and
  * what is read for f's second frame is no code object any more.
  */
-Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
+Test(sampler, counter_found_wrong_during_a_walk_proves_nothing)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 	const struct fake_code code = {.name = "x", .nr_units = 64};
@@ -486,7 +486,7 @@ Test(sampler, counter_found_wrong_in_the_middle_of_a_walk_proves_nothing)
 }
 
 /* With full tables a stack that needs one more is lost as `code`, not as too deep. */
-Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
+Test(sampler, full_code_cache_loses_the_stack)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 	struct test_sink sink = {.sink.ops = &ops};
@@ -510,7 +510,7 @@ Test(sampler, stack_with_code_there_is_no_room_for_is_lost_as_code)
 }
 
 /* With full names a stack is right except for the names of new functions. */
-Test(sampler, stack_with_a_name_there_is_no_room_for_is_taken)
+Test(sampler, full_name_table_keeps_the_stack)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 	struct test_sink sink = {.sink.ops = &ops};
@@ -595,7 +595,7 @@ static int sample_slowly_then_stop(struct sample_sink *sink, const struct sample
 	return 0;
 }
 
-Test(sampler, one_list_that_cannot_be_read_does_not_end_a_run)
+Test(sampler, unreadable_list_does_not_end_a_run)
 {
 	static const struct sample_sink_ops ops = {.sample = sample_slowly_then_stop};
 	struct fake_python py;
@@ -626,7 +626,7 @@ static int sample_then_end_python(struct sample_sink *sink, const struct sample 
 	return 0;
 }
 
-Test(sampler, interpreter_that_is_gone_for_good_ends_a_run)
+Test(sampler, vanished_interpreter_ends_a_run)
 {
 	static const struct sample_sink_ops ops = {.sample = sample_then_end_python};
 	struct fake_python py;
@@ -663,7 +663,7 @@ static int end_process_between_ticks(struct sample_sink *sink, uint64_t now_ns)
 }
 
 /* The second tick would be after the duration. */
-Test(sampler, the_end_of_a_process_does_not_wait_for_the_next_tick)
+Test(sampler, end_of_the_process_does_not_wait_for_a_tick)
 {
 	static const struct sample_sink_ops ops = {.sample = take_sample,
 						   .tick = end_process_between_ticks};
@@ -714,7 +714,7 @@ static int sample_slowly(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-Test(sampler, tick_is_cut_off_when_the_run_is_over)
+Test(sampler, tick_stops_at_the_end_of_the_run)
 {
 	static const struct {
 		char name[16];
@@ -744,7 +744,7 @@ Test(sampler, tick_is_cut_off_when_the_run_is_over)
 	}
 }
 
-Test(sampler, counters_of_several_add_up)
+Test(sampler, counters_of_several_runs_add_up)
 {
 	const struct sampler_stats runs[] = {
 		{.ticks = 1,
@@ -807,7 +807,7 @@ static void name_thread(struct fake_python *py, uint64_t ident, const char *name
 }
 
 /* Two thread states with one ident. The newer one's thread has not begun. */
-Test(sampler, a_thread_that_has_not_begun_has_no_name)
+Test(sampler, thread_that_has_not_begun_has_no_name)
 {
 	enum { IDENT = 4096 };
 
@@ -835,7 +835,7 @@ Test(sampler, a_thread_that_has_not_begun_has_no_name)
 }
 
 /* Threads come and go. Each has its own id, but slots are reused. */
-Test(sampler, threads_without_end_take_few_slots)
+Test(sampler, endless_threads_reuse_slots)
 {
 	enum { NR_TURNS = 40 };
 
@@ -879,7 +879,7 @@ Test(sampler, threads_without_end_take_few_slots)
 }
 
 /* A thread that runs new code at each tick. */
-Test(sampler, code_without_end_takes_little_room)
+Test(sampler, endless_code_is_dropped)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		static const struct sample_sink_ops ops = {.sample = test_sink_sample};

@@ -12,7 +12,7 @@
 #define ENTRY_ADDR UINT64_C(0x30000)
 
 /* Loop entries that were read while the thread waited are not read again (3.11). */
-Test(sampler_dump, entries_that_were_read)
+Test(sampler_dump, known_loop_entries_are_not_read_again)
 {
 	const struct loop_entry entry = {.is_entry = true, .c_addr = ENTRY_ADDR};
 	const struct function function = {.kind = FUNCTION_NATIVE};

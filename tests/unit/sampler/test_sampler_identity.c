@@ -73,7 +73,7 @@ static struct sampler *begin_sampler(struct fake_python *py)
 	return sampler;
 }
 
-Test(sampler_identity, when_a_thread_is_new_and_once_more)
+Test(sampler_identity, name_is_read_for_a_new_thread_and_once_more)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
@@ -107,7 +107,7 @@ static size_t min_size(size_t a, size_t b)
 	return a < b ? a : b;
 }
 
-Test(sampler_identity, of_many_threads_come_over_some_ticks)
+Test(sampler_identity, many_names_are_read_over_several_ticks)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
@@ -138,7 +138,7 @@ Test(sampler_identity, of_many_threads_come_over_some_ticks)
 	}
 }
 
-Test(sampler_identity, that_no_tick_came_to_are_read_at_the_end)
+Test(sampler_identity, remaining_names_are_read_at_the_end)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
@@ -177,7 +177,7 @@ static void make_hostile(struct fake_python *py)
 	fake_set_modules(py, &modules);
 }
 
-Test(sampler_identity, of_a_hostile_target_are_bounded)
+Test(sampler_identity, reads_of_a_hostile_target_are_bounded)
 {
 	enum { MAX_READS = NAMES_MAX_READS + NAMES_OF_TICK * NAME_MAX_READS, REST = 200 };
 
@@ -232,7 +232,7 @@ static void add_interpreter(struct fake_python *py)
 }
 
 /* Interpreters that imported threading at different times. */
-Test(sampler_identity, are_found_where_they_were_in_each_interpreter)
+Test(sampler_identity, hints_are_kept_for_each_interpreter)
 {
 	enum { NR_INTERPRETERS = 2, NR_MODULES = 2000, NR_NEW = 3, FEW = 400 };
 

@@ -22,7 +22,7 @@ static int take(struct sample_sink *sink, const struct sample *sample)
 }
 
 /* CPU time that an interrupt has reported is not counted again by a tick. */
-Test(sampler_thread, counted_cpu_time_is_not_counted_again)
+Test(sampler_thread, cpu_time_is_counted_once)
 {
 	static const struct sample_sink_ops ops = {.sample = take};
 	struct taker taker = {.sink.ops = &ops};

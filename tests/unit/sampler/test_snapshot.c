@@ -73,7 +73,7 @@ static enum instant_verdict tick(struct snapshot *snapshot)
 	return verdict;
 }
 
-Test(snapshot, threads_come_and_go)
+Test(snapshot, threads_are_added_and_removed)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -117,7 +117,7 @@ Test(snapshot, threads_come_and_go)
 }
 
 /* Half of the threads end, and as many new ones begin at the head. */
-Test(snapshot, many_threads_that_come_and_go_keep_their_slots)
+Test(snapshot, threads_keep_their_slots_while_others_end)
 {
 	enum { NR_THREADS = 200 };
 	struct fake_python py;
@@ -152,7 +152,7 @@ Test(snapshot, many_threads_that_come_and_go_keep_their_slots)
 	end(&py, &snapshot);
 }
 
-Test(snapshot, thread_state_used_again_is_another_thread)
+Test(snapshot, reused_thread_state_is_another_thread)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -173,7 +173,7 @@ Test(snapshot, thread_state_used_again_is_another_thread)
 	}
 }
 
-Test(snapshot, thread_state_that_is_unmapped_is_not_copied)
+Test(snapshot, unmapped_thread_state_is_not_copied)
 {
 	struct fake_python py;
 	struct snapshot snapshot;
@@ -193,7 +193,7 @@ Test(snapshot, thread_state_that_is_unmapped_is_not_copied)
 	end(&py, &snapshot);
 }
 
-Test(snapshot, steady_state_is_one_read)
+Test(snapshot, steady_state_costs_one_read)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -217,7 +217,7 @@ Test(snapshot, steady_state_is_one_read)
 	}
 }
 
-Test(snapshot, lists_in_a_circle_end)
+Test(snapshot, cyclic_lists_are_bounded)
 {
 	struct fake_python py;
 	struct snapshot snapshot;
@@ -295,7 +295,7 @@ Test(snapshot, gil_holder_is_found)
 	}
 }
 
-Test(snapshot, errors_of_the_memory_are_passed_on)
+Test(snapshot, memory_errors_are_forwarded)
 {
 	struct fake_python py;
 	struct snapshot snapshot;
@@ -406,7 +406,7 @@ static void expect_proven(const struct live *live, bool proven)
 }
 
 /* A core file or a tape. */
-Test(snapshot, memory_that_stands_still_holds)
+Test(snapshot, memory_of_the_dead_is_proven)
 {
 	struct live live;
 
@@ -422,7 +422,7 @@ Test(snapshot, memory_that_stands_still_holds)
  * With a GIL the witness of its last holder covers all threads; without one each thread needs its
  * own.
  */
-Test(snapshot, witnesses_decide_whether_a_look_is_proven)
+Test(snapshot, witnesses_prove_a_snapshot)
 {
 	static const uint32_t not_held_cpus[] = {OTHER_CPU, UINT32_MAX, CPU_SETSIZE + 1};
 
@@ -484,7 +484,7 @@ static void do_nothing(struct live *live)
 }
 
 /* Changes between the first and last read of the seals. */
-Test(snapshot, what_happens_during_a_look)
+Test(snapshot, changes_during_a_snapshot_are_noticed)
 {
 	static const struct {
 		char name[32];
@@ -527,7 +527,7 @@ static void switch_off(struct live *live)
 }
 
 /* A GIL that is on for good covers all threads; one that is on for a time does not. */
-Test(snapshot, gil_of_a_free_threaded_build)
+Test(snapshot, free_threaded_build_has_a_gil_at_times)
 {
 	static const struct {
 		char name[32];
@@ -573,7 +573,7 @@ Test(snapshot, gil_of_a_free_threaded_build)
  * Between two times in which the GIL was on, threads may have run without it, and neither of its
  * words shows that.
  */
-Test(snapshot, gil_for_a_time_tells_nothing_between_looks)
+Test(snapshot, temporary_gil_proves_nothing_between_snapshots)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct live live;
@@ -603,7 +603,7 @@ static void begin_thread(struct live *live)
 }
 
 /* The last holder is not in the list: it has ended, or it is new. */
-Test(snapshot, last_holder_that_is_not_listed)
+Test(snapshot, unlisted_holder_proves_nothing_while_it_runs)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct live live;
@@ -637,7 +637,7 @@ static size_t nr_read(const struct live *live)
 	return nr;
 }
 
-Test(snapshot, threads_without_the_gil_are_where_they_were)
+Test(snapshot, threads_without_the_gil_are_unchanged)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct live live;
@@ -709,7 +709,7 @@ Test(snapshot, unchanged_threads_are_checked_in_turn)
 }
 
 /* A look at one thread reads it and all runners, and may hold for that thread alone. */
-Test(snapshot, look_at_one_thread)
+Test(snapshot, one_thread_can_be_read_alone)
 {
 	struct live live;
 
@@ -736,7 +736,7 @@ Test(snapshot, look_at_one_thread)
 }
 
 /* A thread that looks need not prove is not watched. Waiting threads are proven without it. */
-Test(snapshot, thread_that_is_excused)
+Test(snapshot, excused_thread_is_not_watched)
 {
 	struct live live;
 
@@ -754,7 +754,7 @@ Test(snapshot, thread_that_is_excused)
 }
 
 /* In a late look the GIL's last holder slept; without a GIL one of three threads did. */
-Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
+Test(snapshot, late_snapshot_finds_who_slept, .timeout = 60)
 {
 	static const uint32_t minors[] = {14, FAKE_FREE_THREADED + 14};
 
@@ -792,7 +792,7 @@ Test(snapshot, who_slept_in_a_late_look, .timeout = 60)
 }
 
 /* A state that another thread runs than the one it names has no proof. */
-Test(snapshot, state_that_another_thread_runs)
+Test(snapshot, state_may_be_run_by_another_thread)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		enum instant_verdict verdict;
@@ -825,7 +825,7 @@ Test(snapshot, state_that_another_thread_runs)
 }
 
 /* Evidence that another thread runs a state counts for 1024 looks. */
-Test(snapshot, state_that_moves_though_its_thread_stands_still)
+Test(snapshot, foreign_thread_is_suspected_for_1024_snapshots)
 {
 	enum instant_verdict verdict;
 	struct live live;
@@ -854,7 +854,7 @@ Test(snapshot, state_that_moves_though_its_thread_stands_still)
 }
 
 /* Witness words that cannot be read prove nothing. */
-Test(snapshot, witness_that_cannot_be_read)
+Test(snapshot, unreadable_witness_proves_nothing)
 {
 	struct live live;
 

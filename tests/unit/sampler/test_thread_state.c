@@ -89,7 +89,7 @@ static void put(struct world *world, remote_addr addr, uint32_t offset, uint64_t
 		fake_memory_write_u64(&world->py.fake, addr + offset, value);
 }
 
-Test(thread_state, exception_is_raised_or_handled)
+Test(thread_state, finds_raised_and_handled_exceptions)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		struct world world;
@@ -144,7 +144,7 @@ Test(thread_state, none_is_no_exception)
 }
 
 /* An unreadable object counts as an exception, because None can always be read. */
-Test(thread_state, object_that_is_nowhere)
+Test(thread_state, unreadable_object_is_an_exception)
 {
 	struct world world;
 
@@ -206,7 +206,7 @@ Test(thread_state, exceptions_of_generators_are_followed)
 	}
 }
 
-Test(thread_state, waiting_for_the_gil)
+Test(thread_state, recognises_a_wait_for_the_gil)
 {
 	struct world world;
 
@@ -249,7 +249,7 @@ static void set_collecting(struct world *world, remote_addr frame_addr)
 	put(world, addr, offsets->gc.frame, frame_addr);
 }
 
-Test(thread_state, where_the_collector_runs)
+Test(thread_state, finds_where_the_collector_runs)
 {
 	struct walked_frame frames[] = {
 		{.addr = 0x1000, .nr_begun = 1},

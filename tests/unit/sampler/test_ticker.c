@@ -60,7 +60,7 @@ static uint64_t fake_tick(struct fake_clock *fake, struct ticker *ticker, uint64
 	return now_ns;
 }
 
-Test(ticker, rate_is_an_interval)
+Test(ticker, rate_sets_the_interval)
 {
 	static const struct {
 		double rate_hz;
@@ -81,7 +81,7 @@ Test(ticker, rate_is_an_interval)
 }
 
 /* The first tick is at once; each later one is anywhere in its own interval. */
-Test(ticker, one_tick_an_interval)
+Test(ticker, ticks_once_an_interval)
 {
 	enum { INTERVAL_NS = 100000, NR_TICKS = 20000 };
 	struct fake_clock fake = {.look_ns = 20};
@@ -106,7 +106,7 @@ Test(ticker, one_tick_an_interval)
 }
 
 /* Another seed gives other places. */
-Test(ticker, seeds_differ)
+Test(ticker, different_seeds_give_different_ticks)
 {
 	struct fake_clock fake = {0};
 	struct ticker tickers[2];
@@ -122,7 +122,7 @@ Test(ticker, seeds_differ)
  * A program that spends 30 % of each period in one function. The period is the tick's, a fraction
  * or a multiple of it. The function has its share of samples in all cases.
  */
-Test(ticker, periodic_programs_have_their_shares)
+Test(ticker, periodic_programs_get_their_shares)
 {
 	enum { INTERVAL_NS = 1000000, NR_TICKS = 40000, FROM = 35, SHARE = 30 };
 	static const uint64_t periods_ns[] = {INTERVAL_NS, INTERVAL_NS / 2, INTERVAL_NS / 7,
@@ -170,7 +170,7 @@ Test(ticker, missed_intervals_are_skipped_and_counted)
 }
 
 /* Each wait for a tick is one sleep, however late sleeps end and however close ticks are. */
-Test(ticker, only_sleeps)
+Test(ticker, waits_by_sleeping_only)
 {
 	static const struct {
 		double rate_hz;
@@ -225,7 +225,7 @@ Test(ticker, ticks_can_be_postponed)
 }
 
 /* A run of ten intervals has ten ticks in all cases, taken or late. */
-Test(ticker, the_end_counts_what_was_not_taken)
+Test(ticker, finish_counts_the_ticks_not_taken)
 {
 	enum { INTERVAL_NS = 1000000, NR_INTERVALS = 10 };
 
@@ -276,7 +276,7 @@ static void on_alarm(int signal_number)
 }
 
 /* A signal ends the wait early: no tick, and the deadline stays. */
-Test(ticker, signal_wakes_it_without_a_tick)
+Test(ticker, signal_ends_the_wait_without_a_tick)
 {
 	const struct sigaction action = {.sa_handler = on_alarm};
 	const struct itimerval soon = {.it_value.tv_usec = 1000};

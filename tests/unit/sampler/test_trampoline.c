@@ -31,7 +31,7 @@ static uint32_t merge(struct stack_merger *merger, remote_addr addr,
 	return merged.nr_frames;
 }
 
-Test(trampoline, calls)
+Test(trampoline, belongs_to_the_function_it_names)
 {
 	static const struct {
 		const char *name, *qualname, *path;
@@ -86,7 +86,7 @@ static void expect_name(struct stack_merger *merger, remote_addr addr, const cha
 	cr_expect(eq(int, found->kind, FUNCTION_JIT));
 }
 
-Test(trampoline, names)
+Test(trampoline, learns_the_names_of_trampolines)
 {
 	static const struct function f = {.qualname = "f", .path = "/a.py"};
 	static const struct function g = {.qualname = "C.g", .path = "<string>"};

@@ -73,7 +73,7 @@ static bool has(const struct stage *stage, uint64_t now_ns)
 	return find(stage, now_ns, &sample);
 }
 
-Test(waiting_sample, a_waiting_thread_keeps_its_sample, .timeout = 60)
+Test(waiting_sample, waiting_thread_keeps_its_sample, .timeout = 60)
 {
 	struct sample again;
 	struct stage stage;
@@ -96,7 +96,7 @@ Test(waiting_sample, a_waiting_thread_keeps_its_sample, .timeout = 60)
 }
 
 /* While a sample is kept, the thread's file stays open and gives the same count. */
-Test(waiting_sample, runs_are_counted_as_they_are_without_it, .timeout = 60)
+Test(waiting_sample, run_count_agrees_with_the_kernel, .timeout = 60)
 {
 	struct stage stage;
 	uint64_t nr_runs;
@@ -119,7 +119,7 @@ Test(waiting_sample, runs_are_counted_as_they_are_without_it, .timeout = 60)
 	stage_done(&stage);
 }
 
-Test(waiting_sample, it_is_looked_at_again_after_a_time, .timeout = 60)
+Test(waiting_sample, kept_sample_expires, .timeout = 60)
 {
 	struct stage stage;
 
@@ -130,7 +130,7 @@ Test(waiting_sample, it_is_looked_at_again_after_a_time, .timeout = 60)
 	stage_done(&stage);
 }
 
-Test(waiting_sample, another_thread_in_the_slot_has_none, .timeout = 60)
+Test(waiting_sample, new_thread_in_the_slot_has_none, .timeout = 60)
 {
 	struct stage stage;
 
@@ -145,7 +145,7 @@ Test(waiting_sample, another_thread_in_the_slot_has_none, .timeout = 60)
 	stage_done(&stage);
 }
 
-Test(waiting_sample, some_are_not_kept, .timeout = 60)
+Test(waiting_sample, deep_or_uncounted_samples_are_not_kept, .timeout = 60)
 {
 	static struct frame frames[WAITING_SAMPLE_MAX_FRAMES + 1];
 	static struct frame_detail details[WAITING_SAMPLE_MAX_FRAMES + 1];

@@ -51,7 +51,7 @@ static bool has_stood(struct witness *witness, const struct look_memory *look,
 }
 
 /* The word at the beginning and end of a look during which CPUs 2 and 7 are held. */
-Test(witness, restartable_sequences)
+Test(witness, rseq_word_proves_a_held_cpu)
 {
 	static const struct {
 		char name[32];
@@ -118,7 +118,7 @@ static void take_look(struct look_memory *look, struct witness *witness)
 }
 
 /* A real thread, by the pthread_t that CPython keeps. */
-Test(witness, word_of_our_own_thread)
+Test(witness, reads_the_word_of_our_own_thread)
 {
 	struct witness_means means = {0};
 	struct live_images images;
@@ -157,7 +157,7 @@ Test(witness, word_of_our_own_thread)
 	process_close(&process);
 }
 
-Test(witness, word_that_cannot_be_read)
+Test(witness, unreadable_word_proves_nothing)
 {
 	const held_cpus all = hold_all();
 	const struct witness_means means = {
@@ -177,7 +177,7 @@ Test(witness, word_that_cannot_be_read)
 	fake_memory_done(&fake);
 }
 
-Test(witness, without_means_nothing_is_proven)
+Test(witness, proves_nothing_without_means)
 {
 	const held_cpus all = hold_all();
 	const struct witness_means nothing = {0};
@@ -307,7 +307,7 @@ static void await_end(const struct process *process, pid_t tid)
 }
 
 /* The clock is a proof on any CPU, held or not. */
-Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
+Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 {
 	const held_cpus nothing = hold(NULL, 0);
 	struct process process = open_ourselves();
@@ -340,7 +340,7 @@ Test(witness, clock_of_a_thread_that_waits, .timeout = 60)
 	process_close(&process);
 }
 
-Test(witness, clock_of_a_thread_that_works, .timeout = 60)
+Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 {
 	const held_cpus all = hold_all();
 	struct process process = open_ourselves();
@@ -360,7 +360,7 @@ Test(witness, clock_of_a_thread_that_works, .timeout = 60)
 	process_close(&process);
 }
 
-Test(witness, runs_of_a_thread_that_waits, .timeout = 60)
+Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 {
 	const held_cpus all = hold_all();
 	const held_cpus nothing = hold(NULL, 0);
@@ -405,7 +405,7 @@ Test(witness, runs_of_a_thread_that_waits, .timeout = 60)
 }
 
 /* A thread that runs all the time may have an equal count; its CPU shows that it runs. */
-Test(witness, runs_of_a_thread_that_works, .timeout = 60)
+Test(witness, run_count_shows_that_a_thread_works, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct look_memory look = {0};
@@ -434,7 +434,7 @@ Test(witness, runs_of_a_thread_that_works, .timeout = 60)
 }
 
 /* The thread's files are opened on demand. */
-Test(witness, where_a_thread_is, .timeout = 60)
+Test(witness, opens_files_on_demand, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	const struct witness_means means = {

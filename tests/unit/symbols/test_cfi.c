@@ -17,7 +17,7 @@ static int first_function(const struct cfi_bytes *bytes, struct cfi_function *re
 	return cfi_next_function(&section, 0, &none, ret_function, &next);
 }
 
-Test(cfi, functions_one_after_the_other)
+Test(cfi, reads_consecutive_functions)
 {
 	for (enum cfi_kind kind = CFI_EH_FRAME; kind <= CFI_DEBUG_FRAME; kind++) {
 		struct cfi_bytes bytes = {.kind = kind};
@@ -49,7 +49,7 @@ Test(cfi, functions_one_after_the_other)
 	}
 }
 
-Test(cfi, encoded_addresses)
+Test(cfi, reads_encoded_addresses)
 {
 	/*
 	 * The function starts at 0x1234 and has 0x10 bytes. here is the vaddr of the pointer
@@ -105,7 +105,7 @@ Test(cfi, encoded_addresses)
 	}
 }
 
-Test(cfi, augmentations)
+Test(cfi, reads_augmentations)
 {
 	static const struct {
 		char augmentation[8];
@@ -149,7 +149,7 @@ Test(cfi, augmentations)
 }
 
 /* 64-bit lengths, as of sections above 4 GiB, and 64-bit ids in .debug_frame. */
-Test(cfi, long_entries)
+Test(cfi, reads_64_bit_lengths)
 {
 	for (enum cfi_kind kind = CFI_EH_FRAME; kind <= CFI_DEBUG_FRAME; kind++) {
 		const unsigned int nr_id_bytes = kind == CFI_DEBUG_FRAME ? 8 : 4;
@@ -170,7 +170,7 @@ Test(cfi, long_entries)
 	}
 }
 
-Test(cfi, version_four_has_sizes)
+Test(cfi, checks_the_sizes_of_version_four)
 {
 	static const struct {
 		char body[16];
@@ -198,7 +198,7 @@ Test(cfi, version_four_has_sizes)
 }
 
 /* A damaged function does not hide the next one. */
-Test(cfi, damaged_functions_are_left_out)
+Test(cfi, damaged_functions_are_skipped)
 {
 	struct cfi_bytes bytes = {.kind = CFI_DEBUG_FRAME};
 	const size_t common = cfi_bytes_common(&bytes, "", NULL, 0, "", 0);

@@ -35,7 +35,7 @@ static int evaluate(const uint8_t *expression, size_t nr_bytes, const uint64_t *
  * A linker's expression for the procedure linkage table: one more word from offset 11 of each
  * entry on.
  */
-Test(cfi_expression, procedure_linkage_table)
+Test(cfi_expression, evaluates_a_linkage_table_entry)
 {
 	const uint8_t expression[] = {DW_OP_breg7, 8,	      DW_OP_breg16, 0,
 				      DW_OP_lit15, DW_OP_and, DW_OP_lit11,  DW_OP_ge,
@@ -57,7 +57,7 @@ Test(cfi_expression, procedure_linkage_table)
 	}
 }
 
-Test(cfi_expression, operations)
+Test(cfi_expression, evaluates_each_operation)
 {
 	static const struct {
 		uint8_t nr_bytes;
@@ -114,7 +114,7 @@ Test(cfi_expression, operations)
 	}
 }
 
-Test(cfi_expression, the_canonical_frame_address_may_be_given)
+Test(cfi_expression, expression_may_start_with_the_cfa)
 {
 	const uint8_t expression[] = {DW_OP_plus_uconst, 8};
 	uint64_t value = 0;
@@ -124,7 +124,7 @@ Test(cfi_expression, the_canonical_frame_address_may_be_given)
 	cr_expect(eq(int, evaluate(expression, 2, NULL, &value), -EBADMSG));
 }
 
-Test(cfi_expression, damaged)
+Test(cfi_expression, damaged_expressions_are_refused)
 {
 	static const struct {
 		uint8_t nr_bytes;
@@ -161,7 +161,7 @@ Test(cfi_expression, damaged)
 			  "%zu", i);
 }
 
-Test(cfi_expression, the_block_must_be_in_the_section)
+Test(cfi_expression, block_must_be_in_the_section)
 {
 	const uint8_t block[] = {2, DW_OP_lit1};
 	const struct cfi_section section = {.bytes = block, .nr_bytes = sizeof(block)};

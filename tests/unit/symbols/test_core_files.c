@@ -165,7 +165,7 @@ static void expect_file(const char *name, const struct place *place, struct core
 	core_close(core);
 }
 
-Test(core_files, proven)
+Test(core_files, finds_the_file_that_matches_the_core)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -196,7 +196,7 @@ Test(core_files, proven)
 	remove_place(&place);
 }
 
-Test(core_files, other_build)
+Test(core_files, refuses_a_file_of_another_build)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -242,7 +242,7 @@ static void limit_descriptors(rlim_t nr_more, bool can_be_raised)
 }
 
 /* Running out of descriptors is not reported as a missing file. */
-Test(core_files, no_descriptors)
+Test(core_files, exhausted_descriptors_are_no_missing_file)
 {
 	static const struct {
 		const char *name;
@@ -268,7 +268,7 @@ Test(core_files, no_descriptors)
 }
 
 /* Neither is a file that may not be read. */
-Test(core_files, forbidden)
+Test(core_files, unreadable_file_is_reported_as_forbidden)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -284,7 +284,7 @@ Test(core_files, forbidden)
 }
 
 /* Nothing in the core identifies the file. */
-Test(core_files, no_first_page)
+Test(core_files, core_without_first_page_proves_no_file)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -310,7 +310,7 @@ static void drop_build_id(struct place *place)
 	id[-8] = 77; /* the type, before "GNU" */
 }
 
-Test(core_files, no_build_id)
+Test(core_files, first_page_identifies_a_file_without_build_id)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
@@ -343,7 +343,7 @@ Test(core_files, no_build_id)
  * An ELF header whose program headers are in another file. That file is not searched for because
  * of it.
  */
-Test(core_files, header_leads_elsewhere)
+Test(core_files, header_that_points_into_another_file_starts_no_search)
 {
 	struct core_file_places nowhere = {.sysroot = NULL};
 	struct {
@@ -382,7 +382,7 @@ Test(core_files, header_leads_elsewhere)
 	core_close(core);
 }
 
-Test(core_files, modules)
+Test(core_files, lists_modules)
 {
 	struct place place = make_place();
 	struct core *core = make_core(&place, place.path, place.bytes, PAGE);
@@ -413,7 +413,7 @@ Test(core_files, modules)
 	remove_place(&place);
 }
 
-Test(core_files, no_sysroot)
+Test(core_files, reports_a_missing_sysroot)
 {
 	struct place place = make_place();
 	struct core *core = make_core(&place, place.path, place.bytes, PAGE);

@@ -10,7 +10,7 @@
 #include "tests/support/debug_folder.h"
 #include "tests/support/image_file.h"
 
-Test(debug_file, by_build_id)
+Test(debug_file, is_found_by_build_id)
 {
 	char folder[] = "/tmp/test_debug_file-XXXXXX";
 	struct sysroot sysroot = SYSROOT_OWN;
@@ -39,7 +39,7 @@ Test(debug_file, by_build_id)
 }
 
 /* A file under the name of another build ID. */
-Test(debug_file, other_build)
+Test(debug_file, refuses_another_build)
 {
 	char folder[] = "/tmp/test_debug_file-XXXXXX";
 	struct sysroot sysroot = SYSROOT_OWN;

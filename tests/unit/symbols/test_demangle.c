@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-Test(demangle, names)
+Test(demangle, demangles_names)
 {
 	static const struct {
 		const char *symbol;
@@ -35,7 +35,7 @@ Test(demangle, names)
 }
 
 /* Each type is a pair of the previous one, so the name would have 2^34 letters. */
-Test(demangle, names_that_grow_without_end)
+Test(demangle, growing_names_are_bounded)
 {
 	static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 	char symbol[1024] = "_Z1f1PI1aS0_E";
@@ -54,7 +54,7 @@ Test(demangle, names_that_grow_without_end)
 	cr_expect(not(demangle(symbol, name, sizeof(name))));
 }
 
-Test(demangle, room)
+Test(demangle, buffer_must_hold_the_name)
 {
 	char name[14];
 

@@ -70,7 +70,7 @@ static void expect_tail(struct own_file *own, bool is_new, const char *text, uin
 			  "%s", text);
 }
 
-Test(file_tail, what_this_process_writes)
+Test(file_tail, reads_unwritten_bytes_of_this_process)
 {
 	struct own_file own;
 
@@ -96,7 +96,7 @@ Test(file_tail, what_this_process_writes)
 	end(&own);
 }
 
-Test(file_tail, another_one_is_not_its_writer)
+Test(file_tail, ignores_streams_of_other_files)
 {
 	FILE *others[2];
 	struct own_file own;
@@ -118,7 +118,7 @@ Test(file_tail, another_one_is_not_its_writer)
 }
 
 /* After fclose() the FILE is freed, or reused with another descriptor. */
-Test(file_tail, a_writer_that_is_gone)
+Test(file_tail, closed_writer_has_no_tail)
 {
 	struct own_file own;
 	bool is_new;
@@ -136,7 +136,7 @@ Test(file_tail, a_writer_that_is_gone)
 	end(&own);
 }
 
-Test(file_tail, a_file_that_grows_otherwise)
+Test(file_tail, tail_moves_with_direct_writes)
 {
 	struct own_file own;
 
@@ -173,7 +173,7 @@ static void hand_over(struct fake_memory *fake, size_t range_index)
 }
 
 /* A copy made while the file grew may contain bytes that are already in the file. */
-Test(file_tail, a_torn_copy_is_not_used)
+Test(file_tail, torn_copy_is_not_used)
 {
 	static const struct {
 		unsigned int nr_handed_over;

@@ -49,7 +49,7 @@ static char *find(struct function_symbols *symbols, uint64_t vaddr)
 	return (char *)(name ? name : "none");
 }
 
-Test(function_symbols, of_this_program)
+Test(function_symbols, lists_functions_of_this_program)
 {
 	struct function_symbols *symbols = symbols_of("/proc/self/exe");
 	const uint64_t start = (uintptr_t)function_global - own_bias();
@@ -66,7 +66,7 @@ Test(function_symbols, of_this_program)
 }
 
 /* A second image with the same vaddrs, such as a debug file, adds its symbols. */
-Test(function_symbols, of_two_images)
+Test(function_symbols, second_image_adds_its_symbols)
 {
 	struct library library = find_library();
 	struct function_symbols *symbols = symbols_of(library.path);
@@ -79,7 +79,7 @@ Test(function_symbols, of_two_images)
 	function_symbols_destroy(symbols);
 }
 
-Test(function_symbols, of_none)
+Test(function_symbols, empty_set_finds_no_function)
 {
 	struct function_symbols *symbols = function_symbols_create();
 

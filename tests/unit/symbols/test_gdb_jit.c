@@ -188,7 +188,7 @@ static void look(struct reader *reader, uint64_t now_ns)
 	cr_assert(zero(int, gdb_jit_read(reader->gdb_jit, reader->map, 1, now_ns)));
 }
 
-Test(gdb_jit, functions_come_and_go)
+Test(gdb_jit, functions_are_added_and_removed)
 {
 	static struct made made[3];
 	struct reader reader;
@@ -213,7 +213,7 @@ Test(gdb_jit, functions_come_and_go)
 	close_reader(&reader);
 }
 
-Test(gdb_jit, what_is_known_is_not_read_again)
+Test(gdb_jit, known_entries_are_not_read_again)
 {
 	static struct made made[16];
 	struct reader reader;
@@ -233,7 +233,7 @@ Test(gdb_jit, what_is_known_is_not_read_again)
 }
 
 /* A new entry in the memory of a freed one. */
-Test(gdb_jit, another_file_in_the_same_place)
+Test(gdb_jit, reused_entry_is_a_new_function)
 {
 	static struct made made;
 	struct reader reader;
@@ -250,7 +250,7 @@ Test(gdb_jit, another_file_in_the_same_place)
 	close_reader(&reader);
 }
 
-Test(gdb_jit, a_torn_list_ends_nothing)
+Test(gdb_jit, torn_list_ends_no_function)
 {
 	static struct made made[3];
 	struct reader reader;
@@ -308,7 +308,7 @@ Test(gdb_jit, invalid_files_are_skipped)
 	close_reader(&reader);
 }
 
-Test(gdb_jit, relocatable_files)
+Test(gdb_jit, relocatable_files_are_read)
 {
 	static struct made made;
 	struct reader reader;
@@ -322,7 +322,7 @@ Test(gdb_jit, relocatable_files)
 	close_reader(&reader);
 }
 
-Test(gdb_jit, how_to_unwind)
+Test(gdb_jit, body_has_unwind_information)
 {
 	static struct made made;
 	struct reader reader;

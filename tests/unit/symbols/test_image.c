@@ -19,7 +19,7 @@
 #include "tests/support/image_file.h"
 #include "tests/support/mapping_at.h"
 
-Test(image, sections_of_this_program)
+Test(image, finds_sections_of_this_program)
 {
 	struct image *image = open_path("/proc/self/exe");
 	uint64_t load_bias = ((struct link_map *)dlopen(NULL, RTLD_LAZY))->l_addr;
@@ -64,7 +64,7 @@ static int check_bias(struct dl_phdr_info *info, size_t size, void *arg)
 	return 0;
 }
 
-Test(image, load_bias_is_the_loaders)
+Test(image, load_bias_equals_the_loaders)
 {
 	struct process process = PROCESS_CLOSED;
 	struct maps maps;
@@ -77,7 +77,7 @@ Test(image, load_bias_is_the_loaders)
 }
 
 /* Layouts of linkers that put several segments on one page of the file. */
-Test(image, load_bias_where_segments_share_a_page)
+Test(image, load_bias_is_right_where_segments_share_a_page)
 {
 	struct {
 		Elf64_Ehdr header;
@@ -134,7 +134,7 @@ Test(image, load_bias_where_segments_share_a_page)
 	image_close(image);
 }
 
-Test(image, build_id_is_what_readelf_says)
+Test(image, build_id_equals_readelfs)
 {
 	struct library library = find_library();
 	struct image *image = open_path(library.path);
@@ -193,7 +193,7 @@ static size_t build_id_behind(uint32_t desc_bytes, uint32_t gap_bytes, uint64_t 
 	return length;
 }
 
-Test(image, build_id_behind_other_notes)
+Test(image, finds_the_build_id_after_other_notes)
 {
 	static const struct {
 		uint32_t desc_bytes; /* of the first note */
@@ -233,7 +233,7 @@ static void use_everything(const struct image *image)
 	(void)symtab_find(image, "no such symbol", &a, &b);
 }
 
-Test(image, cut_files_are_safe)
+Test(image, truncated_files_are_read_in_bounds)
 {
 	struct library library = find_library();
 	size_t size;
@@ -256,7 +256,7 @@ Test(image, cut_files_are_safe)
 	(void)close(fd);
 }
 
-Test(image, a_file_that_shrinks_while_it_is_open)
+Test(image, file_may_shrink_while_it_is_open)
 {
 	struct library library = find_library();
 	size_t size;
@@ -274,7 +274,7 @@ Test(image, a_file_that_shrinks_while_it_is_open)
 	(void)close(fd);
 }
 
-Test(image, refuses_what_is_no_image_of_this_machine)
+Test(image, refuses_images_of_other_machines)
 {
 	static const struct {
 		char name[16];
@@ -342,7 +342,7 @@ static int open_sections_file(const struct sections_file *file, struct image **r
 	return image_open_fd(fd, ret_image);
 }
 
-Test(image, section_names_that_are_damaged_or_too_long)
+Test(image, damaged_section_names_are_refused)
 {
 	static const struct {
 		char what[16];
@@ -379,7 +379,7 @@ Test(image, section_names_that_are_damaged_or_too_long)
 }
 
 /* If their number does not fit the ELF header it is in the first section's header. */
-Test(image, number_of_sections_in_the_first_one)
+Test(image, reads_the_section_count_from_the_first_section)
 {
 	struct sections_file file = sections_file();
 	struct image *image = NULL;
@@ -396,7 +396,7 @@ Test(image, number_of_sections_in_the_first_one)
 }
 
 /* eu-strip leaves the program's segments in the debug file. */
-Test(image, build_id_of_sections)
+Test(image, reads_the_build_id_from_sections)
 {
 	struct library library = find_library();
 	size_t size;

@@ -67,7 +67,7 @@ static char *name_at(struct own_map *map, uint64_t ms, remote_addr addr)
 #define LATER_MS 10000000
 
 /* Lines appended to a known file are read for each stack; changed codes show up after a while. */
-Test(jit_frames, names_of_a_map_that_grows)
+Test(jit_frames, names_follow_a_growing_map)
 {
 	struct own_map map;
 
@@ -118,7 +118,7 @@ static void disappear(unsigned int number, void *mapped)
 }
 
 /* New sources are searched for from time to time, not for each stack. */
-Test(jit_frames, sources_that_appear)
+Test(jit_frames, new_sources_are_found_later)
 {
 	struct own_map map;
 	void *mapped[2];
@@ -137,7 +137,7 @@ Test(jit_frames, sources_that_appear)
 }
 
 /* Stacks of several threads are not in the order of their times. */
-Test(jit_frames, a_stack_of_before_the_look)
+Test(jit_frames, older_stack_starts_no_search)
 {
 	struct own_map map;
 	void *mapped;
@@ -169,7 +169,7 @@ static void expect_rule(struct own_map *map, uint64_t ms, remote_addr addr, int3
 }
 
 /* Codes in the writer's buffer are known before they are in the file. */
-Test(jit_frames, a_jitdump_that_is_not_written_yet)
+Test(jit_frames, reads_unwritten_bytes_of_a_jitdump)
 {
 	static struct dump_bytes bytes;
 	struct own_map map;
@@ -197,7 +197,7 @@ Test(jit_frames, a_jitdump_that_is_not_written_yet)
 }
 
 /* With timestamps in ticks the last code at a place is the current one. */
-Test(jit_frames, times_that_are_ticks)
+Test(jit_frames, last_code_wins_if_times_are_processor_ticks)
 {
 	static struct dump_bytes bytes;
 	struct own_map map;
@@ -219,7 +219,7 @@ Test(jit_frames, times_that_are_ticks)
 }
 
 /* Two codes with unwind rules and one without, which later replaces the first. */
-Test(jit_frames, rules_of_a_jitdump)
+Test(jit_frames, unwind_rules_come_from_a_jitdump)
 {
 	static struct dump_bytes bytes;
 	struct own_map map;

@@ -27,7 +27,7 @@ static void expect_names(const struct jit_map *map, remote_addr addr, const char
 		expect_code(map, addr, time_ns, (const char[2]){expected[time_ns]});
 }
 
-Test(jit_map, nothing_is_found_in_an_empty_one)
+Test(jit_map, empty_map_finds_nothing)
 {
 	struct jit_map *map = jit_map_create();
 	uint32_t *indexes;
@@ -58,7 +58,7 @@ Test(jit_map, ranges_and_times_are_half_open)
 	jit_map_destroy(map);
 }
 
-Test(jit_map, a_later_one_ends_what_it_overlaps)
+Test(jit_map, later_code_ends_what_it_overlaps)
 {
 	struct jit_map *map = jit_map_create();
 
@@ -75,7 +75,7 @@ Test(jit_map, a_later_one_ends_what_it_overlaps)
 }
 
 /* Threads may write their records slightly out of order. */
-Test(jit_map, one_that_comes_late_ends_where_the_next_begins)
+Test(jit_map, code_added_late_ends_where_the_next_begins)
 {
 	struct jit_map *map = jit_map_create();
 
@@ -86,7 +86,7 @@ Test(jit_map, one_that_comes_late_ends_where_the_next_begins)
 	jit_map_destroy(map);
 }
 
-Test(jit_map, without_times_the_last_one_wins)
+Test(jit_map, last_code_wins_without_times)
 {
 	struct jit_map *map = jit_map_create();
 	uint32_t *indexes;
@@ -102,7 +102,7 @@ Test(jit_map, without_times_the_last_one_wins)
 	jit_map_destroy(map);
 }
 
-Test(jit_map, sources_do_not_end_each_other)
+Test(jit_map, sources_do_not_end_each_others_codes)
 {
 	struct jit_map *map = jit_map_create();
 
@@ -116,7 +116,7 @@ Test(jit_map, sources_do_not_end_each_other)
 	jit_map_destroy(map);
 }
 
-Test(jit_map, what_is_no_range_is_refused)
+Test(jit_map, invalid_ranges_are_refused)
 {
 	struct jit_map *map = jit_map_create();
 	uint32_t nr;
@@ -231,7 +231,7 @@ Test(jit_map, equals_a_plain_list_in_any_order)
 	fill_both(false);
 }
 
-Test(jit_map, sorted_by_address_and_time)
+Test(jit_map, codes_are_sorted_by_address_and_time)
 {
 	struct jit_map *map = jit_map_create();
 	uint32_t *indexes;

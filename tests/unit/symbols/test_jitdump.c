@@ -77,7 +77,7 @@ static void expect_three_loads(const struct reader *reader)
 	expect_code(reader->map, 0x2005, 20, "-");
 }
 
-Test(jitdump, loads_in_both_byte_orders_and_any_length_of_the_header)
+Test(jitdump, reads_both_byte_orders_and_any_header_length)
 {
 	static const uint32_t lengths[] = {40, 41, 48, 4096};
 
@@ -97,7 +97,7 @@ Test(jitdump, loads_in_both_byte_orders_and_any_length_of_the_header)
 	}
 }
 
-Test(jitdump, invalid_headers)
+Test(jitdump, invalid_headers_are_refused)
 {
 	static const struct {
 		const char *what;
@@ -136,7 +136,7 @@ Test(jitdump, processor_timestamps_are_reported)
 }
 
 /* A file truncated anywhere is read up to there, and the rest once it is there. */
-Test(jitdump, grows_byte_by_byte)
+Test(jitdump, reads_a_file_that_grows_byte_by_byte)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -160,7 +160,7 @@ Test(jitdump, grows_byte_by_byte)
 	close_reader(&reader);
 }
 
-Test(jitdump, a_cut_file_is_said_to_be_cut)
+Test(jitdump, reports_a_truncated_file)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -174,7 +174,7 @@ Test(jitdump, a_cut_file_is_said_to_be_cut)
 	close_reader(&reader);
 }
 
-Test(jitdump, a_move_ends_the_old_place)
+Test(jitdump, move_ends_the_code_at_its_old_address)
 {
 	struct dump_bytes bytes = {.is_big = true};
 	struct reader reader;
@@ -198,7 +198,7 @@ Test(jitdump, a_move_ends_the_old_place)
 	close_reader(&reader);
 }
 
-Test(jitdump, what_is_pending_belongs_to_the_next_load_only)
+Test(jitdump, debug_records_belong_to_the_next_load_only)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -229,7 +229,7 @@ Test(jitdump, what_is_pending_belongs_to_the_next_load_only)
 	close_reader(&reader);
 }
 
-Test(jitdump, other_records)
+Test(jitdump, foreign_and_unknown_records_are_skipped)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -256,7 +256,7 @@ Test(jitdump, other_records)
 }
 
 /* Damage between two records. The records after it are found in every case. */
-Test(jitdump, damage_in_the_middle)
+Test(jitdump, resumes_after_damage)
 {
 	static const struct {
 		const char *what;
@@ -307,7 +307,7 @@ static struct dump_bytes fork_damaged(const struct dump_bytes *whole, size_t flu
 	return damaged;
 }
 
-Test(jitdump, damage_by_a_fork_loses_nothing)
+Test(jitdump, damage_by_a_fork_loses_no_code)
 {
 	struct dump_bytes whole = {.nr = 0};
 	size_t ends[40];
@@ -339,7 +339,7 @@ Test(jitdump, damage_by_a_fork_loses_nothing)
 	}
 }
 
-Test(jitdump, a_duplicate_is_no_new_code)
+Test(jitdump, duplicate_record_adds_no_code)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -358,7 +358,7 @@ Test(jitdump, a_duplicate_is_no_new_code)
 	close_reader(&reader);
 }
 
-Test(jitdump, a_file_that_is_written_anew)
+Test(jitdump, rewritten_file_is_read_from_its_start)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct dump_bytes other = {.nr = 0};
@@ -386,7 +386,7 @@ Test(jitdump, a_file_that_is_written_anew)
 	close_reader(&reader);
 }
 
-Test(jitdump, a_hole_is_given_up)
+Test(jitdump, reading_stops_at_a_huge_hole)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -402,7 +402,7 @@ Test(jitdump, a_hole_is_given_up)
  * Refusing a code is slow if it precedes JIT_MAP_MAX_STEPS others at its address, so refusals are
  * limited.
  */
-Test(jitdump, reading_ends_after_many_refused_codes)
+Test(jitdump, reading_stops_after_many_refused_codes)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -429,7 +429,7 @@ Test(jitdump, reading_ends_after_many_refused_codes)
 	close_reader(&reader);
 }
 
-Test(jitdump, codes_behind_the_end_are_not_taken)
+Test(jitdump, codes_after_the_end_time_are_ignored)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -481,7 +481,7 @@ static void expect_whole_dump(const struct reader *reader)
 }
 
 /* The file may end anywhere, even in its header, and may already have the whole tail. */
-Test(jitdump, a_tail_is_read_behind_the_file)
+Test(jitdump, tail_is_read_after_the_file)
 {
 	const struct dump_bytes bytes = whole_dump();
 
@@ -502,7 +502,7 @@ Test(jitdump, a_tail_is_read_behind_the_file)
 }
 
 /* The writer flushes 100 bytes at a time. A truncated record is read once it is complete. */
-Test(jitdump, a_tail_grows_byte_by_byte)
+Test(jitdump, tail_grows_byte_by_byte)
 {
 	const struct dump_bytes bytes = whole_dump();
 	struct reader reader = open_bytes(&bytes);
@@ -515,7 +515,7 @@ Test(jitdump, a_tail_grows_byte_by_byte)
 	close_reader(&reader);
 }
 
-Test(jitdump, a_tail_of_another_moment_is_not_read)
+Test(jitdump, tail_at_another_offset_is_not_read)
 {
 	const struct dump_bytes bytes = whole_dump();
 	struct reader reader = open_bytes(&bytes);
@@ -543,7 +543,7 @@ Test(jitdump, a_tail_of_another_moment_is_not_read)
  * A child flushes the inherited buffer and more records of its own before the parent does.
  * Nothing is lost, and nothing is read twice.
  */
-Test(jitdump, a_tail_that_a_fork_has_moved)
+Test(jitdump, tail_moved_by_a_fork_loses_no_code)
 {
 	struct dump_bytes whole = {.nr = 0};
 	size_t ends[30];
@@ -584,7 +584,7 @@ Test(jitdump, a_tail_that_a_fork_has_moved)
 }
 
 /* A writer whose clock stands still. The last code at a place counts, however often it is read. */
-Test(jitdump, codes_of_one_place_and_time_in_a_tail)
+Test(jitdump, last_code_of_a_tail_wins_without_times)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -607,7 +607,7 @@ Test(jitdump, codes_of_one_place_and_time_in_a_tail)
 }
 
 /* A tail that is no record does not count as damage of the file. */
-Test(jitdump, a_tail_of_other_bytes)
+Test(jitdump, tail_without_records_is_no_damage)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -639,7 +639,7 @@ static struct jit_body body_at(const struct reader *reader, remote_addr addr)
 	return body;
 }
 
-Test(jitdump, lines_of_a_code)
+Test(jitdump, reads_the_lines_of_a_code)
 {
 	/* As specified; with V8's offset; of another code, so there are none. */
 	static const remote_addr begins[] = {0x1000, 0x1040, 0x1100};
@@ -671,7 +671,7 @@ Test(jitdump, lines_of_a_code)
 		}
 }
 
-Test(jitdump, unwind_information_in_both_orders)
+Test(jitdump, reads_unwind_information_in_both_byte_orders)
 {
 	for (int header_first = 0; header_first < 2; header_first++) {
 		struct dump_bytes bytes = {.nr = 0};
@@ -698,7 +698,7 @@ Test(jitdump, unwind_information_in_both_orders)
 	}
 }
 
-Test(jitdump, bodies_in_a_tail)
+Test(jitdump, reads_bodies_from_a_tail)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct reader reader;
@@ -726,7 +726,7 @@ Test(jitdump, bodies_in_a_tail)
 	close_reader(&reader);
 }
 
-Test(jitdump, what_has_changed_in_the_file_is_not_believed)
+Test(jitdump, body_changed_in_the_file_is_refused)
 {
 	struct dump_bytes bytes = {.nr = 0};
 	struct jit_body body;

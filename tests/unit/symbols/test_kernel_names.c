@@ -37,7 +37,7 @@ static void expect_at(const struct kernel_names *names, uint64_t addr, const cha
 }
 
 /* Unsorted symbols of kernel and modules, aliases, and data between functions. */
-Test(kernel_names, find)
+Test(kernel_names, finds_the_symbol_of_an_address)
 {
 	static const char text[] = "ffffffff81000200 t second\n"
 				   "ffffffffc0201000 t read_block\t[ext4]\n"
@@ -74,7 +74,7 @@ Test(kernel_names, find)
 	kernel_names_destroy(names);
 }
 
-Test(kernel_names, where_one_is)
+Test(kernel_names, finds_the_address_of_a_symbol)
 {
 	static const char text[] = "ffffffff81000100 T first\n"
 				   "ffffffffc0201000 t of_module\t[ext4]\n"
@@ -97,7 +97,7 @@ Test(kernel_names, where_one_is)
 }
 
 /* Malformed lines are skipped; the others count. */
-Test(kernel_names, garbage)
+Test(kernel_names, malformed_lines_are_skipped)
 {
 	static const char *const lines[] = {
 		"",
@@ -136,7 +136,7 @@ Test(kernel_names, garbage)
 	}
 }
 
-Test(kernel_names, bytes_that_are_nul)
+Test(kernel_names, nul_bytes_cut_a_line)
 {
 	static const char text[] = "1000\0 t cut\n\0\0\n2000 t go\0od\n3000 t whole\n\0";
 	struct kernel_names *names;
@@ -149,7 +149,7 @@ Test(kernel_names, bytes_that_are_nul)
 }
 
 /* What the kernel shows to users who may not see addresses, and files of another kind. */
-Test(kernel_names, without_addresses)
+Test(kernel_names, hidden_addresses_are_refused)
 {
 	static const struct {
 		const char *text;
@@ -174,7 +174,7 @@ Test(kernel_names, without_addresses)
  * The running kernel: the functions of /proc/kallsyms are found at their addresses, unless an
  * alias is found there.
  */
-Test(kernel_names, this_kernel)
+Test(kernel_names, reads_this_kernels_symbols)
 {
 	struct kernel_names *names;
 	char line[512], symbol[256], type;

@@ -106,7 +106,7 @@ static uint32_t nr_codes(const struct target *target)
 	return nr;
 }
 
-Test(libunwind_jit, functions_come_and_go)
+Test(libunwind_jit, functions_are_added_and_removed)
 {
 	struct target target;
 
@@ -133,7 +133,7 @@ Test(libunwind_jit, functions_come_and_go)
 }
 
 /* The generation is changed before the list, so a walk may still see the old list. */
-Test(libunwind_jit, changes_that_are_being_made)
+Test(libunwind_jit, change_in_progress_is_read_again)
 {
 	struct target target;
 	uint64_t nr_calls;
@@ -155,7 +155,7 @@ Test(libunwind_jit, changes_that_are_being_made)
 }
 
 /* A new entry in the memory of a freed one. */
-Test(libunwind_jit, another_function_in_the_same_entry)
+Test(libunwind_jit, reused_entry_is_a_new_function)
 {
 	struct target target;
 
@@ -173,7 +173,7 @@ Test(libunwind_jit, another_function_in_the_same_entry)
 	close_target(&target);
 }
 
-Test(libunwind_jit, a_torn_list_ends_nothing)
+Test(libunwind_jit, torn_list_ends_no_function)
 {
 	static const struct {
 		const char *what;
@@ -207,7 +207,7 @@ Test(libunwind_jit, a_torn_list_ends_nothing)
 }
 
 /* A list that is too long ends no code, because its end was not seen. */
-Test(libunwind_jit, an_endless_list)
+Test(libunwind_jit, endless_list_ends_no_function)
 {
 	enum { LONG_ADDR = 0x10000000, NR_LONG = REMOTE_LIST_MAX_ENTRIES + 1, BYTES = 64 };
 	struct target target;
@@ -231,7 +231,7 @@ Test(libunwind_jit, an_endless_list)
 	close_target(&target);
 }
 
-Test(libunwind_jit, incomplete_entries)
+Test(libunwind_jit, incomplete_entries_are_skipped)
 {
 	static const struct {
 		const char *what;
@@ -265,7 +265,7 @@ Test(libunwind_jit, incomplete_entries)
  * All formats have the name at the same offset; before libunwind 1.6 that of functions was
  * elsewhere.
  */
-Test(libunwind_jit, formats)
+Test(libunwind_jit, name_offset_is_the_same_in_all_formats)
 {
 	struct target target;
 
@@ -283,7 +283,7 @@ Test(libunwind_jit, formats)
 	close_target(&target);
 }
 
-Test(libunwind_jit, long_names)
+Test(libunwind_jit, long_names_are_limited)
 {
 	static const size_t lengths[] = {255, LIBUNWIND_JIT_MAX_NAME_BYTES};
 	struct target target;
@@ -307,7 +307,7 @@ Test(libunwind_jit, long_names)
 	close_target(&target);
 }
 
-Test(libunwind_jit, invalid_lists)
+Test(libunwind_jit, invalid_lists_are_skipped)
 {
 	struct target target;
 
@@ -326,7 +326,7 @@ Test(libunwind_jit, invalid_lists)
 }
 
 /* The walk of one list neither ends nor keeps codes of the other. */
-Test(libunwind_jit, two_lists)
+Test(libunwind_jit, lists_do_not_affect_each_other)
 {
 	enum { OTHER_LIST_ADDR = 0x3000 };
 	struct target target;
@@ -352,7 +352,7 @@ Test(libunwind_jit, two_lists)
 
 #if defined(__x86_64__)
 
-Test(libunwind_jit, functions_that_return_a_list)
+Test(libunwind_jit, recognises_functions_that_return_a_list)
 {
 	/* Each function is at 0x8000 and returns 0x1000 if it is recognized. */
 	static const struct {

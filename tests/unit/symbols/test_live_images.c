@@ -36,7 +36,7 @@ static struct mapping forge(const char *path)
 				.path = path};
 }
 
-Test(live_images, a_path_counts_only_with_device_and_inode)
+Test(live_images, path_needs_the_mapped_device_and_inode)
 {
 	struct library library = find_library();
 	struct process process = PROCESS_CLOSED;
@@ -67,7 +67,7 @@ Test(live_images, a_path_counts_only_with_device_and_inode)
 	process_close(&process);
 }
 
-Test(live_images, the_exe_link_counts_without_its_device)
+Test(live_images, exe_link_needs_no_device_match)
 {
 	struct process process = PROCESS_CLOSED;
 	struct live_images images;
@@ -92,7 +92,7 @@ Test(live_images, the_exe_link_counts_without_its_device)
 	process_close(&process);
 }
 
-Test(live_images, a_fifo_in_the_place_of_a_file_is_not_opened, .timeout = 60)
+Test(live_images, fifo_at_a_mapped_path_is_not_opened, .timeout = 60)
 {
 	char folder[] = "/tmp/pysample-test-XXXXXX";
 	char path[64];
@@ -113,7 +113,7 @@ Test(live_images, a_fifo_in_the_place_of_a_file_is_not_opened, .timeout = 60)
 	(void)rmdir(folder);
 }
 
-Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
+Test(live_images, replaced_file_is_refused)
 {
 	struct library library = find_library();
 	struct process process = PROCESS_CLOSED;
@@ -163,7 +163,7 @@ Test(live_images, a_replaced_file_is_never_taken_for_the_mapped_one)
 }
 
 /* The vDSO has no file; its memory is laid out like one. */
-Test(live_images, the_vdso)
+Test(live_images, reads_the_vdso)
 {
 	const unsigned long addr = getauxval(AT_SYSINFO_EHDR);
 	struct process process = PROCESS_CLOSED;
@@ -201,7 +201,7 @@ static pid_t start_in_root(const char *folder)
 	return pid;
 }
 
-Test(live_images, debug_files_in_the_root_of_the_process)
+Test(live_images, finds_debug_files_in_the_root_of_the_process)
 {
 	char folder[] = "/tmp/pysample-test-XXXXXX";
 	struct image *image = open_path("/proc/self/exe");

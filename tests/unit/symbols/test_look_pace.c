@@ -18,7 +18,7 @@ static uint64_t wait_ms(const struct look_pace *pace, bool is_covered)
 	return ms;
 }
 
-Test(look_pace, the_first_look)
+Test(look_pace, first_look_is_due_at_once)
 {
 	const struct look_pace pace = {0};
 
@@ -26,7 +26,7 @@ Test(look_pace, the_first_look)
 	cr_expect(zero(u64, wait_ms(&pace, true)));
 }
 
-Test(look_pace, looks_in_vain)
+Test(look_pace, unsuccessful_looks_double_the_wait)
 {
 	static const uint64_t waits_ms[] = {200, 400, 800, 1000, 1000};
 	struct look_pace pace = {0};
@@ -42,7 +42,7 @@ Test(look_pace, looks_in_vain)
 }
 
 /* Looks take at most a twentieth of the time, whatever is_covered says. */
-Test(look_pace, expensive_looks)
+Test(look_pace, expensive_looks_are_less_frequent)
 {
 	static const struct {
 		uint64_t took_ms, wait_ms, told_wait_ms;

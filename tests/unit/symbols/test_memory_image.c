@@ -13,7 +13,7 @@
 #include "tests/support/fake_memory.h"
 #include "tests/support/image_file.h"
 
-Test(memory_image, is_what_the_file_says)
+Test(memory_image, agrees_with_the_file)
 {
 	struct library library = find_library();
 	struct image *file = open_path(library.path);
@@ -257,7 +257,7 @@ static void note_name_lies(struct elf *elf)
 	elf->note.header.n_namesz = UINT32_MAX;
 }
 
-Test(memory_image, whatever_lies_there)
+Test(memory_image, damaged_images_are_read_in_bounds)
 {
 	static const struct {
 		const char *name;
@@ -312,7 +312,7 @@ static void fail_later(struct fake_memory *fake, size_t range_index)
 }
 
 /* However far the search has come, an error of the memory does not mean that there is no symbol. */
-Test(memory_image, target_ends_during_the_search)
+Test(memory_image, reports_the_end_of_the_target)
 {
 	static void (*const changes[])(struct elf * elf) = {nothing, no_gnu_hash};
 	static const unsigned int nr_reads[] = {7, 8};

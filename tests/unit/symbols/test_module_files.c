@@ -25,7 +25,7 @@ static struct module_file *get(struct module_files *files, struct module_file_id
 	return file;
 }
 
-Test(module_files, known_by_build_id_and_segments)
+Test(module_files, files_are_shared_by_build_id_and_segments)
 {
 	struct module_files *files = module_files_create();
 	Elf64_Phdr copy[] = {large[0]};
@@ -44,7 +44,7 @@ Test(module_files, known_by_build_id_and_segments)
 }
 
 /* Files without identification are never shared. Each is freed when it is put back. */
-Test(module_files, not_known_again)
+Test(module_files, unidentified_files_are_not_shared)
 {
 	static const struct module_file_id nothing;
 	const struct module_file_id cases[] = {
@@ -64,7 +64,7 @@ Test(module_files, not_known_again)
 }
 
 /* Files in use stay, however many there are. */
-Test(module_files, too_many)
+Test(module_files, unused_files_are_limited)
 {
 	struct module_files *files = module_files_create();
 	struct module_file *used = get(files, make_id(0, small));
@@ -90,7 +90,7 @@ Test(module_files, too_many)
 }
 
 /* The bytes read from all files are limited, summed; a forgotten file makes room. */
-Test(module_files, bytes_of_unwind_information)
+Test(module_files, counts_bytes_of_unwind_information)
 {
 	enum { NR_BYTES = 16 };
 	struct module_files *files = module_files_create();

@@ -28,7 +28,7 @@ static const struct {
 enum { NR_CASES = sizeof(cases) / sizeof(cases[0]) };
 
 /* The result does not depend on the previous one, which is tried first. */
-Test(module_map, find)
+Test(module_map, lookup_does_not_depend_on_the_previous_one)
 {
 	struct maps maps;
 	struct module_map map;
@@ -53,7 +53,7 @@ Test(module_map, find)
 	maps_done(&maps);
 }
 
-Test(module_map, none)
+Test(module_map, empty_map_finds_nothing)
 {
 	const struct maps maps = {0};
 	struct module_map map;

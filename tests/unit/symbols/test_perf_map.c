@@ -43,7 +43,7 @@ static void close_reader(struct reader *reader)
 	jit_map_destroy(reader->map);
 }
 
-Test(perf_map, lines)
+Test(perf_map, parses_lines)
 {
 	static const struct {
 		const char *text;
@@ -80,7 +80,7 @@ Test(perf_map, lines)
 }
 
 /* Lines of a previous process with the same id come first. */
-Test(perf_map, the_last_entry_wins)
+Test(perf_map, last_entry_wins)
 {
 	struct reader reader = open_reader();
 
@@ -96,7 +96,7 @@ Test(perf_map, the_last_entry_wins)
 	close_reader(&reader);
 }
 
-Test(perf_map, grows_byte_by_byte)
+Test(perf_map, reads_a_file_that_grows_byte_by_byte)
 {
 	static const char text[] = "1000 10 one\n2000 10 two\n3000 10 three\n";
 	struct reader reader = open_reader();
@@ -112,7 +112,7 @@ Test(perf_map, grows_byte_by_byte)
 	close_reader(&reader);
 }
 
-Test(perf_map, a_line_that_is_too_long)
+Test(perf_map, long_line_is_skipped)
 {
 	struct reader reader = open_reader();
 	char *text = malloc(300000);
@@ -131,7 +131,7 @@ Test(perf_map, a_line_that_is_too_long)
 	close_reader(&reader);
 }
 
-Test(perf_map, a_file_that_is_written_anew)
+Test(perf_map, rewritten_file_is_read_from_its_start)
 {
 	struct reader reader = open_reader();
 

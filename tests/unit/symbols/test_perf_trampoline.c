@@ -63,14 +63,14 @@ static void expect_rows(const uint8_t *bytes, size_t nr_bytes, size_t start, siz
 	fake_memory_done(&fake);
 }
 
-Test(perf_trampoline, rows)
+Test(perf_trampoline, has_unwind_rows)
 {
 	expect_rows(with_endbr64, sizeof(with_endbr64), 0, 12);
 	expect_rows(without, sizeof(without), 4, 12);
 }
 
 /* In CPython 3.12 the CFA is always relative to the stack pointer. */
-Test(perf_trampoline, rows_of_3_12)
+Test(perf_trampoline, has_unwind_rows_of_3_12)
 {
 	static const uint8_t bytes[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x48, 0x83, 0xec, 0x08,
 					0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3, 0};
@@ -93,7 +93,7 @@ Test(perf_trampoline, rows_of_3_12)
 }
 
 /* Those of CPython 3.12 follow each other without gaps, so some cross into the next page. */
-Test(perf_trampoline, crosses_a_page)
+Test(perf_trampoline, recognises_code_across_a_page_boundary)
 {
 	static const uint8_t bytes[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
 					0x48, 0x83, 0xc4, 0x08, 0xc3};
@@ -123,7 +123,7 @@ Test(perf_trampoline, crosses_a_page)
 }
 
 /* The page before an arena is usually unmapped. */
-Test(perf_trampoline, starts_a_page)
+Test(perf_trampoline, recognises_code_at_the_start_of_a_page)
 {
 	struct fake_memory fake;
 
@@ -136,7 +136,7 @@ Test(perf_trampoline, starts_a_page)
 	fake_memory_done(&fake);
 }
 
-Test(perf_trampoline, other_code)
+Test(perf_trampoline, other_code_is_no_trampoline)
 {
 	struct fake_memory fake;
 	uint8_t bytes[sizeof(with_endbr64)];
@@ -152,7 +152,7 @@ Test(perf_trampoline, other_code)
 	}
 }
 
-Test(perf_trampoline, nothing_there)
+Test(perf_trampoline, unmapped_address_is_no_trampoline)
 {
 	struct fake_memory fake;
 
@@ -163,7 +163,7 @@ Test(perf_trampoline, nothing_there)
 	fake_memory_done(&fake);
 }
 
-Test(perf_trampoline, how_long_one_is)
+Test(perf_trampoline, measures_a_trampoline)
 {
 	static const uint8_t of_3_12[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1,
 					  0x48, 0x83, 0xc4, 0x08, 0xc3};

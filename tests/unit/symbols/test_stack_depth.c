@@ -191,7 +191,7 @@ static const struct {
 	{CODE(strays), 11, true, -ENOENT, 0},
 };
 
-Test(stack_depth, functions)
+Test(stack_depth, finds_depths_of_functions)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct stack_depth_code code = {.bytes = cases[i].bytes,
@@ -206,7 +206,7 @@ Test(stack_depth, functions)
 	}
 }
 
-Test(stack_depth, no_frame_pointer)
+Test(stack_depth, frame_pointer_may_be_unknown)
 {
 	const struct stack_depth_code code = {.bytes = pushes, .nr_bytes = sizeof(pushes)};
 	uint32_t depth_bytes;
@@ -216,7 +216,7 @@ Test(stack_depth, no_frame_pointer)
 	cr_expect(eq(int, stack_depth_find(&code, 0x43, false, &depth_bytes), -ENOENT));
 }
 
-Test(stack_depth, too_long)
+Test(stack_depth, long_functions_are_refused)
 {
 	cleanup_free uint8_t *bytes = calloc(1, STACK_DEPTH_MAX_BYTES + 1);
 	const struct stack_depth_code code = {.bytes = bytes,

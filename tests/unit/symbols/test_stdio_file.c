@@ -78,7 +78,7 @@ static uint32_t count(struct target *target, int *ret_err)
 	return nr;
 }
 
-Test(stdio_file, those_of_a_list)
+Test(stdio_file, finds_all_files_of_the_list)
 {
 	struct target target;
 	int err;
@@ -93,7 +93,7 @@ Test(stdio_file, those_of_a_list)
 	close_target(&target);
 }
 
-Test(stdio_file, a_circle_ends)
+Test(stdio_file, cyclic_list_is_bounded)
 {
 	struct target target;
 	int err;
@@ -105,7 +105,7 @@ Test(stdio_file, a_circle_ends)
 	close_target(&target);
 }
 
-Test(stdio_file, invalid_files)
+Test(stdio_file, invalid_files_are_skipped)
 {
 	struct target target;
 	int err;
@@ -124,7 +124,7 @@ Test(stdio_file, invalid_files)
 }
 
 /* Pointers in the wrong order belong to a FILE that is just changing, or to none. */
-Test(stdio_file, unwritten_bytes)
+Test(stdio_file, counts_unwritten_bytes)
 {
 	static const struct {
 		uint64_t start, end; /* in the buffer */
@@ -155,7 +155,7 @@ Test(stdio_file, unwritten_bytes)
 	}
 }
 
-Test(stdio_file, a_huge_buffer_is_read_so_far)
+Test(stdio_file, huge_buffer_is_read_up_to_the_limit)
 {
 	struct target target;
 	struct stdio_file file;
@@ -207,7 +207,7 @@ static void close_on_copy(struct fake_memory *fake, size_t range_index)
 	change_on_copy(fake, range_index, close_file);
 }
 
-Test(stdio_file, a_torn_copy_is_reported)
+Test(stdio_file, torn_copy_is_reported)
 {
 	static const struct {
 		void (*before_range)(struct fake_memory *fake, size_t range_index);

@@ -23,7 +23,7 @@ int symtab_test_function(void)
 /* A local symbol, only in .symtab. */
 static int symtab_test_local[5];
 
-Test(symtab, symbols_of_this_program)
+Test(symtab, reads_symbols_of_this_program)
 {
 	struct image *image = open_path("/proc/self/exe");
 	uint64_t load_bias = ((struct link_map *)dlopen(NULL, RTLD_LAZY))->l_addr;
@@ -53,7 +53,7 @@ Test(symtab, symbols_of_this_program)
 	image_close(image);
 }
 
-Test(symtab, dynamic_symbols_without_section_headers)
+Test(symtab, reads_dynamic_symbols_without_section_headers)
 {
 	struct library library = find_library();
 	uint64_t vaddr = 0;
@@ -93,7 +93,7 @@ static Elf64_Dyn *dynamic_entry(char *bytes, int64_t tag)
 	return NULL;
 }
 
-Test(symtab, dynamic_symbols_by_each_hash)
+Test(symtab, finds_dynamic_symbols_by_each_hash)
 {
 	static const struct {
 		int64_t kept;

@@ -104,7 +104,7 @@ static uint32_t nr_found(struct target *target)
 	return nr;
 }
 
-Test(trampoline_arenas, those_in_use)
+Test(trampoline_arenas, finds_trampolines_in_use)
 {
 	struct target target;
 
@@ -122,7 +122,7 @@ Test(trampoline_arenas, those_in_use)
 	close_target(&target);
 }
 
-Test(trampoline_arenas, what_has_a_name_keeps_it)
+Test(trampoline_arenas, named_trampoline_keeps_its_name)
 {
 	const struct jit_code named = {
 		.start_addr = addr_of(0, 1),
@@ -141,7 +141,7 @@ Test(trampoline_arenas, what_has_a_name_keeps_it)
 }
 
 /* What is no arena is refused, and so the previous arena is not found, either. */
-Test(trampoline_arenas, invalid_arenas)
+Test(trampoline_arenas, invalid_arenas_are_skipped)
 {
 	static const struct {
 		const char *what;
@@ -168,7 +168,7 @@ Test(trampoline_arenas, invalid_arenas)
 	}
 }
 
-Test(trampoline_arenas, words_that_do_not_agree)
+Test(trampoline_arenas, inconsistent_arenas_are_skipped)
 {
 	struct target target;
 
@@ -190,7 +190,7 @@ Test(trampoline_arenas, words_that_do_not_agree)
 	close_target(&target);
 }
 
-Test(trampoline_arenas, damaged_ones)
+Test(trampoline_arenas, damaged_list_yields_what_precedes_it)
 {
 	struct target target;
 

@@ -150,7 +150,7 @@ static int step(struct target *target, remote_addr *ret_cfa)
 	return unwind_step(target->modules, &target->window, &target->registers, ret_cfa);
 }
 
-Test(unwind, from_a_leaf_to_the_outermost)
+Test(unwind, unwinds_from_a_leaf_to_the_outermost_frame)
 {
 	const uint64_t words[] = {code_addr(1, 0x20), 0xbbbb, code_addr(3, 0x10), 0};
 	struct target target;
@@ -180,7 +180,7 @@ Test(unwind, from_a_leaf_to_the_outermost)
  * A call that does not return may be a function's last instruction; its return address then
  * belongs to the next function.
  */
-Test(unwind, return_addresses_behind_the_end_of_a_function)
+Test(unwind, return_address_after_a_function_belongs_to_it)
 {
 	const uint64_t words[] = {code_addr(2, 0), 0xbbbb, code_addr(3, 0x10), 0};
 	struct target target;
@@ -192,7 +192,7 @@ Test(unwind, return_addresses_behind_the_end_of_a_function)
 	target_done(&target);
 }
 
-Test(unwind, registers_of_the_caller)
+Test(unwind, restores_registers_of_the_caller)
 {
 	const uint64_t words[] = {0xbbbb, code_addr(3, 1)};
 	struct target target;
@@ -211,7 +211,7 @@ Test(unwind, registers_of_the_caller)
 }
 
 /* At its return a function has popped rbp, but the rules do not say so. */
-Test(unwind, what_is_below_the_stack_pointer_is_live)
+Test(unwind, saves_below_the_stack_pointer_are_ignored)
 {
 	const uint64_t words[] = {0xdead, code_addr(3, 1)};
 	struct target target;
@@ -226,7 +226,7 @@ Test(unwind, what_is_below_the_stack_pointer_is_live)
 }
 
 /* At a signal the interrupted pc is exact, all registers are restored, and sp may be anywhere. */
-Test(unwind, through_a_signal_frame)
+Test(unwind, unwinds_through_a_signal_frame)
 {
 	const uint64_t words[] = {code_addr(3, 1), code_addr(2, 1), 0,	   0, 0, 0,
 				  code_addr(0, 0), STACK_ADDR,	    0xabcd};
@@ -242,7 +242,7 @@ Test(unwind, through_a_signal_frame)
 	target_done(&target);
 }
 
-Test(unwind, out_of_a_call_to_nowhere)
+Test(unwind, unwinds_out_of_a_call_to_an_unmapped_address)
 {
 	const uint64_t words[] = {code_addr(3, 1)};
 	struct target target;
@@ -262,7 +262,7 @@ Test(unwind, out_of_a_call_to_nowhere)
 }
 
 /* Only the end of the frame is known. The function has saved its caller's registers there. */
-Test(unwind, from_the_end_of_a_frame)
+Test(unwind, leaves_a_frame_by_its_end)
 {
 	const uint64_t words[] = {1, 2, 0xbbbb, code_addr(3, 0x10), 0};
 	struct target target;
@@ -290,7 +290,7 @@ Test(unwind, from_the_end_of_a_frame)
 }
 
 /* Two modules of one file, also after the maps are read again: the file is read once. */
-Test(unwind, modules_of_one_file)
+Test(unwind, file_of_several_modules_is_read_once)
 {
 	static const uint8_t id[20] = {1}, other_id[20] = {2};
 	enum { ONE, SAME, OTHER, NR_MODULES };
@@ -347,7 +347,7 @@ Test(unwind, modules_of_one_file)
  * More instructions than the cache can hold: entries are replaced, and none is mistaken for
  * another.
  */
-Test(unwind, rules_of_instructions_that_were_met)
+Test(unwind, cached_rules_are_not_confused)
 {
 	enum { NR = 0x700, NR_MODULES = 2, NR_TURNS = 3 };
 	const struct unwind_rule *first[NR_MODULES][NR];
@@ -393,7 +393,7 @@ Test(unwind, rules_of_instructions_that_were_met)
 	target_done(&target);
 }
 
-Test(unwind, holes)
+Test(unwind, stops_at_a_hole)
 {
 	static const struct {
 		uint64_t words[2];
@@ -422,7 +422,7 @@ Test(unwind, holes)
 	}
 }
 
-Test(unwind, no_more_frames_than_asked_for)
+Test(unwind, stops_at_the_frame_limit)
 {
 	uint64_t words[64];
 	struct target target;
@@ -436,7 +436,7 @@ Test(unwind, no_more_frames_than_asked_for)
 }
 
 /* A signal frame whose context is itself. */
-Test(unwind, signals_without_end)
+Test(unwind, nested_signal_frames_are_bounded)
 {
 	const uint64_t words[] = {0, 0, 0, 0, code_addr(2, 0), STACK_ADDR, 0};
 	struct unwind_frame frames[UNWIND_MAX_SIGNAL_FRAMES + 9];
@@ -452,7 +452,7 @@ Test(unwind, signals_without_end)
 }
 
 /* The kernel's register words that are kept. Each word's value is its index. */
-Test(unwind, registers_of_the_kernel)
+Test(unwind, converts_kernel_register_words)
 {
 	uint64_t words[REGISTERS_USER_WORDS];
 	struct registers registers;

@@ -55,7 +55,7 @@ static struct unwind_table *table_of_program(const void *program, size_t nr_byte
 	return make_table(&bytes);
 }
 
-Test(unwind_table, rows_of_a_function)
+Test(unwind_table, finds_the_rows_of_a_function)
 {
 	const uint8_t program[] = {
 		DW_CFA_advance_loc | 1,
@@ -108,7 +108,7 @@ Test(unwind_table, rows_of_a_function)
 }
 
 /* Each instruction, from the state 7+8 16=2:-8. */
-Test(unwind_table, instructions)
+Test(unwind_table, executes_each_instruction)
 {
 	static const struct {
 		uint8_t nr_bytes;
@@ -151,7 +151,7 @@ Test(unwind_table, instructions)
 }
 
 /* A function with a damaged program has no rules at all. */
-Test(unwind_table, damaged_programs)
+Test(unwind_table, damaged_programs_have_no_rules)
 {
 	static const struct {
 		uint8_t nr_bytes;
@@ -186,7 +186,7 @@ Test(unwind_table, damaged_programs)
 	}
 }
 
-Test(unwind_table, many_functions_in_any_order)
+Test(unwind_table, finds_functions_added_in_any_order)
 {
 	static const uint8_t common_program[] = {DW_CFA_offset | 16, 1};
 	struct cfi_bytes bytes = {.kind = CFI_DEBUG_FRAME};
@@ -232,7 +232,7 @@ Test(unwind_table, many_functions_in_any_order)
  * The row offsets of a function across 4 GiB do not fit 32 bits; the second row would be before
  * the first.
  */
-Test(unwind_table, function_across_4_gib)
+Test(unwind_table, function_across_4_gib_has_no_rows)
 {
 	static const uint8_t common_program[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
 	static const uint8_t program[] = {DW_CFA_advance_loc1, 0x80, DW_CFA_def_cfa_offset, 16};
@@ -250,7 +250,7 @@ Test(unwind_table, function_across_4_gib)
 	unwind_table_destroy(table);
 }
 
-Test(unwind_table, of_nothing)
+Test(unwind_table, empty_section_has_no_rules)
 {
 	struct cfi_section section = {.bytes = NULL};
 	struct unwind_table *table = NULL;

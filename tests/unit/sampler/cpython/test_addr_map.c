@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-Test(addr_map, empty_holds_nothing)
+Test(addr_map, empty_map_has_no_values)
 {
 	struct addr_map map = {0};
 

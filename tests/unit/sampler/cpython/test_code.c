@@ -36,7 +36,7 @@ static void expect_name(struct code_cache *cache, remote_addr addr, const struct
 	expect_string(code->function->qualname, name);
 }
 
-Test(code, tells_what_a_frame_needs)
+Test(code, knows_name_lines_and_size)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -74,7 +74,7 @@ static void replace(struct fake_python *py, remote_addr addr)
 	fake_python_code_at(py, addr, &(struct fake_code){.name = "new"});
 }
 
-Test(code, object_replaced_at_its_address_gives_the_new_name)
+Test(code, replaced_object_has_the_new_name)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -91,7 +91,7 @@ Test(code, object_replaced_at_its_address_gives_the_new_name)
 	}
 }
 
-Test(code, entry_holds_while_a_counter_stands_still)
+Test(code, entry_is_valid_while_a_counter_is_unchanged)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -138,7 +138,7 @@ Test(code, entry_holds_while_a_counter_stands_still)
 }
 
 /* A look that did not hold may have read the counters before the object was made. */
-Test(code, object_younger_than_the_counters_is_looked_at_again)
+Test(code, object_newer_than_the_counters_is_checked_again)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -203,7 +203,7 @@ static void replace_in_a_read(struct fake_memory *fake, size_t range_index)
 }
 
 /* The name would be the old object's and the rest the new one's, or the other way round. */
-Test(code, object_replaced_while_its_parts_are_read_is_not_believed)
+Test(code, object_replaced_during_the_read_is_refused)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -223,7 +223,7 @@ Test(code, object_replaced_while_its_parts_are_read_is_not_believed)
 }
 
 /* Objects may live for microseconds, so a new one is read in as few calls as possible. */
-Test(code, new_object_is_read_in_two_calls)
+Test(code, new_object_costs_two_reads)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -243,7 +243,7 @@ Test(code, new_object_is_read_in_two_calls)
 }
 
 /* An object is freed, and the next one gets the same memory for itself and its parts. */
-Test(code, name_tells_where_all_pointers_are_the_same)
+Test(code, name_distinguishes_objects_with_equal_pointers)
 {
 	struct fake_python py;
 	struct code_cache cache;
@@ -279,7 +279,7 @@ Test(code, name_tells_where_all_pointers_are_the_same)
 }
 
 /* A new function of the same name, from another file or with other lines. */
-Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
+Test(code, path_and_lines_distinguish_objects_with_equal_names)
 {
 	struct fake_python py;
 	struct code_cache cache;
@@ -319,7 +319,7 @@ Test(code, path_and_lines_tell_where_all_pointers_and_the_name_are_the_same)
 }
 
 /* When versions have run out, new objects have version 0, and only the generation is left. */
-Test(code, generation_tells_when_versions_ran_out)
+Test(code, generation_works_after_versions_ran_out)
 {
 	for (uint32_t minor = 14; minor <= 15; minor++) {
 		struct fake_python py;
@@ -338,7 +338,7 @@ Test(code, generation_tells_when_versions_ran_out)
 	}
 }
 
-Test(code, other_objects_are_remembered)
+Test(code, non_code_objects_are_remembered)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -370,7 +370,7 @@ Test(code, other_objects_are_remembered)
 	}
 }
 
-Test(code, numbers_that_cannot_be_are_refused)
+Test(code, impossible_numbers_are_refused)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct fake_python py;
@@ -439,7 +439,7 @@ static remote_addr code_with_table(struct fake_python *py, remote_addr table_add
 	return addr;
 }
 
-Test(code, every_line_of_a_huge_function_is_known)
+Test(code, huge_function_has_all_its_lines)
 {
 	enum { NR_UNITS = 100000 };
 	uint8_t *table = make_table(NR_UNITS);
@@ -462,7 +462,7 @@ Test(code, every_line_of_a_huge_function_is_known)
 }
 
 /* Many code objects that share one large line table. */
-Test(code, tables_of_all_together_are_bounded)
+Test(code, total_size_of_tables_is_bounded)
 {
 	enum { TABLE_BYTES = 10 << 20, NR_CODES = 30 };
 	uint8_t *table = make_table(TABLE_BYTES / 2);
@@ -498,7 +498,7 @@ Test(code, tables_of_all_together_are_bounded)
 }
 
 /* The limit includes the decoded lines. */
-Test(code, table_that_is_too_large_gives_no_lines)
+Test(code, oversized_table_gives_no_lines)
 {
 	enum { NR_UNITS = 3 << 20 };
 	uint8_t *table = make_table(NR_UNITS);
@@ -536,7 +536,7 @@ static remote_addr long_str(struct fake_python *py)
 }
 
 /* Code objects without end, all with the same long name. Beyond the limit they share one. */
-Test(code, names_of_all_together_are_bounded)
+Test(code, total_size_of_names_is_bounded)
 {
 	enum { NAME_BYTES = 6 * STRING_MAX_CHARS, NR_CODES = FUNCTIONS_MAX_BYTES / NAME_BYTES };
 	struct fake_python py;
@@ -565,7 +565,7 @@ Test(code, names_of_all_together_are_bounded)
 }
 
 /* Code at new addresses without end. Objects that are not asked for again are dropped. */
-Test(code, that_is_not_used_is_dropped)
+Test(code, unused_code_is_dropped)
 {
 	enum { NR_TURNS = 5, NR_USED = 10 };
 	struct fake_python py;
@@ -633,7 +633,7 @@ static int report(const struct fake_python *py, struct code_cache *cache, remote
 static const uint32_t reported_minors[] = {8, 11, 12, 15};
 enum { NR_REPORTED_MINORS = 4 };
 
-Test(code, reported_code_is_known_after_it_was_freed)
+Test(code, freed_code_is_known_by_its_report)
 {
 	enum { BEFORE = 5, AFTER = 7, OTHER = 9 };
 

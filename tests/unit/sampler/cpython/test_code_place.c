@@ -85,7 +85,7 @@ Test(code_place, instructions_of_a_copy_are_those_of_the_code)
 }
 
 /* An array that grew is read again. An address in no copy causes one read per tick. */
-Test(code_place, copies_are_read_again_when_they_must)
+Test(code_place, changed_copies_are_read_again)
 {
 	struct stage stage;
 	remote_addr old, copy, found;
@@ -114,7 +114,7 @@ Test(code_place, copies_are_read_again_when_they_must)
 }
 
 /* Hostile arrays are read once, in bounds, and never used. */
-Test(code_place, hostile_arrays_hold_nothing)
+Test(code_place, hostile_arrays_have_no_copies)
 {
 	static const uint64_t sizes[] = {0, UINT64_MAX, 1ull << 62, INT64_MAX, 1ull << 31, 4096};
 	static const uint64_t arrays[] = {0, 1, UINT64_MAX, UINT64_MAX - 7, 1ull << 47, 4};
@@ -140,7 +140,7 @@ Test(code_place, hostile_arrays_hold_nothing)
 }
 
 /* Copies beyond the maximum number of threads are left out. The others count as table bytes. */
-Test(code_place, copies_are_bounded)
+Test(code_place, number_of_copies_is_bounded)
 {
 	enum { NR = MAX_CODE_COPIES + 100 };
 	struct stage stage;

@@ -133,7 +133,7 @@ static void expect_same(const struct py_build *got, const struct py_build *want,
 	cr_expect(eq(uint, got->tlbc.generation, want->tlbc.generation), "%s", name);
 }
 
-Test(debug_offsets, fields_more_or_less_are_found_by_the_interpreter)
+Test(debug_offsets, added_and_removed_fields_are_recognised)
 {
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct fake_python py;
@@ -211,7 +211,7 @@ static remote_addr newest_thread(const struct fake_python *py)
 }
 
 /* The version's own layout, but a list that leads nowhere: these are not this CPython's structs. */
-Test(debug_offsets, known_layout_that_the_interpreter_contradicts_is_refused)
+Test(debug_offsets, contradicted_layout_is_refused)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct fake_python py;
@@ -266,7 +266,7 @@ static void leads_nowhere_behind_the_first(struct fake_python *py)
 }
 
 /* Threads that begin and end while the list is followed do not refute a layout. */
-Test(debug_offsets, a_list_in_motion_refutes_nothing)
+Test(debug_offsets, changing_list_does_not_refute_a_layout)
 {
 	static void (*const motions[])(struct fake_python * py) = {
 		ends_for_a_while, newest_has_ended, leads_nowhere_behind_the_first};
@@ -290,7 +290,7 @@ Test(debug_offsets, a_list_in_motion_refutes_nothing)
 }
 
 /* The tables are those of release builds. In other builds objects may begin with other words. */
-Test(debug_offsets, frames_without_code_refute_a_table)
+Test(debug_offsets, frames_without_code_refute_a_layout)
 {
 	static const uint32_t old[] = {11, 12};
 
@@ -319,7 +319,7 @@ Test(debug_offsets, frames_without_code_refute_a_table)
 }
 
 /* Two layouts fit: the thread ids are in the table twice, with different offsets. */
-Test(debug_offsets, two_layouts_that_fit_are_refused)
+Test(debug_offsets, ambiguous_layout_is_refused)
 {
 	const struct edit edits[MAX_EDITS] = {{240, 3, 600}};
 	const uint64_t more[] = {600, 608, 640};
@@ -361,7 +361,7 @@ static void add_empty_list(struct fake_python *py, uint32_t offset, uint64_t aft
 }
 
 /* In a debug build or a newer version func_state is found by the pointer before it. */
-Test(debug_offsets, code_version_is_found_where_it_is)
+Test(debug_offsets, code_version_is_found)
 {
 	static const struct {
 		int moved;     /* distance from the table's place */

@@ -60,7 +60,7 @@ Test(dict, finds_every_key)
 	}
 }
 
-Test(dict, looks_first_where_it_was)
+Test(dict, starts_at_the_hint)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		static const struct fake_item items[] = {{"a", 0, 1}, {"b", 0, 2}, {"c", 0, 3}};
@@ -82,7 +82,7 @@ Test(dict, looks_first_where_it_was)
 	}
 }
 
-Test(dict, attributes_of_instances)
+Test(dict, finds_attributes_of_instances)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
 		for (enum fake_form form = 0; form < NR_FAKE_FORMS; form++) {
@@ -107,7 +107,7 @@ Test(dict, attributes_of_instances)
 		}
 }
 
-Test(dict, values_that_are_not_valid_are_none)
+Test(dict, invalid_values_are_absent)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		static const struct fake_item items[] = {{"a", 0, 11}};
@@ -170,7 +170,7 @@ Test(dict, damaged_heads_are_refused)
 	}
 }
 
-Test(dict, what_cannot_be_read)
+Test(dict, unreadable_dicts_are_reported)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		static const struct fake_item items[] = {{"a", 0, 11}};

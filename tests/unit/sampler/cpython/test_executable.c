@@ -95,7 +95,7 @@ static remote_addr builtin(struct fake_python *py, remote_addr name_addr, remote
 	return fake_object(py, "builtin_function_or_method", words, 3);
 }
 
-Test(executable, says_what_each_kind_is_called)
+Test(executable, names_each_kind_of_object)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct fake_python py;
@@ -144,7 +144,7 @@ Test(executable, says_what_each_kind_is_called)
 	}
 }
 
-Test(executable, line_and_path_of_a_tuple)
+Test(executable, tuple_has_line_and_path)
 {
 	static const uint64_t lines[] = {0, 1, 1234567, (1u << 30) + 5, INT32_MAX};
 
@@ -169,7 +169,7 @@ Test(executable, line_and_path_of_a_tuple)
 }
 
 /* A tuple other than (str, str, int) is shown by its type, and not read further. */
-Test(executable, other_tuples_are_called_by_their_type)
+Test(executable, other_tuples_are_named_by_their_type)
 {
 	static const uint64_t sizes[] = {0, 2, 4, 1ull << 60, UINT64_MAX};
 
@@ -196,7 +196,7 @@ Test(executable, other_tuples_are_called_by_their_type)
 }
 
 /* The program's own classes may have any name. Their instances are not read as something else. */
-Test(executable, types_that_only_have_the_name_are_unknown)
+Test(executable, types_with_only_a_known_name_are_unknown)
 {
 	static const char *const names[] = {"NoneType", "code", "tuple", "function", "method"};
 
@@ -217,7 +217,7 @@ Test(executable, types_that_only_have_the_name_are_unknown)
 	}
 }
 
-Test(executable, name_without_end_is_cut)
+Test(executable, unterminated_name_is_cut)
 {
 	struct fake_python py;
 	struct code_cache codes;
@@ -238,7 +238,7 @@ Test(executable, name_without_end_is_cut)
 	end(&py, &codes);
 }
 
-Test(executable, pointers_to_nowhere_are_no_objects)
+Test(executable, invalid_pointers_are_no_objects)
 {
 	static const remote_addr nowhere[] = {1,	  8,	     0x12345678, UINT64_MAX - 7,
 					      UINT64_MAX, 1ull << 63};
@@ -280,7 +280,7 @@ Test(executable, pointers_to_nowhere_are_no_objects)
 }
 
 /* The name is that of the object at the time of the look, never the previous one's. */
-Test(executable, replaced_object_gives_the_new_name)
+Test(executable, replaced_object_has_the_new_name)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct fake_python py;
@@ -312,7 +312,7 @@ Test(executable, replaced_object_gives_the_new_name)
 }
 
 /* Another object in the memory of a code object, with no new code object made. */
-Test(executable, object_in_the_place_of_a_code_object)
+Test(executable, object_replaces_a_code_object)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct fake_python py;
@@ -357,7 +357,7 @@ static int read_paged(struct remote_memory *memory, struct remote_range *ranges,
 }
 
 /* Known executables cost no call, because the look reads ahead what the last one read. */
-Test(executable, known_ones_are_read_ahead)
+Test(executable, known_executables_are_prefetched)
 {
 	static const struct remote_memory_ops ops = {.read_ranges = read_paged};
 	enum { NR = 20 };
@@ -387,7 +387,7 @@ Test(executable, known_ones_are_read_ahead)
 	look_memory_done(&look);
 }
 
-Test(executable, too_many_are_refused)
+Test(executable, executables_beyond_the_limit_are_refused)
 {
 	struct fake_python py;
 	struct code_cache codes;
@@ -405,7 +405,7 @@ Test(executable, too_many_are_refused)
 }
 
 /* Where code comes and goes, its memory is reused by other objects. */
-Test(executable, unused_ones_are_dropped)
+Test(executable, unused_executables_are_dropped)
 {
 	struct fake_python py;
 	struct code_cache codes;
@@ -433,7 +433,7 @@ Test(executable, unused_ones_are_dropped)
 }
 
 /* When there is no room for names, known ones stay. */
-Test(executable, names_of_all_together_are_bounded)
+Test(executable, total_size_of_names_is_bounded)
 {
 	struct fake_python py;
 	struct code_cache codes;

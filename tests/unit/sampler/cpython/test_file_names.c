@@ -51,7 +51,7 @@ static void here(void)
 {
 }
 
-Test(file_names, names_of_this_program)
+Test(file_names, finds_names_of_this_program)
 {
 	struct file_names_cache cache = {0};
 	struct file_names names;
@@ -75,7 +75,7 @@ Test(file_names, names_of_this_program)
  * A file is read once, however often it is mapped: a program with the names, and a library
  * without.
  */
-Test(file_names, a_file_is_read_once)
+Test(file_names, each_file_is_read_once)
 {
 	const void *const places[] = {here, strchr};
 	struct self self;
@@ -116,7 +116,7 @@ void *__wrap_calloc(size_t nr, size_t size)
 }
 
 /* A lack of memory is no limit on files, and it may pass. */
-Test(file_names, out_of_memory)
+Test(file_names, memory_shortage_is_not_remembered)
 {
 	struct file_names_cache cache = {0};
 	struct file_names names;
@@ -136,7 +136,7 @@ Test(file_names, out_of_memory)
 	self_done(&self);
 }
 
-Test(file_names, all_files_together_have_a_limit)
+Test(file_names, number_of_files_is_limited)
 {
 	enum { NR_OTHERS = FILE_NAMES_MAX_FILES + 10 };
 	static struct mapping others[NR_OTHERS];

@@ -6,7 +6,7 @@
 #include <criterion/new/assert.h>
 #include <math.h>
 
-Test(floating, is_as_repr)
+Test(floating, formats_as_repr)
 {
 	static const struct {
 		double value;

@@ -15,7 +15,7 @@ static void walk(struct frame_list *list, uint32_t nr)
 	}
 }
 
-Test(frame_list, gives_back_the_room_of_deep_stacks)
+Test(frame_list, frees_the_memory_of_deep_stacks)
 {
 	static const struct {
 		uint32_t depth; /* of the deepest stack */

@@ -523,7 +523,7 @@ static void end_at_itself(struct stage *stage)
 	set_previous(stage, stage->stack.expected[1], stage->stack.expected[1]);
 }
 
-Test(frames, a_stack_that_does_not_end_where_it_must_is_lost)
+Test(frames, stack_with_a_wrong_end_is_lost)
 {
 	static const struct {
 		char name[32];
@@ -567,7 +567,7 @@ Test(frames, a_stack_that_does_not_end_where_it_must_is_lost)
 }
 
 /* Between the two stores of a yield a generator's frame has no caller. */
-Test(frames, a_generator_suspended_during_the_look_is_lost)
+Test(frames, stack_of_a_suspended_generator_is_lost)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -585,7 +585,7 @@ Test(frames, a_generator_suspended_during_the_look_is_lost)
 }
 
 /* The frame is current already, but `previous` is that of an earlier frame in its place. */
-Test(frames, a_frame_that_is_not_linked_yet_is_lost)
+Test(frames, frame_that_is_not_linked_yet_is_lost)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -602,7 +602,7 @@ Test(frames, a_frame_that_is_not_linked_yet_is_lost)
 }
 
 /* This rule is for frames on the data stack. The first one of a chunk has no frame before it. */
-Test(frames, a_frame_that_begins_a_chunk_is_linked)
+Test(frames, frame_that_begins_a_chunk_is_linked)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -622,7 +622,7 @@ Test(frames, a_frame_that_begins_a_chunk_is_linked)
 	}
 }
 
-Test(frames, errors_of_the_memory_are_handed_on)
+Test(frames, memory_errors_are_forwarded)
 {
 	static const int errors[] = {-ESRCH, -EPERM};
 
@@ -655,7 +655,7 @@ Test(frames, errors_of_the_memory_are_handed_on)
 /* Consecutive walks. */
 
 /* Each walk reads again what a frame runs and where it is. */
-Test(frames, frames_that_change_from_walk_to_walk)
+Test(frames, each_walk_reads_frames_again)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -740,7 +740,7 @@ Test(frames, frames_below_the_anchor_are_kept)
 /* What frames run. */
 
 /* Another code object and frame in the place of the old ones. */
-Test(frames, a_code_object_that_took_another_ones_place_is_named)
+Test(frames, replaced_code_object_has_the_new_name)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -801,7 +801,7 @@ static int take(struct stage *stage)
 	return frames_walk_steps(&stage->codes, &clock, &ends, &stage->list, &stage->loss);
 }
 
-Test(frames, a_walk_that_was_made_before_is_taken)
+Test(frames, recorded_walk_is_accepted)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -829,7 +829,7 @@ Test(frames, a_walk_that_was_made_before_is_taken)
 }
 
 /* The code object of a live frame is gone, whether it was known or not. */
-Test(frames, a_frame_that_runs_no_object_loses_the_stack)
+Test(frames, frame_without_a_code_object_loses_the_stack)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
 		for (size_t i = 0; i < 3; i++) {
@@ -854,7 +854,7 @@ static void set_executable(struct stage *stage, remote_addr frame, uint64_t exec
 	set_word(stage, frame, stage->py.build.offsets.frame.executable, executable);
 }
 
-Test(frames, an_executable_or_an_instruction_that_is_none_loses_the_stack)
+Test(frames, invalid_executable_or_instruction_loses_the_stack)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -892,7 +892,7 @@ Test(frames, executables_are_tagged_from_3_14_on)
 	}
 }
 
-Test(frames, no_room_for_code_loses_the_stack)
+Test(frames, full_code_cache_loses_the_stack)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -909,7 +909,7 @@ Test(frames, no_room_for_code_loses_the_stack)
 }
 
 /* A stack of the maximum depth, and one deeper. */
-Test(frames, too_deep_is_refused)
+Test(frames, stack_beyond_the_depth_limit_is_refused)
 {
 	static const uint32_t minors[] = {11, 15};
 
@@ -994,7 +994,7 @@ static void corrupt(struct fake_memory *fake, uint64_t *random, remote_addr *ret
 	memcpy(to->bytes + offset, &value, 8);
 }
 
-Test(frames, any_corruption_ends_in_an_answer)
+Test(frames, corrupted_frames_end_in_a_result_or_a_loss)
 {
 	enum { NR_CORRUPTIONS = 10000, AT_ONCE = 3 };
 	uint64_t random = 0x9e3779b97f4a7c15u;

@@ -115,7 +115,7 @@ Test(frames_core, broken_links_are_bridged)
 	}
 }
 
-Test(frames_core, the_current_frame_is_not_known)
+Test(frames_core, unknown_current_frame_is_found)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -132,7 +132,7 @@ Test(frames_core, the_current_frame_is_not_known)
 	}
 }
 
-Test(frames_core, a_whole_stack_needs_no_bridge)
+Test(frames_core, complete_stack_needs_no_bridge)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -147,7 +147,7 @@ Test(frames_core, a_whole_stack_needs_no_bridge)
 }
 
 /* A frame without its code object loses only its name. */
-Test(frames_core, a_code_object_that_is_missing)
+Test(frames_core, missing_code_object_costs_only_a_name)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;
@@ -171,7 +171,7 @@ Test(frames_core, a_code_object_that_is_missing)
 }
 
 /* A chunk's frames continue after a frame of unknown size. */
-Test(frames_core, a_bridge_passes_over_what_is_no_frame)
+Test(frames_core, bridge_skips_unreadable_frames)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
 		struct stage stage;

@@ -101,7 +101,7 @@ static void expect_stack(struct stage *stage)
 	}
 }
 
-Test(frames_heap, the_stack_is_seen)
+Test(frames_heap, walks_the_stack)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++)
 		for (uint32_t nr_frames = 0; nr_frames <= MAX_DEPTH; nr_frames++) {
@@ -117,7 +117,7 @@ Test(frames_heap, the_stack_is_seen)
 		}
 }
 
-Test(frames_heap, depth_changes_from_walk_to_walk)
+Test(frames_heap, each_walk_reads_the_depth_again)
 {
 	static const uint32_t depths[] = {3, 5, 4, 8, 1, 0, 8, 2};
 	struct stage stage;
@@ -132,7 +132,7 @@ Test(frames_heap, depth_changes_from_walk_to_walk)
 }
 
 /* A frame that has not begun is shown on the first line of its function. */
-Test(frames_heap, frame_that_has_not_begun)
+Test(frames_heap, frame_that_has_not_begun_is_on_its_first_line)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
 		struct stage stage;
@@ -158,7 +158,7 @@ static void expect_lost(struct stage *stage, const char *name)
 }
 
 /* A suspended generator has no caller, so its caller is unknown. */
-Test(frames_heap, generator_that_is_suspended_by_now)
+Test(frames_heap, suspended_generator_loses_the_stack)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++)
 		for (uint32_t i = 0; i < 4; i++) {
@@ -176,7 +176,7 @@ Test(frames_heap, generator_that_is_suspended_by_now)
 }
 
 /* A generator that still has a caller is shown: it is about to run or has just returned. */
-Test(frames_heap, frame_that_does_not_run_and_has_a_caller)
+Test(frames_heap, frame_that_does_not_run_may_have_a_caller)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
 		struct stage stage;
@@ -212,7 +212,7 @@ Test(frames_heap, frames_below_the_anchor_are_kept)
 }
 
 /* Whatever is wrong with a frame, the stack is lost. */
-Test(frames_heap, damage_loses_the_stack)
+Test(frames_heap, damaged_frames_lose_the_stack)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
 		struct stage stage;
@@ -236,7 +236,7 @@ Test(frames_heap, damage_loses_the_stack)
 }
 
 /* An instruction outside the code. */
-Test(frames_heap, instruction_outside_is_no_frame)
+Test(frames_heap, instruction_outside_the_code_is_no_frame)
 {
 	static const int32_t units[] = {8, 1000, INT32_MAX / 2, -2};
 
@@ -254,7 +254,7 @@ Test(frames_heap, instruction_outside_is_no_frame)
 }
 
 /* A frame without code is just being made. */
-Test(frames_heap, frame_without_code_is_left_out)
+Test(frames_heap, frame_without_code_is_omitted)
 {
 	for (uint32_t minor = FIRST_MINOR; minor <= LAST_MINOR; minor++) {
 		struct stage stage;

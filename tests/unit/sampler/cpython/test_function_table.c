@@ -24,7 +24,7 @@ Test(function_table, equal_functions_are_one)
 	function_table_done(&table);
 }
 
-Test(function_table, each_part_tells_functions_apart)
+Test(function_table, each_part_distinguishes_functions)
 {
 	static const struct {
 		char qualname[8];
@@ -47,7 +47,7 @@ Test(function_table, each_part_tells_functions_apart)
 	function_table_done(&table);
 }
 
-Test(function_table, pointers_stay_while_it_grows)
+Test(function_table, pointers_stay_valid_while_it_grows)
 {
 	enum { NR_FUNCTIONS = 5000 };
 	static const struct function *functions[NR_FUNCTIONS];
@@ -69,7 +69,7 @@ Test(function_table, pointers_stay_while_it_grows)
 	function_table_done(NULL);
 }
 
-Test(function_table, new_ones_beyond_the_bound_share_one)
+Test(function_table, new_functions_beyond_the_limit_share_one)
 {
 	struct function_table table = {.max_bytes = 1};
 	const struct function *known = function_table_get(&table, FUNCTION_PYTHON, "f", "/a.py", 1);

@@ -8,7 +8,7 @@
 
 #include "tests/support/fake_objects.h"
 
-Test(integer, numbers_of_ours)
+Test(integer, reads_unsigned_64_bit_numbers)
 {
 	static const uint64_t values[] = {0,	    1, (1u << 30) - 1, 1u << 30, 0x7f1234567890,
 					  INT64_MAX};
@@ -71,7 +71,7 @@ static int write_int(struct fake_python *py, remote_addr addr, char room[4 * TEX
 	return integer_write(&py->fake.memory, &py->build.offsets, addr, &text);
 }
 
-Test(integer, decimals)
+Test(integer, writes_decimals)
 {
 	static const struct {
 		uint32_t digits[3];
@@ -106,7 +106,7 @@ Test(integer, decimals)
 }
 
 /* The longest int written in decimal and the shortest one that is not: -2^14309 and 2^14310. */
-Test(integer, long_ones)
+Test(integer, very_long_numbers_are_hexadecimal)
 {
 	uint32_t digits[INTEGER_MAX_DECIMAL_DIGITS + 1] = {0};
 	char room[4 * TEXT_CHARS + 1];
@@ -127,7 +127,7 @@ Test(integer, long_ones)
 }
 
 /* An int that claims more digits than it has, or has invalid ones. */
-Test(integer, damaged)
+Test(integer, damaged_numbers_are_refused)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		static const uint32_t digits[] = {5, 6};

@@ -132,7 +132,7 @@ static void no_head_in_the_struct(struct program *program)
 	program->py.build.offsets.runtime.size = 8;
 }
 
-Test(interpreter_scan, finds_the_head_or_nothing)
+Test(interpreter_scan, finds_the_head_of_valid_lists_only)
 {
 	static const struct {
 		const char *name;
@@ -169,7 +169,7 @@ Test(interpreter_scan, finds_the_head_or_nothing)
 }
 
 /* 3.6 has no struct around the head, and a second variable refers to the first interpreter. */
-Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
+Test(interpreter_scan, longest_list_wins_without_a_main_interpreter)
 {
 	remote_addr runtime_addr = 0;
 	remote_addr newer_addr;
@@ -203,7 +203,7 @@ Test(interpreter_scan, takes_the_longest_list_where_there_is_no_main)
  * Another program's states, or words that resemble states, come first in memory and have no
  * stack.
  */
-Test(interpreter_scan, prefers_a_stack)
+Test(interpreter_scan, prefers_states_with_a_stack)
 {
 	remote_addr runtime_addr = 0;
 	struct fake_stack stack;
@@ -230,7 +230,7 @@ Test(interpreter_scan, prefers_a_stack)
 	fake_python_done(py);
 }
 
-Test(interpreter_scan, the_process_ends)
+Test(interpreter_scan, reports_the_end_of_the_process)
 {
 	remote_addr runtime_addr;
 	struct program program;

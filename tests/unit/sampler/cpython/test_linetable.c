@@ -109,7 +109,7 @@ static void expect_runs(const char *name, const uint8_t *table, size_t size_byte
  *	5         height,
  *	6     ) * 2
  */
-Test(linetable, real_multi_line_call_312)
+Test(linetable, decodes_a_multi_line_call_of_3_12)
 {
 	static const uint8_t table[] = {0x80, 0x00, 0xe4, 0x0b, 0x0e, 0xd8, 0x08, 0x0d,
 					0xd8, 0x08, 0x0e, 0xf3, 0x05, 0x03, 0x0c, 0x06,
@@ -127,7 +127,7 @@ Test(linetable, real_multi_line_call_312)
  *	10     with lock:
  *	11         pass
  */
-Test(linetable, real_code_without_a_line_315)
+Test(linetable, decodes_code_without_a_line_of_3_15)
 {
 	static const uint8_t table[] = {0x81, 0x00, 0xdf, 0x09, 0x0d, 0x8a, 0x14, 0xd8,
 					0x08, 0x0c, 0xf7, 0x03, 0x00, 0x0a, 0x0e, 0x8f,
@@ -140,7 +140,7 @@ Test(linetable, real_code_without_a_line_315)
 }
 
 /* The module with both functions. Its first instruction is on line 0. */
-Test(linetable, real_module_311)
+Test(linetable, decodes_a_module_of_3_11)
 {
 	static const uint8_t table[] = {0xf0, 0x03, 0x01, 0x01, 0x01, 0xf0, 0x02, 0x05, 0x01,
 					0x0a, 0xf0, 0x00, 0x05, 0x01, 0x0a, 0xf0, 0x00, 0x05,
@@ -156,7 +156,7 @@ Test(linetable, real_module_311)
 	EXPECT_RUNS("module", table, 1, runs);
 }
 
-Test(linetable, kinds)
+Test(linetable, decodes_each_kind_of_entry)
 {
 	static const struct lookup lookups[] = {
 		{"short form", TABLE(0x80, 0x00), 7, 0, 7},
@@ -179,7 +179,7 @@ Test(linetable, kinds)
 }
 
 /* An entry covers [start, end). */
-Test(linetable, boundaries)
+Test(linetable, entries_cover_half_open_ranges)
 {
 	static const struct lookup lookups[] = {
 		{"first unit", TABLE(0xea, 0x00, 0xe8, 0x02), 7, 0, 7},
@@ -200,7 +200,7 @@ Test(linetable, boundaries)
 }
 
 /* Missing or extra bytes after the line do no harm: CPython's reader ignores them, too. */
-Test(linetable, torn)
+Test(linetable, torn_entries_have_no_wrong_line)
 {
 	static const struct lookup lookups[] = {
 		{"starts inside an entry", TABLE(0x00, 0xe8, 0x00), 7, 0, 0},
@@ -224,7 +224,7 @@ Test(linetable, torn)
 	EXPECT_LOOKUPS(lookups);
 }
 
-Test(linetable, overflow)
+Test(linetable, overflowing_lines_are_unknown)
 {
 	static const struct lookup lookups[] = {
 		{"largest delta", TABLE(0xe8, 0x7e, 0x7f, 0x7f, 0x7f, 0x7f, 0x03), 0, 0, INT32_MAX},
@@ -273,7 +273,7 @@ static void expect_position(const struct position_lookup *l)
 }
 
 /* A truncated entry gives its line at most. */
-Test(linetable, positions)
+Test(linetable, decodes_columns)
 {
 	static const struct position_lookup lookups[] = {
 		{"short form", 0, TABLE(0x80, 0x53), 0, {7, 5, 7, 8}},
@@ -325,7 +325,7 @@ Test(linetable, positions)
 }
 
 /* In a truncated table an instruction has its own line or none. */
-Test(linetable, every_prefix)
+Test(linetable, truncated_table_has_no_wrong_line)
 {
 	static const uint8_t table[] = {0x80, 0x00, 0xe4, 0x0b, 0x0e, 0xd8, 0x08, 0x0d,
 					0xd8, 0x08, 0x0e, 0xf3, 0x05, 0x03, 0x0c, 0x06,
@@ -343,7 +343,7 @@ Test(linetable, every_prefix)
 	}
 }
 
-Test(linetable, before_3_11)
+Test(linetable, decodes_formats_before_3_11)
 {
 	/* def f(a):            3.10.13 and 3.9.18, first line 1
 	       if a:

@@ -100,7 +100,7 @@ static void check(const struct entries_case *entries_case)
 	fake_memory_done(&fake);
 }
 
-Test(loop_entries, cases)
+Test(loop_entries, match_calls_to_frames)
 {
 	static const struct entries_case cases[] = {
 		{"no frames", 0x030b00f0, "", false, "", ""},
@@ -127,7 +127,7 @@ Test(loop_entries, cases)
 		check(&cases[i]);
 }
 
-Test(loop_entries, what_ends_a_dump)
+Test(loop_entries, dump_ends_on_a_dead_process_only)
 {
 	struct walked_frame frame = {.addr = FRAME_ADDR};
 	const struct frame_list list = {.frames = &frame, .nr_frames = 1};

@@ -25,7 +25,7 @@ static int parse(struct maps *ret_maps, const char *const lines[], size_t nr_lin
 
 enum { MAX_LINES = 12, MAX_EXPECTED = 4 };
 
-Test(modules, what_is_loaded)
+Test(modules, lists_what_is_loaded)
 {
 	static const struct {
 		const char *name;
@@ -102,7 +102,7 @@ Test(modules, what_is_loaded)
 	modules_done(NULL);
 }
 
-Test(modules, the_program_goes_first)
+Test(modules, executable_comes_first)
 {
 	struct process process = PROCESS_CLOSED;
 	struct modules modules;
@@ -123,7 +123,7 @@ Test(modules, the_program_goes_first)
 }
 
 /* Every word of the data is visited, and nothing else. Unmapped memory is skipped. */
-Test(modules, data)
+Test(modules, data_is_visited_once)
 {
 	static const char *const lines[] = {
 		"1000-2000 r-xp 00000000 08:01 7 /lib/liba.so",
@@ -158,7 +158,7 @@ Test(modules, data)
 }
 
 /* A file mapped thousands of times does not hide a libpython after it. */
-Test(modules, too_many)
+Test(modules, libpython_is_found_after_the_limit)
 {
 	enum { NR = 3 * MODULES_MAX };
 	struct mapping *mappings = calloc(NR + 1, sizeof(*mappings));

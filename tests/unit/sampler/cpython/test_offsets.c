@@ -138,7 +138,7 @@ Test(offsets, each_version_is_loaded)
 	}
 }
 
-Test(offsets, older_versions_are_tables)
+Test(offsets, older_versions_use_tables)
 {
 	static const uint8_t image[64];
 
@@ -158,7 +158,7 @@ Test(offsets, older_versions_are_tables)
 	}
 }
 
-Test(offsets, other_versions_are_refused_with_a_sentence)
+Test(offsets, other_versions_are_refused_with_a_message)
 {
 	static const struct {
 		uint32_t in_table; /* 0: no table */
@@ -200,7 +200,7 @@ Test(offsets, newest_version_is_named)
 }
 
 /* Invalid flags, and one that the objects' headers contradict. */
-Test(offsets, free_threaded_flag_must_be_true)
+Test(offsets, free_threaded_flag_must_match_the_objects)
 {
 	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		struct message message;
@@ -265,7 +265,7 @@ Test(offsets, newer_versions_are_loaded_and_flagged)
 	}
 }
 
-Test(offsets, newer_versions_that_make_no_sense_are_refused)
+Test(offsets, inconsistent_newer_versions_are_refused)
 {
 	uint8_t image[IMAGE_MAX_BYTES];
 	size_t size_bytes = fake_debug_offsets(NEWEST_MINOR, image, sizeof(image));
@@ -286,7 +286,7 @@ Test(offsets, newer_versions_that_make_no_sense_are_refused)
  * Replace every number of the table by absurd ones. Numbers from which only addresses are made
  * may have any value up to the largest struct. All others are refused with a message.
  */
-Test(offsets, absurd_numbers_are_refused_with_a_sentence)
+Test(offsets, absurd_numbers_are_refused_with_a_message)
 {
 	static const uint64_t absurd[] = {UINT64_MAX, 1ull << 63, UINT32_MAX, 1ull << 32,
 					  (4u << 20) + 8};
@@ -327,7 +327,7 @@ static void expect_refused(uint32_t minor, const struct wrong_number *cases, siz
 }
 
 /* A struct smaller than its fields, or larger than its buffer. */
-Test(offsets, numbers_that_contradict_each_other_are_refused)
+Test(offsets, contradictory_numbers_are_refused)
 {
 	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		const struct debug_offsets_layout layout = debug_offsets_layout(minor);
@@ -352,7 +352,7 @@ Test(offsets, numbers_that_contradict_each_other_are_refused)
 }
 
 /* Frames are copied up to their locals, code objects up to their bytecode. */
-Test(offsets, fields_behind_what_is_copied_are_refused)
+Test(offsets, fields_after_the_copied_bytes_are_refused)
 {
 	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		const struct debug_offsets_layout layout = debug_offsets_layout(minor);
@@ -368,7 +368,7 @@ Test(offsets, fields_behind_what_is_copied_are_refused)
 }
 
 /* The words for profilers are read from the copy of the thread state, and written to. */
-Test(offsets, words_for_profilers_outside_of_what_is_copied_are_refused)
+Test(offsets, profiler_words_outside_the_copied_bytes_are_refused)
 {
 	const struct debug_offsets_layout layout = debug_offsets_layout(15);
 	const struct py_offsets *at = &layout.at;
@@ -382,7 +382,7 @@ Test(offsets, words_for_profilers_outside_of_what_is_copied_are_refused)
 	expect_refused(15, cases, sizeof(cases) / sizeof(*cases));
 }
 
-Test(offsets, table_that_is_cut_short_is_unreadable)
+Test(offsets, truncated_table_is_unreadable)
 {
 	for (uint32_t minor = 13; minor <= NEWEST_MINOR; minor++) {
 		uint8_t image[IMAGE_MAX_BYTES];
@@ -434,12 +434,12 @@ Test(offsets, flipped_bits_never_lead_outside_the_buffers)
 	flip_bits(within_buffers);
 }
 
-Test(offsets, flipped_bits_never_lead_outside_what_is_copied)
+Test(offsets, flipped_bits_never_lead_outside_the_copied_bytes)
 {
 	flip_bits(within_copies);
 }
 
-Test(offsets, versions_read_as_people_write_them)
+Test(offsets, versions_are_formatted_as_python_does)
 {
 	static const struct {
 		uint32_t version_hex;

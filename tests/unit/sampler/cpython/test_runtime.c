@@ -73,7 +73,7 @@ static struct program program_of(const struct maps *maps, struct remote_memory *
 }
 
 /* If the process has ended meanwhile, that is the answer, whatever else is wrong. */
-Test(runtime, refuses_nothing_that_has_ended)
+Test(runtime, reports_the_end_before_anything_else)
 {
 	static const struct {
 		const char *name;
@@ -190,7 +190,7 @@ static int find(struct library *library, struct runtime *ret_runtime, struct mes
 
 #define TEXT_OF(version) version " (main, May  9 2026, 10:00:00) \n[GCC 12.2.0]"
 
-Test(runtime, by_variables_alone)
+Test(runtime, is_found_without_symbols)
 {
 	static const struct {
 		uint32_t minor;
@@ -261,7 +261,7 @@ static void add_long_lists(struct library *library)
 				      py->interp_addr);
 }
 
-Test(runtime, takes_a_bounded_number_of_reads)
+Test(runtime, number_of_reads_is_bounded)
 {
 	struct message message = {0};
 	struct runtime runtime;
@@ -276,7 +276,7 @@ Test(runtime, takes_a_bounded_number_of_reads)
 	fake_python_done(&library.py);
 }
 
-Test(runtime, a_signal_ends_it)
+Test(runtime, signal_stops_the_search)
 {
 	const volatile sig_atomic_t stop = 1;
 	struct message message = {0};
@@ -292,7 +292,7 @@ Test(runtime, a_signal_ends_it)
 }
 
 /* If a core has lost its list of files, the interpreter may be in any memory. */
-Test(runtime, without_files_all_memory_of_the_dead_is_searched)
+Test(runtime, core_without_files_is_searched_whole)
 {
 	static const uint32_t minors[] = {11, 14};
 

@@ -147,7 +147,7 @@ static void expect_good(const struct good_str *cases, size_t nr_cases)
 			   cases[i].header.length * cases[i].header.kind, 0, cases[i].expected);
 }
 
-Test(strings, widths)
+Test(strings, converts_each_width)
 {
 	static const struct good_str cases[] = {
 		{"empty", {0, 1, ASCII}, "", ""},
@@ -173,7 +173,7 @@ Test(strings, widths)
 	expect_good(cases, sizeof(cases) / sizeof(cases[0]));
 }
 
-Test(strings, what_utf8_cannot_hold)
+Test(strings, escapes_what_utf8_cannot_encode)
 {
 	static const struct good_str cases[] = {
 		{"NUL", {3, 1, ASCII}, "a\0b", "a\\x00b"},
@@ -196,7 +196,7 @@ Test(strings, what_utf8_cannot_hold)
 }
 
 /* Objects with invalid fields or pointers to unmapped memory. */
-Test(strings, not_a_str)
+Test(strings, invalid_objects_are_refused)
 {
 	static const struct {
 		const char *name;
@@ -226,7 +226,7 @@ Test(strings, not_a_str)
 			   cases[i].expected_err, NULL);
 }
 
-Test(strings, cut)
+Test(strings, long_text_is_cut)
 {
 	static const struct {
 		const char *name;
@@ -255,7 +255,7 @@ Test(strings, cut)
 }
 
 /* The longest text: only surrogates, truncated. */
-Test(strings, longest_text)
+Test(strings, longest_text_fits_its_buffer)
 {
 	static uint16_t chars[STRING_MAX_CHARS];
 	static char expected[STRING_MAX_CHARS * 6 + sizeof("…")];
@@ -269,7 +269,7 @@ Test(strings, longest_text)
 	expect_str("surrogates", &header, chars, sizeof(chars), 0, expected);
 }
 
-Test(strings, two_reads)
+Test(strings, compact_str_costs_two_reads)
 {
 	struct fake_memory fake;
 	const struct str_header header = {4, 1, ASCII};
@@ -281,7 +281,7 @@ Test(strings, two_reads)
 	fake_memory_done(&fake);
 }
 
-Test(strings, unreadable)
+Test(strings, unreadable_str_is_reported)
 {
 	const struct str_header header = {4, 1, ASCII};
 	struct fake_memory fake;
@@ -317,7 +317,7 @@ static void unmap_before_second_call(struct fake_memory *fake, size_t range_inde
 		fake_memory_unmap(fake, OBJECT_ADDR);
 }
 
-Test(strings, changes_between_reads)
+Test(strings, str_freed_between_reads_is_reported)
 {
 	const struct str_header header = {4, 1, ASCII};
 	struct fake_memory fake;
@@ -334,7 +334,7 @@ Test(strings, changes_between_reads)
 }
 
 /* Addresses come from the target, so sums that wrap around must not lead elsewhere. */
-Test(strings, end_of_the_address_space)
+Test(strings, addresses_do_not_wrap_around)
 {
 	struct fake_memory fake;
 	const struct str_header header = {4, 1, NOT_COMPACT};
@@ -357,7 +357,7 @@ Test(strings, end_of_the_address_space)
 	fake_memory_done(&fake);
 }
 
-Test(strings, bytes)
+Test(strings, reads_bytes_up_to_the_limit)
 {
 	static const struct {
 		const char *name;
@@ -406,7 +406,7 @@ Test(strings, bytes)
 }
 
 /* A read may cross pieces that touch, as it may cross pages in a process. */
-Test(strings, over_a_seam)
+Test(strings, reads_across_adjacent_segments)
 {
 	const uint32_t state = (1 | 1 << 3 | 1 << 4) << 2;
 	struct fake_memory fake;

@@ -94,7 +94,7 @@ Test(sys_info, original_arguments_come_first)
 }
 
 /* A missing item is marked in its place. A list with a wrong length is read as far as it goes. */
-Test(sys_info, damage_costs_no_more_than_itself)
+Test(sys_info, damaged_items_do_not_hide_others)
 {
 	struct fake_python py;
 
@@ -118,7 +118,7 @@ Test(sys_info, damage_costs_no_more_than_itself)
 }
 
 /* A list whose items cannot be read is not taken for an empty one. */
-Test(sys_info, items_that_are_missing_are_not_known)
+Test(sys_info, missing_items_are_unknown)
 {
 	struct fake_python py;
 
@@ -140,7 +140,7 @@ Test(sys_info, items_that_are_missing_are_not_known)
 	fake_python_done(&py);
 }
 
-Test(sys_info, without_sys_there_are_none)
+Test(sys_info, without_sys_all_items_are_unknown)
 {
 	struct fake_python py;
 

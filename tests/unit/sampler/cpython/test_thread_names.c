@@ -48,7 +48,7 @@ static void make_items(struct fake_python *py, enum fake_form form,
 					      fake_thread_object(py, form, idents[i], names[i])};
 }
 
-Test(thread_names, of_every_form)
+Test(thread_names, read_from_every_form_of_object)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
 		for (enum fake_form form = 0; form < NR_FAKE_FORMS; form++) {
@@ -67,7 +67,7 @@ Test(thread_names, of_every_form)
 		}
 }
 
-Test(thread_names, only_of_a_thread_that_says_so_itself)
+Test(thread_names, belong_to_the_thread_with_their_ident)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		struct fake_python py;
@@ -88,7 +88,7 @@ Test(thread_names, only_of_a_thread_that_says_so_itself)
 }
 
 /* A thread has ended, and the next one has its ident. */
-Test(thread_names, not_of_the_next_thread)
+Test(thread_names, do_not_pass_to_the_next_thread)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		struct fake_python py;
@@ -131,7 +131,7 @@ Test(thread_names, are_cut_between_code_points)
 		}
 }
 
-Test(thread_names, none_without_threading)
+Test(thread_names, are_absent_without_threading)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		static const struct fake_item modules[] = {{"sys", 0, 8}};
@@ -166,7 +166,7 @@ static bool names_are_true(const struct named_thread threads[NR_THREADS])
 	return true;
 }
 
-Test(thread_names, of_a_torn_dict_are_true_or_none)
+Test(thread_names, torn_dict_gives_no_wrong_name)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		struct fake_python py;
@@ -209,7 +209,7 @@ static void read_one(struct fake_python *py, struct remote_memory *memory,
 }
 
 /* A Thread may have other attributes before those of threading. */
-Test(thread_names, behind_some_attributes_but_not_many)
+Test(thread_names, are_found_among_a_limited_number_of_attributes)
 {
 	static const struct {
 		size_t nr_pads;
@@ -237,7 +237,7 @@ Test(thread_names, behind_some_attributes_but_not_many)
 }
 
 /* Keys with the hash of an ident, whose values are not Threads and have very many attributes. */
-Test(thread_names, of_a_hostile_dict_within_bounds)
+Test(thread_names, hostile_dict_is_bounded)
 {
 	enum { NR_KEYS = 1500, NR_ATTRIBUTES = 100000, MAX_READS = 5000 };
 
@@ -323,7 +323,7 @@ Test(thread_names, misses_are_remembered)
 }
 
 /* Beyond the number of modules that are searched. */
-Test(thread_names, not_behind_too_many_modules)
+Test(thread_names, are_found_among_a_limited_number_of_modules)
 {
 	for (size_t nr = THREAD_NAMES_MAX_KEYS - 1; nr <= THREAD_NAMES_MAX_KEYS; nr++) {
 		struct fake_item items[NR_THREADS];
@@ -347,7 +347,7 @@ Test(thread_names, not_behind_too_many_modules)
 }
 
 /* Reading the names of threads that began one after the other does not visit all others. */
-Test(thread_names, are_read_from_the_last_one_on)
+Test(thread_names, search_continues_after_the_last_one)
 {
 	enum { NR_OTHERS = 6000, MAX_READS = 70 };
 	static const size_t order[] = {0, 1, 2, 0, 1, 0, 1, 2};

@@ -80,7 +80,7 @@ static bool has_name(struct type_names *names, remote_addr addr, const char *nam
 	       memcmp(text, name, size) == 0;
 }
 
-Test(type_names, what_modules_call_a_type_is_its_name)
+Test(type_names, missing_name_comes_from_a_module)
 {
 	for (size_t i = 0; i < NR_FAKE_VERSIONS; i++) {
 		struct type_names names;
@@ -107,7 +107,7 @@ Test(type_names, what_modules_call_a_type_is_its_name)
 	}
 }
 
-Test(type_names, a_name_that_is_there_stays)
+Test(type_names, readable_name_is_kept)
 {
 	struct type_names names;
 	struct program program;
@@ -124,7 +124,7 @@ Test(type_names, a_name_that_is_there_stays)
 	fake_python_done(py);
 }
 
-Test(type_names, without_modules_there_are_none)
+Test(type_names, without_modules_no_name_is_found)
 {
 	struct type_names names;
 	struct fake_python py;

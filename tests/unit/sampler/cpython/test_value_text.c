@@ -8,7 +8,7 @@
 
 enum { MAX_CHARS = 5 };
 
-Test(value_text, ends_in_time)
+Test(value_text, is_cut_at_the_limit)
 {
 	static const struct {
 		const char *text;
@@ -50,7 +50,7 @@ Test(value_text, counts_code_points)
 	cr_expect(eq(str, room, (char *)"😀😀😀😀…"));
 }
 
-Test(value_text, cut_without_more)
+Test(value_text, mark_of_a_cut_can_be_forced)
 {
 	char room[4 * MAX_CHARS + 1];
 	struct value_text text;
@@ -64,7 +64,7 @@ Test(value_text, cut_without_more)
 	cr_expect(eq(str, room, (char *)"…"));
 }
 
-Test(value_text, escapes)
+Test(value_text, escapes_unsafe_characters)
 {
 	static const struct {
 		uint32_t code_point;

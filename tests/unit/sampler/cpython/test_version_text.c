@@ -5,7 +5,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-Test(version_text, texts_of_interpreters)
+Test(version_text, parses_texts_of_interpreters)
 {
 	static const struct {
 		const char *text;
@@ -39,7 +39,7 @@ Test(version_text, texts_of_interpreters)
 	}
 }
 
-Test(version_text, other_texts)
+Test(version_text, other_texts_are_refused)
 {
 	static const char *const texts[] = {
 		"",
@@ -71,7 +71,7 @@ Test(version_text, other_texts)
 }
 
 /* A truncated text is refused, and nothing after its end is read, as a sanitizer would see. */
-Test(version_text, cut_texts)
+Test(version_text, truncated_texts_are_refused)
 {
 	static const char whole[] = "3.11.2 (main, Apr 28 2025, 14:11:48) [";
 
