@@ -123,7 +123,7 @@ static int add_segment(struct victim *victim, const Elf64_Phdr *header)
 }
 
 /* Add what a program header describes. */
-static int take_piece(struct victim *victim, const Elf64_Phdr *header)
+static int add_piece(struct victim *victim, const Elf64_Phdr *header)
 {
 	if (!is_inside(victim, header->p_offset, header->p_filesz))
 		return -EBADMSG;
@@ -132,7 +132,7 @@ static int take_piece(struct victim *victim, const Elf64_Phdr *header)
 	return header->p_filesz ? add_segment(victim, header) : 0;
 }
 
-static int take_headers(struct victim *victim)
+static int add_headers(struct victim *victim)
 {
 	Elf64_Ehdr file;
 	uint64_t size_bytes;
@@ -153,7 +153,7 @@ static int take_headers(struct victim *victim)
 		Elf64_Phdr header;
 
 		memcpy(&header, victim->whole + file.e_phoff + i, sizeof(header));
-		err = take_piece(victim, &header);
+		err = add_piece(victim, &header);
 	}
 	return err;
 }
@@ -167,7 +167,7 @@ static const struct victim_segment *segment_at(const struct victim *victim, uint
 	return NULL;
 }
 
-static int take_words(struct victim *victim, const struct victim_segment *segment)
+static int add_words(struct victim *victim, const struct victim_segment *segment)
 {
 	int err = 0;
 
@@ -192,11 +192,11 @@ int victim_open(const char *path, struct victim *ret_victim)
 	if (!err)
 		err = unpack(&victim->whole, &victim->size_bytes);
 	if (!err)
-		err = take_headers(victim);
+		err = add_headers(victim);
 	if (!err)
 		err = map_file(victim);
 	for (size_t i = 0; !err && i < victim->nr_segments; i++)
-		err = take_words(victim, &victim->segments[i]);
+		err = add_words(victim, &victim->segments[i]);
 	victim->cut_bytes = victim->size_bytes;
 	if (!err && (!victim->heads.nr || !victim->pointers.nr || !victim->others.nr))
 		err = -EBADMSG;
@@ -389,7 +389,7 @@ void victim_damage(struct victim *victim, uint64_t *random)
 		cut_off(victim, random);
 }
 
-void victim_mend(struct victim *victim)
+void victim_undo(struct victim *victim)
 {
 	if (victim->cut_bytes != victim->size_bytes &&
 	    ftruncate(victim->fd, (off_t)victim->size_bytes) == 0) {
@@ -404,7 +404,7 @@ void victim_mend(struct victim *victim)
 	victim->nr_changes = 0;
 }
 
-void victim_renew(struct victim *victim)
+void victim_restore(struct victim *victim)
 {
 	if (ftruncate(victim->fd, (off_t)victim->size_bytes) == 0)
 		memcpy(victim->bytes, victim->whole, victim->size_bytes);

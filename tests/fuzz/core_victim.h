@@ -63,10 +63,10 @@ void victim_close(struct victim *victim);
 void victim_damage(struct victim *victim, uint64_t *random);
 
 /* Undo all damage. */
-void victim_mend(struct victim *victim);
+void victim_undo(struct victim *victim);
 
 /* Undo damage that is not recorded here: another process did it, and died. */
-void victim_renew(struct victim *victim);
+void victim_restore(struct victim *victim);
 
 /* The generator's next number (xorshift64). */
 uint64_t victim_random(uint64_t *random);

@@ -89,13 +89,13 @@ static int report_batch(struct victim *victim, const struct options *options, ui
 		set_limit(options->seconds);
 		report(victim, progress);
 		set_limit(0);
-		victim_mend(victim);
+		victim_undo(victim);
 	}
 	return err;
 }
 
 /* Whether an ended process succeeded within its memory limit. */
-static bool is_well(int status, const struct rusage *usage, const struct options *options)
+static bool has_succeeded(int status, const struct rusage *usage, const struct options *options)
 {
 	return WIFEXITED(status) && WEXITSTATUS(status) == EXIT_SUCCESS &&
 	       (!options->max_mib || (uint64_t)usage->ru_maxrss >> 10 <= options->max_mib);
@@ -120,14 +120,14 @@ static int run_batch(struct victim *victim, const char *path, const struct optio
 		return -errno;
 	if (usage.ru_maxrss > progress->max_kib)
 		progress->max_kib = usage.ru_maxrss;
-	if (is_well(status, &usage, options))
+	if (has_succeeded(status, &usage, options))
 		return 0;
 	progress->nr_failed++;
 	(void)fprintf(stderr, "damage_core: %s: %s %d, %ld MiB, at or before damage %llu\n", path,
 		      WIFSIGNALED(status) ? "signal" : "status",
 		      WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status),
 		      usage.ru_maxrss >> 10, (unsigned long long)progress->number);
-	victim_renew(victim);
+	victim_restore(victim);
 	progress->number++;
 	return 0;
 }

@@ -21,8 +21,8 @@ static void require(bool promise)
 		abort();
 }
 
-static void look(struct fake_memory *fake, struct gdb_jit *jit, struct jit_map *map,
-		 uint64_t now_ns)
+static void read_list(struct fake_memory *fake, struct gdb_jit *jit, struct jit_map *map,
+		      uint64_t now_ns)
 {
 	uint32_t nr_codes;
 	const struct jit_code *codes;
@@ -53,10 +53,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	map = jit_map_create();
 	fake_memory_map_bytes(&fake, LIST_ADDR, data, half);
 	(void)gdb_jit_add_list(jit, LIST_ADDR);
-	look(&fake, jit, map, 10);
+	read_list(&fake, jit, map, 10);
 	fake_memory_write(&fake, LIST_ADDR, data + half, half);
-	look(&fake, jit, map, 20);
-	look(&fake, jit, map, 30);
+	read_list(&fake, jit, map, 20);
+	read_list(&fake, jit, map, 30);
 	gdb_jit_destroy(jit);
 	jit_map_destroy(map);
 	fake_memory_done(&fake);

@@ -20,7 +20,7 @@ static void require(bool promise)
 		abort();
 }
 
-static void look(struct libunwind_jit *jit, struct jit_map *map, uint64_t now_ns)
+static void read_lists(struct libunwind_jit *jit, struct jit_map *map, uint64_t now_ns)
 {
 	uint32_t nr_codes;
 	const struct jit_code *codes;
@@ -48,10 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	fake_memory_map_bytes(&fake, LIST_ADDR, data, half);
 	(void)libunwind_jit_add_list(jit, LIST_ADDR);
 	(void)libunwind_jit_add_function(jit, LIST_ADDR);
-	look(jit, map, 10);
+	read_lists(jit, map, 10);
 	fake_memory_write(&fake, LIST_ADDR, data + half, half);
-	look(jit, map, 20);
-	look(jit, map, 30);
+	read_lists(jit, map, 20);
+	read_lists(jit, map, 30);
 	libunwind_jit_destroy(jit);
 	jit_map_destroy(map);
 	fake_memory_done(&fake);

@@ -90,8 +90,8 @@ static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t 
 }
 
 /* Look at all tasks as a dump does. Returns the number of their frames, summed. */
-static uint32_t look(struct fake_python *py, const struct asyncio_offsets *asyncio,
-		     remote_addr head_addr)
+static uint32_t read_tasks(struct fake_python *py, const struct asyncio_offsets *asyncio,
+			   remote_addr head_addr)
 {
 	const struct code_clock clock = fake_python_clock(py, 1);
 	struct task_reader reader = {
@@ -145,13 +145,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	start_addr = py.free_addr;
 	head_addr = make_tasks(&py, &asyncio);
-	if (look(&py, &asyncio, head_addr) != 2 * NR_TASKS)
+	if (read_tasks(&py, &asyncio, head_addr) != 2 * NR_TASKS)
 		abort();
 	memcpy(bytes + data[1] % (ASYNCIO_DEBUG_BYTES / 8) * 8, data + 3, 8);
 	if (asyncio_offsets_parse(bytes, &py.build.offsets, &patched))
 		asyncio = patched;
 	apply(&py, start_addr, data + 1, size - 1);
-	(void)look(&py, &asyncio, head_addr);
+	(void)read_tasks(&py, &asyncio, head_addr);
 	fake_python_done(&py);
 	return 0;
 }

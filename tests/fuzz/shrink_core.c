@@ -19,7 +19,7 @@
 enum { LARGEST_PIECE = 1 << 20, SMALLEST_PIECE = 64, ZSTD_LEVEL = 19 };
 
 /* Take the output on stdout since the last call, and empty it. free() it; NULL if there is none. */
-static char *take_output(void)
+static char *read_output(void)
 {
 	const off_t size = ftello(stdout);
 	char *text = size > 0 ? calloc(1, (size_t)size + 1) : NULL;
@@ -37,10 +37,10 @@ static char *report(const struct victim *victim)
 {
 	for (unsigned int kind = 0; kind < NR_CORE_REPORTS; kind++)
 		if (core_report(victim->fd, kind) != EXIT_SUCCESS) {
-			free(take_output());
+			free(read_output());
 			return NULL;
 		}
-	return take_output();
+	return read_output();
 }
 
 static bool is_zero(const uint8_t *bytes, uint64_t size_bytes)

@@ -8,8 +8,8 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "tests/support/take_stacks.h"
 #include "tests/support/tape.h"
+#include "tests/support/tape_run.h"
 
 #define EXPECTED_MAX_BYTES (1u << 20)
 
@@ -36,7 +36,7 @@ static int replay(const char *path, char **ret_text)
 	int err = tape_load(path, &tape);
 
 	if (!err) {
-		err = take_stacks(&tape.fake.memory, tape.runtime_addr, tape.version_hex, out);
+		err = tape_run(&tape.fake.memory, tape.runtime_addr, tape.version_hex, out);
 		tape_done(&tape);
 	}
 	(void)fclose(out);

@@ -8,7 +8,7 @@
 #include "tests/support/fake_python.h"
 
 /* Values in the debug offsets of 3.13.9, 3.14.0 and 3.15.2 (release builds, x86-64). */
-static const struct py_offsets told_offsets[] = {
+static const struct py_offsets reported_offsets[] = {
 	{
 		.runtime = {.size = 283408, .finalizing = 608, .interpreters_head = 632},
 		.interpreter = {.size = 194984,
@@ -145,7 +145,7 @@ static const struct py_offsets told_offsets[] = {
 };
 
 /* The same for free-threaded builds, from the headers of 3.13.18, 3.14.10 and 3.15.2. */
-static const struct py_offsets told_free_threaded[] = {
+static const struct py_offsets reported_free_threaded[] = {
 	{
 		.runtime = {.size = 328384, .finalizing = 608, .interpreters_head = 632},
 		.interpreter = {.size = 215616,
@@ -281,7 +281,7 @@ static const struct py_offsets told_free_threaded[] = {
 	},
 };
 
-static const struct py_tlbc told_tlbc[] = {
+static const struct py_tlbc reported_tlbc[] = {
 	{0},
 	{.code_array = 224, .generation = 17300},
 	{.code_array = 224, .generation = 17252},
@@ -304,10 +304,11 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 	uint32_t index = minor % FAKE_FREE_THREADED - 13;
 	const struct debug_offsets_layout layout = debug_offsets_layout(13 + index);
 	const uint32_t *at = (const uint32_t *)&layout.at;
-	const uint32_t *values = free_threaded ? (const uint32_t *)&told_free_threaded[index]
-					       : (const uint32_t *)&told_offsets[index];
+	const uint32_t *values = free_threaded ? (const uint32_t *)&reported_free_threaded[index]
+					       : (const uint32_t *)&reported_offsets[index];
 
-	if (index >= sizeof(told_offsets) / sizeof(*told_offsets) || layout.size > size_bytes) {
+	if (index >= sizeof(reported_offsets) / sizeof(*reported_offsets) ||
+	    layout.size > size_bytes) {
 		(void)fprintf(stderr, "fake_debug_offsets: no debug offsets for 3.%u\n", minor);
 		abort();
 	}
@@ -318,8 +319,8 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 	for (size_t i = 0; i < NR_OFFSETS; i++)
 		put_u64(image, at[i], values[i]);
 	if (free_threaded) {
-		put_u64(image, layout.tlbc_at.code_array, told_tlbc[index].code_array);
-		put_u64(image, layout.tlbc_at.generation, told_tlbc[index].generation);
+		put_u64(image, layout.tlbc_at.code_array, reported_tlbc[index].code_array);
+		put_u64(image, layout.tlbc_at.generation, reported_tlbc[index].generation);
 	}
 	return layout.size;
 }

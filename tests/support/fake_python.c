@@ -350,25 +350,25 @@ remote_addr fake_python_base(const struct fake_python *py, remote_addr thread_ad
 static bool is_entry(struct fake_python *py, remote_addr frame_addr, remote_addr *ret_previous_addr)
 {
 	const struct py_offsets *offsets = &py->build.offsets;
-	const bool is_told = offsets->frame.is_entry != OFFSET_ABSENT;
+	const bool has_entry_flag = offsets->frame.is_entry != OFFSET_ABSENT;
 	remote_addr executable_addr;
 	uint8_t byte;
 
 	if (remote_memory_read_u64(&py->fake.memory, frame_addr + offsets->frame.executable,
 				   &executable_addr) ||
-	    remote_memory_read(&py->fake.memory,
-			       frame_addr +
-				       (is_told ? offsets->frame.is_entry : offsets->frame.owner),
-			       &byte, sizeof(byte)) ||
+	    remote_memory_read(
+		    &py->fake.memory,
+		    frame_addr + (has_entry_flag ? offsets->frame.is_entry : offsets->frame.owner),
+		    &byte, sizeof(byte)) ||
 	    remote_memory_read_u64(&py->fake.memory, frame_addr + offsets->frame.previous,
 				   ret_previous_addr)) {
 		*ret_previous_addr = 0;
 		return false;
 	}
 	/* An extension's frame with that owner has an executable. */
-	return is_told ? byte != 0
-		       : byte >= py->build.traits.shim_owner &&
-				 (executable_addr & ~(remote_addr)3) == py->none_addr;
+	return has_entry_flag ? byte != 0
+			      : byte >= py->build.traits.shim_owner &&
+					(executable_addr & ~(remote_addr)3) == py->none_addr;
 }
 
 /*

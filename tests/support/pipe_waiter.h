@@ -54,9 +54,9 @@ static inline struct task_place pipe_waiter_place(struct pipe_waiter *waiter,
 	return place;
 }
 
-/* Let the thread go on to wait for the next byte. Returns its new place, which is the same one. */
-static inline struct task_place pipe_waiter_go_on(struct pipe_waiter *waiter,
-						  const struct process *process)
+/* Let the thread continue and wait for the next byte. Returns its new place, which is the same one. */
+static inline struct task_place pipe_waiter_continue(struct pipe_waiter *waiter,
+						     const struct process *process)
 {
 	const int nr_bytes = __atomic_load_n(&waiter->nr_bytes, __ATOMIC_ACQUIRE);
 

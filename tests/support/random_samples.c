@@ -240,9 +240,9 @@ static int play_tick(struct random_samples *samples, struct recorder *recorder)
 {
 	struct sample_sink *sink = recorder_sink(recorder);
 	const uint32_t mask = below(samples, 4) ? 7 : below(samples, 1u << RANDOM_THREADS);
-	const bool goes_back = samples->options.is_wild && below(samples, 100) == 0;
+	const bool steps_back = samples->options.is_wild && below(samples, 100) == 0;
 	const uint64_t time_ns =
-		goes_back ? samples->now_ns - below(samples, 5000) : samples->now_ns;
+		steps_back ? samples->now_ns - below(samples, 5000) : samples->now_ns;
 	int err = 0;
 
 	if (time_ns > samples->tick_ns)

@@ -13,8 +13,8 @@
 #include "procmem/process.h"
 #include "sampler/cpython/find/runtime.h"
 #include "symbols/elf/live_images.h"
-#include "tests/support/take_stacks.h"
 #include "tests/support/tape.h"
+#include "tests/support/tape_run.h"
 
 static int record(struct remote_memory *memory, const struct runtime *runtime, const char *path)
 {
@@ -23,7 +23,7 @@ static int record(struct remote_memory *memory, const struct runtime *runtime, c
 	int err;
 
 	tape_recorder_init(&recorder, memory);
-	err = take_stacks(&recorder.memory, runtime->addr, version_hex, stdout);
+	err = tape_run(&recorder.memory, runtime->addr, version_hex, stdout);
 	if (!err)
 		err = tape_recorder_save(&recorder, runtime->addr, version_hex, path);
 	tape_recorder_done(&recorder);

@@ -33,7 +33,7 @@ struct step_sink {
 	char text[STACK_MAX_BYTES]; /* "" if there was none */
 };
 
-static int take_sample(struct sample_sink *sink, const struct sample *sample)
+static int keep_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct step_sink *steps = (struct step_sink *)sink;
 	size_t length = 0;
@@ -121,7 +121,7 @@ static int step_and_walk(pid_t pid, struct step_sink *sink, struct sampler *samp
 /* Walk the target's stack at each step. It stands still, so nothing has to be proven. */
 static int run(struct target *target, long nr_steps)
 {
-	static const struct sample_sink_ops ops = {.sample = take_sample};
+	static const struct sample_sink_ops ops = {.sample = keep_sample};
 	static struct step_sink sink = {.sink.ops = &ops};
 	struct sampler *sampler;
 	int err = sampler_create(&target->process, &target->live.memory, &target->runtime.build,

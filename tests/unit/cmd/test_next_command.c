@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-static int write_nothing(const struct artefact *artefact, FILE *out)
+static int write_no_text(const struct artefact *artefact, FILE *out)
 {
 	(void)artefact;
 	(void)out;
@@ -12,9 +12,9 @@ static int write_nothing(const struct artefact *artefact, FILE *out)
 }
 
 static const struct format recording = {.name = "recording", .suffixes = {".pysample"}};
-static const struct format pprof = {.name = "pprof", .write = write_nothing};
-static const struct format callgrind = {.name = "callgrind", .write = write_nothing};
-static const struct format summary = {.name = "summary", .write = write_nothing};
+static const struct format pprof = {.name = "pprof", .write = write_no_text};
+static const struct format callgrind = {.name = "callgrind", .write = write_no_text};
+static const struct format summary = {.name = "summary", .write = write_no_text};
 
 static void expect_command(const struct format *format, const char *path, const char *expected)
 {

@@ -41,7 +41,7 @@ static void leave_folder(void)
 TestSuite(outputs, .init = enter_folder, .fini = leave_folder);
 
 /* Parse options "o:PATH" and "f:NAME" in this order, then choose formats. */
-static bool take(struct outputs *outputs, const char *const *options)
+static bool parse_options(struct outputs *outputs, const char *const *options)
 {
 	*outputs = (struct outputs){0};
 	for (; *options; options++)
@@ -52,7 +52,7 @@ static bool take(struct outputs *outputs, const char *const *options)
 }
 
 /* Format the outputs as "PATH=FORMAT PATH=FORMAT …", where - is stdout. */
-static void tell(const struct outputs *outputs, char *text, size_t size)
+static void format_outputs(const struct outputs *outputs, char *text, size_t size)
 {
 	size_t used = 0;
 
@@ -103,12 +103,12 @@ Test(outputs, format_follows_the_name)
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct outputs outputs;
 		char text[256];
-		const bool done = take(&outputs, cases[i].options);
+		const bool done = parse_options(&outputs, cases[i].options);
 
 		cr_expect(eq(int, done, cases[i].expected != NULL), "case %zu", i);
 		if (!done)
 			continue;
-		tell(&outputs, text, sizeof(text));
+		format_outputs(&outputs, text, sizeof(text));
 		cr_expect(eq(str, text, (char *)cases[i].expected), "case %zu", i);
 	}
 }
@@ -135,7 +135,7 @@ Test(outputs, only_recordings_need_samples)
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct outputs outputs;
 
-		cr_assert(take(&outputs, cases[i].options));
+		cr_assert(parse_options(&outputs, cases[i].options));
 		cr_expect(eq(int, outputs_need_samples(&outputs), cases[i].needs_samples));
 		cr_expect(eq(int, outputs_recording(&outputs) != NULL, cases[i].has_recording));
 		cr_expect(eq(str, (char *)outputs_next(&outputs)->path, (char *)"x.collapsed"));
@@ -151,12 +151,12 @@ Test(outputs, two_outputs_to_one_file_are_refused)
 	struct message message = {0};
 
 	cr_assert(eq(int, symlink("b.collapsed", "link"), 0));
-	cr_assert(take(&outputs, same));
+	cr_assert(parse_options(&outputs, same));
 	cr_expect(eq(int, outputs_open(&outputs, &message), EXIT_USAGE));
 	cr_expect(strstr(message.text, "b.collapsed and link are the same file") != NULL);
 	outputs_discard(&outputs);
 
-	cr_assert(take(&outputs, different));
+	cr_assert(parse_options(&outputs, different));
 	cr_assert(eq(int, outputs_open(&outputs, &message), EXIT_OK));
 	cr_assert(eq(int, output_file_open("./link", &other, &message), 0));
 	cr_expect(outputs_have(&outputs, &other));
@@ -180,7 +180,7 @@ Test(outputs, published_file_gets_its_name)
 	(void)fputs("old", old);
 	cr_assert(eq(int, fclose(old), 0));
 	for (int publish = 0; publish < 2; publish++) {
-		cr_assert(take(&outputs, options));
+		cr_assert(parse_options(&outputs, options));
 		cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
 		cr_assert(eq(int, output_file_begin_growing(file, NULL), 0));
 		cr_assert(eq(sz, (size_t)write(fileno(file->stream), "new", 3), 3));
@@ -221,7 +221,7 @@ Test(outputs, failed_file_is_kept_only_if_published)
 		struct output_file *file = &outputs.list[0].file;
 
 		(void)unlink("a.pysample");
-		cr_assert(take(&outputs, options));
+		cr_assert(parse_options(&outputs, options));
 		cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
 		cr_assert(eq(int, output_file_begin_growing(file, NULL), 0));
 		if (cases[i].publish)
@@ -237,7 +237,7 @@ Test(outputs, failed_file_is_kept_only_if_published)
 static struct output_file *begin_in_folder(struct outputs *outputs, const char *const *options)
 {
 	cr_assert(eq(int, mkdir("folder", 0700), 0));
-	cr_assert(take(outputs, options));
+	cr_assert(parse_options(outputs, options));
 	cr_assert(eq(int, outputs_open(outputs, NULL), EXIT_OK));
 	cr_assert(eq(int, output_file_begin_growing(&outputs->list[0].file, NULL), 0));
 	cr_assert(eq(int, (int)write(fileno(outputs->list[0].file.stream), "new", 3), 3));
@@ -406,7 +406,7 @@ Test(outputs, replaceable_outputs_can_be_written_twice)
 	cr_assert(eq(int, mkfifo("fifo", 0600), 0));
 	fd = open("fifo", O_RDONLY | O_NONBLOCK);
 	cr_assert(eq(int, symlink("c.summary", "link"), 0));
-	cr_assert(take(&outputs, options));
+	cr_assert(parse_options(&outputs, options));
 	cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
 	for (int time = 0; time < 2; time++) {
 		cr_assert(eq(int, outputs_open_again(&outputs, &again), 0));
@@ -438,7 +438,7 @@ Test(outputs, stdout_can_be_deferred)
 	struct artefact artefact = {.profile = profile_create(&asked)};
 	struct outputs outputs;
 
-	cr_assert(take(&outputs, options));
+	cr_assert(parse_options(&outputs, options));
 	cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
 	outputs.holds_stdout = true;
 	cr_expect(eq(int, outputs_write(&outputs, &artefact, &asked), EXIT_OK));

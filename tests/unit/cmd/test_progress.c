@@ -21,11 +21,11 @@ static const struct progress_figures figures = {
 	.recorded_bytes = 1258291,
 };
 
-static void expect_line(const struct progress_figures *told, size_t columns, const char *expected)
+static void expect_line(const struct progress_figures *shown, size_t columns, const char *expected)
 {
 	struct text line = {0};
 
-	progress_format(told, columns, &line);
+	progress_format(shown, columns, &line);
 	cr_expect(eq(str, (char *)text_string(&line), (char *)expected), "%zu columns", columns);
 	text_done(&line);
 }
@@ -199,10 +199,10 @@ Test(progress, message_replaces_the_line)
 	expect_shown(slave, master,
 		     "\rpysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, "
 		     "1.2 MiB");
-	progress_tell(&progress, "100 % told");
+	progress_tell(&progress, "100 % lost");
 	expect_shown(slave, master,
 		     "\r                                                                "
-		     "       \rpysample: 100 % told\r\n");
+		     "       \rpysample: 100 % lost\r\n");
 	progress_end(&progress);
 	expect_shown(slave, master, "");
 	progress_tell(&progress, "nothing");

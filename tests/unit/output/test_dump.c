@@ -72,7 +72,7 @@ Test(dump, reports_a_stale_line_in_jit_code)
 {
 	static const struct {
 		uint32_t flags;
-		bool is_told;
+		bool is_stale;
 		const char *json;
 	} cases[] = {
 		{0, false, "\"jit\": false"},
@@ -85,7 +85,7 @@ Test(dump, reports_a_stale_line_in_jit_code)
 		write_one(cases[i].flags, 0, dump_write_text, text);
 		cr_expect(eq(int,
 			     strstr(text, "in JIT code: the line of the innermost Python") != NULL,
-			     cases[i].is_told),
+			     cases[i].is_stale),
 			  "%s", text);
 		write_one(cases[i].flags, 0, dump_write_json, text);
 		cr_expect(ne(ptr, strstr(text, cases[i].json), NULL), "%s", text);

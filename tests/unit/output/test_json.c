@@ -14,26 +14,26 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /* The JSON written by a test. */
-struct sheet {
+struct json_text {
 	struct json json;
 	FILE *out;
 	char *text;
 	size_t size;
 };
 
-static void sheet_open(struct sheet *sheet, unsigned indent)
+static void json_text_open(struct json_text *written, unsigned indent)
 {
-	sheet->out = open_memstream(&sheet->text, &sheet->size);
-	cr_assert(sheet->out != NULL);
-	json_init(&sheet->json, sheet->out, indent);
+	written->out = open_memstream(&written->text, &written->size);
+	cr_assert(written->out != NULL);
+	json_init(&written->json, written->out, indent);
 }
 
-static void sheet_expect(struct sheet *sheet, const char *expected)
+static void json_text_expect(struct json_text *written, const char *expected)
 {
-	cr_expect(eq(int, json_finish(&sheet->json), 0));
-	cr_assert(eq(int, fclose(sheet->out), 0));
-	cr_expect(eq(str, sheet->text, (char *)expected));
-	free(sheet->text);
+	cr_expect(eq(int, json_finish(&written->json), 0));
+	cr_assert(eq(int, fclose(written->out), 0));
+	cr_expect(eq(str, written->text, (char *)expected));
+	free(written->text);
 }
 
 static void write_sample(struct json *json)
@@ -63,49 +63,50 @@ static void write_sample(struct json *json)
 /* The documents of JSON Lines are independent. */
 Test(json, lines_are_independent_documents)
 {
-	struct sheet sheet;
+	struct json_text written;
 
-	sheet_open(&sheet, 0);
-	json_u64(&sheet.json, 1);
-	json_next(&sheet.json);
-	json_object_begin(&sheet.json);
-	json_object_end(&sheet.json);
-	json_next(&sheet.json);
-	json_null(&sheet.json);
-	sheet_expect(&sheet, "1\n{}\nnull\n");
+	json_text_open(&written, 0);
+	json_u64(&written.json, 1);
+	json_next(&written.json);
+	json_object_begin(&written.json);
+	json_object_end(&written.json);
+	json_next(&written.json);
+	json_null(&written.json);
+	json_text_expect(&written, "1\n{}\nnull\n");
 }
 
 Test(json, separates_values_with_commas)
 {
-	struct sheet sheet;
+	struct json_text written;
 
-	sheet_open(&sheet, 0);
-	write_sample(&sheet.json);
-	sheet_expect(&sheet, "{\"empty\":[],\"list\":[18446744073709551615,"
-			     "-9223372036854775808,{},[true,false,null],null],\"a\\\"b\":\"x\"}\n");
+	json_text_open(&written, 0);
+	write_sample(&written.json);
+	json_text_expect(&written,
+			 "{\"empty\":[],\"list\":[18446744073709551615,"
+			 "-9223372036854775808,{},[true,false,null],null],\"a\\\"b\":\"x\"}\n");
 }
 
 Test(json, indents_nested_values)
 {
-	struct sheet sheet;
+	struct json_text written;
 
-	sheet_open(&sheet, 2);
-	write_sample(&sheet.json);
-	sheet_expect(&sheet, "{\n"
-			     "  \"empty\": [],\n"
-			     "  \"list\": [\n"
-			     "    18446744073709551615,\n"
-			     "    -9223372036854775808,\n"
-			     "    {},\n"
-			     "    [\n"
-			     "      true,\n"
-			     "      false,\n"
-			     "      null\n"
-			     "    ],\n"
-			     "    null\n"
-			     "  ],\n"
-			     "  \"a\\\"b\": \"x\"\n"
-			     "}\n");
+	json_text_open(&written, 2);
+	write_sample(&written.json);
+	json_text_expect(&written, "{\n"
+				   "  \"empty\": [],\n"
+				   "  \"list\": [\n"
+				   "    18446744073709551615,\n"
+				   "    -9223372036854775808,\n"
+				   "    {},\n"
+				   "    [\n"
+				   "      true,\n"
+				   "      false,\n"
+				   "      null\n"
+				   "    ],\n"
+				   "    null\n"
+				   "  ],\n"
+				   "  \"a\\\"b\": \"x\"\n"
+				   "}\n");
 }
 
 Test(json, escapes_strings)
@@ -123,16 +124,16 @@ Test(json, escapes_strings)
 		{"a\xff\xe2\x80z", "\"a\\ufffd\\ufffd\\ufffdz\"\n"},
 		{"\xed\xa0\x80", "\"\\ufffd\\ufffd\\ufffd\"\n"},
 	};
-	struct sheet sheet;
+	struct json_text written;
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		sheet_open(&sheet, 0);
-		json_string(&sheet.json, cases[i].bytes);
-		sheet_expect(&sheet, cases[i].expected);
+		json_text_open(&written, 0);
+		json_string(&written.json, cases[i].bytes);
+		json_text_expect(&written, cases[i].expected);
 	}
-	sheet_open(&sheet, 0);
-	json_string_n(&sheet.json, "a\0b", 3);
-	sheet_expect(&sheet, "\"a\\u0000b\"\n");
+	json_text_open(&written, 0);
+	json_string_n(&written.json, "a\0b", 3);
+	json_text_expect(&written, "\"a\\u0000b\"\n");
 }
 
 Test(json, writes_doubles_exactly)
@@ -150,20 +151,20 @@ Test(json, writes_doubles_exactly)
 	};
 	static const double exact[] = {DBL_MAX, DBL_MIN, DBL_TRUE_MIN, 0.1 + 0.2,
 				       12345.678901234567};
-	struct sheet sheet;
+	struct json_text written;
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		sheet_open(&sheet, 0);
-		json_double(&sheet.json, cases[i].value);
-		sheet_expect(&sheet, cases[i].expected);
+		json_text_open(&written, 0);
+		json_double(&written.json, cases[i].value);
+		json_text_expect(&written, cases[i].expected);
 	}
 	for (size_t i = 0; i < NR(exact); i++) {
-		sheet_open(&sheet, 0);
-		json_double(&sheet.json, exact[i]);
-		cr_assert(eq(int, json_finish(&sheet.json), 0));
-		cr_assert(eq(int, fclose(sheet.out), 0));
-		cr_expect(strtod(sheet.text, NULL) == exact[i], "%s", sheet.text);
-		free(sheet.text);
+		json_text_open(&written, 0);
+		json_double(&written.json, exact[i]);
+		cr_assert(eq(int, json_finish(&written.json), 0));
+		cr_assert(eq(int, fclose(written.out), 0));
+		cr_expect(strtod(written.text, NULL) == exact[i], "%s", written.text);
+		free(written.text);
 	}
 }
 
@@ -179,16 +180,16 @@ Test(json, writes_whole_numbers)
 		{INT64_MAX, "9223372036854775807\n"},
 		{INT64_MIN, "-9223372036854775808\n"},
 	};
-	struct sheet sheet;
+	struct json_text written;
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		sheet_open(&sheet, 0);
-		json_i64(&sheet.json, cases[i].value);
-		sheet_expect(&sheet, cases[i].expected);
+		json_text_open(&written, 0);
+		json_i64(&written.json, cases[i].value);
+		json_text_expect(&written, cases[i].expected);
 	}
-	sheet_open(&sheet, 0);
-	json_u64(&sheet.json, UINT64_MAX);
-	sheet_expect(&sheet, "18446744073709551615\n");
+	json_text_open(&written, 0);
+	json_u64(&written.json, UINT64_MAX);
+	json_text_expect(&written, "18446744073709551615\n");
 }
 
 Test(json, writes_fixed_point_numbers)
@@ -208,12 +209,12 @@ Test(json, writes_fixed_point_numbers)
 		{1, JSON_MAX_DECIMALS, "0.000000000000000001\n"},
 		{UINT64_MAX, JSON_MAX_DECIMALS, "18.446744073709551615\n"},
 	};
-	struct sheet sheet;
+	struct json_text written;
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		sheet_open(&sheet, 0);
-		json_fixed(&sheet.json, cases[i].value, cases[i].decimals);
-		sheet_expect(&sheet, cases[i].expected);
+		json_text_open(&written, 0);
+		json_fixed(&written.json, cases[i].value, cases[i].decimals);
+		json_text_expect(&written, cases[i].expected);
 	}
 }
 

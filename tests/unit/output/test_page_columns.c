@@ -254,7 +254,7 @@ Test(page_columns, are_omitted_if_redundant)
 {
 	static const struct {
 		enum profile_mode mode;
-		bool has_base, cpu_told;
+		bool has_base, has_cpu;
 	} cases[] = {{PROFILE_WALL, false, true},
 		     {PROFILE_WALL, true, true},
 		     {PROFILE_CPU, true, false}};
@@ -270,7 +270,7 @@ Test(page_columns, are_omitted_if_redundant)
 		has_base = find_column(&index, cases[i].has_base, "base.node") != NULL;
 		has_cpu = find_column(&index, cases[i].has_base, "sample.cpu") != NULL;
 		cr_expect(eq(int, has_base, cases[i].has_base));
-		cr_expect(eq(int, has_cpu, cases[i].cpu_told));
+		cr_expect(eq(int, has_cpu, cases[i].has_cpu));
 		page_index_done(&index);
 		profile_destroy(profile);
 	}

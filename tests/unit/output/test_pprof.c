@@ -64,7 +64,7 @@ static const Perftools__Profiles__Function *find_function(const Message *message
  * Format each sample as a line like "memcpy:0<<module>:3 2 2000000 thread=MainThread
  * thread_id=4242 pid=4242".
  */
-static char *tell_samples(const Message *message)
+static char *format_samples(const Message *message)
 {
 	char *text = NULL;
 	size_t size;
@@ -151,7 +151,7 @@ Test(pprof, writes_a_sample_for_each_stack_of_each_thread)
 	for (size_t i = 0; i < NR(cases); i++) {
 		struct profile *profile = timed_profile(&cases[i].options, samples, NR(samples));
 		Message *message = write_message(&(struct artefact){.profile = profile});
-		cleanup_free char *text = tell_samples(message);
+		cleanup_free char *text = format_samples(message);
 
 		cr_expect(eq(str, text, (char *)cases[i].expected), "case %zu", i);
 		cr_assert(eq(sz, message->n_sample_type, 2));

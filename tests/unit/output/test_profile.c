@@ -436,19 +436,19 @@ struct row {
 	int32_t line;
 };
 
-struct seen {
+struct expected_sample {
 	struct row rows[MAX_DEPTH + 1];
 	uint32_t nr;
 	uint64_t wall_ns;
 };
 
-struct world {
+struct random_stacks {
 	struct function functions[NR_FUNCTIONS];
 	char names[NR_FUNCTIONS][4];
 	struct sample_thread threads[NR_THREADS];
-	struct frame stacks[NR_THREADS][MAX_DEPTH];
+	struct frame frames[NR_THREADS][MAX_DEPTH];
 	uint32_t depths[NR_THREADS];
-	struct seen seen[NR_SAMPLES];
+	struct expected_sample expected[NR_SAMPLES];
 };
 
 static uint32_t next_random(uint32_t *state)
@@ -457,44 +457,45 @@ static uint32_t next_random(uint32_t *state)
 	return *state >> 16;
 }
 
-static struct world *world_create(void)
+static struct random_stacks *random_stacks_create(void)
 {
-	struct world *world = calloc(1, sizeof(*world));
+	struct random_stacks *stacks = calloc(1, sizeof(*stacks));
 
-	cr_assert(world != NULL);
+	cr_assert(stacks != NULL);
 	for (uint32_t i = 0; i < NR_FUNCTIONS; i++) {
-		(void)snprintf(world->names[i], sizeof(world->names[i]), "f%u", i);
-		world->functions[i] =
-			(struct function){i, (int32_t)i, world->names[i], "p", FUNCTION_PYTHON};
+		(void)snprintf(stacks->names[i], sizeof(stacks->names[i]), "f%u", i);
+		stacks->functions[i] =
+			(struct function){i, (int32_t)i, stacks->names[i], "p", FUNCTION_PYTHON};
 	}
 	for (uint32_t i = 0; i < NR_THREADS; i++)
-		world->threads[i] = (struct sample_thread){.id = i, .slot = i, .tid = (pid_t)i + 1};
-	return world;
+		stacks->threads[i] =
+			(struct sample_thread){.id = i, .slot = i, .tid = (pid_t)i + 1};
+	return stacks;
 }
 
 /* Change the inner frames of a thread's stack. Returns the number of unchanged frames. */
-static uint32_t stack_change(struct world *world, uint32_t thread, uint32_t *random)
+static uint32_t stack_change(struct random_stacks *stacks, uint32_t thread, uint32_t *random)
 {
-	struct frame *stack = world->stacks[thread];
-	uint32_t kept = next_random(random) % (world->depths[thread] + 1);
+	struct frame *stack = stacks->frames[thread];
+	uint32_t kept = next_random(random) % (stacks->depths[thread] + 1);
 
-	world->depths[thread] = kept + next_random(random) % (MAX_DEPTH + 1 - kept);
-	for (uint32_t i = kept; i < world->depths[thread]; i++) {
-		stack[i].function = &world->functions[next_random(random) % NR_FUNCTIONS];
+	stacks->depths[thread] = kept + next_random(random) % (MAX_DEPTH + 1 - kept);
+	for (uint32_t i = kept; i < stacks->depths[thread]; i++) {
+		stack[i].function = &stacks->functions[next_random(random) % NR_FUNCTIONS];
 		stack[i].line = (int32_t)(next_random(random) % 3);
 	}
 	return kept;
 }
 
-static void remember(struct seen *seen, const struct world *world, uint32_t thread,
-		     const struct profile_options *options)
+static void record_expected(struct expected_sample *expected, const struct random_stacks *stacks,
+			    uint32_t thread, const struct profile_options *options)
 {
 	if (options->by_thread)
-		seen->rows[seen->nr++] = (struct row){NR_FUNCTIONS + thread, 0};
-	for (uint32_t i = 0; i < world->depths[thread]; i++) {
-		const struct frame *frame = &world->stacks[thread][i];
+		expected->rows[expected->nr++] = (struct row){NR_FUNCTIONS + thread, 0};
+	for (uint32_t i = 0; i < stacks->depths[thread]; i++) {
+		const struct frame *frame = &stacks->frames[thread][i];
 
-		seen->rows[seen->nr++] = (struct row){
+		expected->rows[expected->nr++] = (struct row){
 			frame->function->id,
 			options->by_line ? frame->line : frame->function->first_line,
 		};
@@ -520,20 +521,21 @@ static bool row_equal(struct row a, struct row b)
 	return a.function == b.function && a.line == b.line;
 }
 
-static bool node_equals(const struct profile *profile, uint32_t node, const struct seen *seen)
+static bool node_equals(const struct profile *profile, uint32_t node,
+			const struct expected_sample *expected)
 {
 	uint32_t nr;
 	const struct profile_node *nodes = profile_nodes(profile, &nr);
 
-	for (uint32_t i = seen->nr; i-- > 0; node = nodes[node].parent) {
+	for (uint32_t i = expected->nr; i-- > 0; node = nodes[node].parent) {
 		if (node == PROFILE_NONE ||
-		    !row_equal(row_of(profile, nodes[node].frame), seen->rows[i]))
+		    !row_equal(row_of(profile, nodes[node].frame), expected->rows[i]))
 			return false;
 	}
 	return node == PROFILE_NONE;
 }
 
-static void check_nodes(const struct profile *profile, const struct world *world)
+static void check_nodes(const struct profile *profile, const struct random_stacks *stacks)
 {
 	uint32_t nr;
 	const struct profile_node *nodes = profile_nodes(profile, &nr);
@@ -544,9 +546,9 @@ static void check_nodes(const struct profile *profile, const struct world *world
 
 		cr_assert(nodes[node].parent == PROFILE_NONE || nodes[node].parent < node);
 		for (size_t i = 0; i < NR_SAMPLES; i++) {
-			if (node_equals(profile, node, &world->seen[i])) {
+			if (node_equals(profile, node, &stacks->expected[i])) {
 				samples++;
-				wall_ns += world->seen[i].wall_ns;
+				wall_ns += stacks->expected[i].wall_ns;
 			}
 		}
 		cr_assert(eq(u64, nodes[node].self_samples, samples), "node %u", node);
@@ -554,7 +556,7 @@ static void check_nodes(const struct profile *profile, const struct world *world
 	}
 }
 
-static void check_totals(const struct profile *profile, const struct world *world)
+static void check_totals(const struct profile *profile, const struct random_stacks *stacks)
 {
 	struct profile_total *totals;
 	uint64_t all_self_ns = profile_sums(profile, PROFILE_SELF)->idle_ns;
@@ -566,14 +568,14 @@ static void check_totals(const struct profile *profile, const struct world *worl
 		struct profile_total expected = {0};
 
 		for (size_t i = 0; i < NR_SAMPLES; i++) {
-			const struct seen *seen = &world->seen[i];
+			const struct expected_sample *sample = &stacks->expected[i];
 			bool found = false;
 
-			for (uint32_t j = 0; j < seen->nr; j++)
-				found |= row_equal(seen->rows[j], row);
-			expected.total_ns += found ? seen->wall_ns : 0;
-			found = seen->nr && row_equal(seen->rows[seen->nr - 1], row);
-			expected.self_ns += found ? seen->wall_ns : 0;
+			for (uint32_t j = 0; j < sample->nr; j++)
+				found |= row_equal(sample->rows[j], row);
+			expected.total_ns += found ? sample->wall_ns : 0;
+			found = sample->nr && row_equal(sample->rows[sample->nr - 1], row);
+			expected.self_ns += found ? sample->wall_ns : 0;
 		}
 		cr_assert(memcmp(&totals[frame], &expected, sizeof(expected)) == 0, "frame %u",
 			  frame);
@@ -589,27 +591,27 @@ Test(profile, agrees_with_a_naive_count)
 	for (uint32_t seed = 0; seed < 8; seed++) {
 		const struct profile_options options = {.by_line = seed & 1, .by_thread = seed & 2};
 		struct profile *profile = new_profile(options.by_line, options.by_thread);
-		struct world *world = world_create();
+		struct random_stacks *stacks = random_stacks_create();
 		uint32_t random = seed * 2654435761u + 1;
 
 		for (size_t i = 0; i < NR_SAMPLES; i++) {
 			uint32_t thread = next_random(&random) % NR_THREADS;
-			uint32_t kept = stack_change(world, thread, &random);
+			uint32_t kept = stack_change(stacks, thread, &random);
 
 			/* A smaller nr_unchanged is allowed. */
 			if (next_random(&random) % 4 == 0)
 				kept /= 2;
-			world->seen[i].wall_ns = next_random(&random) % 1000;
-			remember(&world->seen[i], world, thread, &options);
+			stacks->expected[i].wall_ns = next_random(&random) % 1000;
+			record_expected(&stacks->expected[i], stacks, thread, &options);
 			cr_assert(eq(int,
-				     push_sample(profile, &world->threads[thread],
-						 world->stacks[thread], world->depths[thread], kept,
-						 world->seen[i].wall_ns),
+				     push_sample(profile, &stacks->threads[thread],
+						 stacks->frames[thread], stacks->depths[thread],
+						 kept, stacks->expected[i].wall_ns),
 				     0));
 		}
-		check_nodes(profile, world);
-		check_totals(profile, world);
-		free(world);
+		check_nodes(profile, stacks);
+		check_totals(profile, stacks);
+		free(stacks);
 		profile_destroy(profile);
 	}
 }

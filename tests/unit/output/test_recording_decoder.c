@@ -75,7 +75,7 @@ static const struct recording_ops ops = {
 	.reset = count_reset,
 };
 
-static void take_header(struct recording_decoder *decoder)
+static void decode_header(struct recording_decoder *decoder)
 {
 	static const uint8_t header[RECORDING_HEADER_BYTES] = RECORDING_MAGIC "\1";
 
@@ -91,7 +91,7 @@ static struct recording_decoder *new_decoder(struct counts *counts)
 	*counts = (struct counts){0};
 	decoder->ops = &ops;
 	decoder->context = counts;
-	take_header(decoder);
+	decode_header(decoder);
 	return decoder;
 }
 
@@ -102,7 +102,7 @@ static void free_decoder(struct recording_decoder *decoder)
 }
 
 /* Decode content as one frame, and clear it. */
-static int take(struct recording_decoder *decoder, struct byte_buffer *content)
+static int decode(struct recording_decoder *decoder, struct byte_buffer *content)
 {
 	int err = recording_decoder_take(decoder, content->bytes, content->nr);
 
@@ -236,7 +236,7 @@ Test(recording_decoder, flags_belong_to_samples)
 
 		put_thread(&content, 0);
 		put_flags(&content, cases[i].flags);
-		cr_expect(eq(int, take(decoder, &content), cases[i].err), "case %zu", i);
+		cr_expect(eq(int, decode(decoder, &content), cases[i].err), "case %zu", i);
 		if (!cases[i].err)
 			cr_expect(eq(u32, counts.flags, (uint32_t)cases[i].flags), "case %zu", i);
 		byte_buffer_done(&content);
@@ -250,7 +250,7 @@ Test(recording_decoder, samples_per_frame_are_limited)
 	enum { MAX = RECORDING_MAX_SAMPLES };
 	static const struct {
 		uint64_t nr[3]; /* in each record */
-		uint32_t nr_handed_on;
+		uint32_t nr_emitted;
 		int err;
 	} cases[] = {
 		{{1, MAX - 1}, MAX, 0},	   {{1, MAX}, 1, -EBADMSG},
@@ -266,8 +266,8 @@ Test(recording_decoder, samples_per_frame_are_limited)
 		put_thread(&content, 0);
 		for (int j = 0; j < 3 && cases[i].nr[j]; j++)
 			put_samples(&content, cases[i].nr[j], cases[i].nr[j], 0, 0);
-		cr_expect(eq(int, take(decoder, &content), cases[i].err), "case %zu", i);
-		cr_expect(eq(u32, counts.nr_samples, cases[i].nr_handed_on), "case %zu", i);
+		cr_expect(eq(int, decode(decoder, &content), cases[i].err), "case %zu", i);
+		cr_expect(eq(u32, counts.nr_samples, cases[i].nr_emitted), "case %zu", i);
 		byte_buffer_done(&content);
 		free_decoder(decoder);
 	}
@@ -282,7 +282,7 @@ Test(recording_decoder, sample_limit_starts_anew_in_each_frame)
 	put_thread(&content, 0);
 	put_samples(&content, 1, 1, 0, 0);
 	for (int i = 0; i < 3; i++) {
-		cr_assert(eq(int, take(decoder, &content), 0));
+		cr_assert(eq(int, decode(decoder, &content), 0));
 		put_samples(&content, RECORDING_MAX_SAMPLES, RECORDING_MAX_SAMPLES, PROFILE_NONE,
 			    0);
 	}
@@ -303,7 +303,7 @@ Test(recording_decoder, tick_and_sample_counts_must_agree)
 
 		put_thread(&content, 0);
 		put_samples(&content, nr_ticks[i], 2, 0, 0);
-		cr_expect(eq(int, take(decoder, &content), -EBADMSG), "case %zu", i);
+		cr_expect(eq(int, decode(decoder, &content), -EBADMSG), "case %zu", i);
 		byte_buffer_done(&content);
 		free_decoder(decoder);
 	}
@@ -319,11 +319,11 @@ Test(recording_decoder, threads_are_limited)
 	for (uint32_t i = 0; i < RECORDING_MAX_THREADS / IN_FRAME; i++) {
 		for (uint32_t j = 0; j < IN_FRAME; j++)
 			put_thread(&content, j);
-		cr_assert(eq(int, take(decoder, &content), 0));
+		cr_assert(eq(int, decode(decoder, &content), 0));
 	}
 	cr_expect(eq(u32, counts.nr_threads, RECORDING_MAX_THREADS));
 	put_thread(&content, 0);
-	cr_expect(eq(int, take(decoder, &content), -EBADMSG));
+	cr_expect(eq(int, decode(decoder, &content), -EBADMSG));
 	cr_expect(eq(u32, counts.nr_threads, RECORDING_MAX_THREADS));
 	byte_buffer_done(&content);
 	free_decoder(decoder);
@@ -338,14 +338,14 @@ Test(recording_decoder, command_lines_are_limited)
 
 	for (int i = 0; i < NR_LONG; i++) {
 		put_process(&content, RECORDING_MAX_STRING_BYTES);
-		cr_assert(eq(int, take(decoder, &content), 0));
+		cr_assert(eq(int, decode(decoder, &content), 0));
 	}
 	put_process(&content, NR_LONG);
-	cr_expect(eq(int, take(decoder, &content), 0));
+	cr_expect(eq(int, decode(decoder, &content), 0));
 	put_process(&content, 0);
-	cr_expect(eq(int, take(decoder, &content), 0));
+	cr_expect(eq(int, decode(decoder, &content), 0));
 	put_process(&content, 1);
-	cr_expect(eq(int, take(decoder, &content), -EBADMSG));
+	cr_expect(eq(int, decode(decoder, &content), -EBADMSG));
 	cr_expect(eq(u32, counts.nr_processes, NR_LONG + 2));
 	byte_buffer_done(&content);
 	free_decoder(decoder);
@@ -364,7 +364,7 @@ Test(recording_decoder, reset_forgets_the_nodes_of_all_slots)
 		for (uint32_t slot = 0; slot < RECORDING_MAX_SLOTS;
 		     slot += RECORDING_MAX_SLOTS - 1) {
 			put_samples(&content, 1, 1, slot, 0);
-			cr_assert(eq(int, take(decoder, &content), 0));
+			cr_assert(eq(int, decode(decoder, &content), 0));
 			cr_expect(eq(u32, counts.node, PROFILE_NONE));
 		}
 		put_node(&content);
@@ -372,13 +372,13 @@ Test(recording_decoder, reset_forgets_the_nodes_of_all_slots)
 		     slot += RECORDING_MAX_SLOTS - 1) {
 			put_samples(&content, 1, 1, slot, 1);
 			put_samples(&content, 1, 1, slot, 0);
-			cr_assert(eq(int, take(decoder, &content), 0));
+			cr_assert(eq(int, decode(decoder, &content), 0));
 			cr_expect(eq(u32, counts.node, 0));
 		}
 		for (int i = 0; i < 1000000; i++)
 			put_record(&content, RECORD_RESET, &nothing);
 	}
-	cr_assert(eq(int, take(decoder, &content), 0));
+	cr_assert(eq(int, decode(decoder, &content), 0));
 	byte_buffer_done(&content);
 	free_decoder(decoder);
 }

@@ -52,18 +52,19 @@ static const struct run some = {
 };
 
 /* Collects the pairs as text and in another run. */
-struct teller {
+struct collected_pairs {
 	struct stored_run stored;
 	char text[8192];
 };
 
-static void take(void *context, const char *name, const char *value)
+static void collect_pair(void *context, const char *name, const char *value)
 {
-	struct teller *teller = context;
+	struct collected_pairs *collected_pairs = context;
 
-	cr_assert(eq(int, stored_run_set(&teller->stored, name, value), 0));
-	(void)snprintf(teller->text + strlen(teller->text),
-		       sizeof(teller->text) - strlen(teller->text), "%s=%s\n", name, value);
+	cr_assert(eq(int, stored_run_set(&collected_pairs->stored, name, value), 0));
+	(void)snprintf(collected_pairs->text + strlen(collected_pairs->text),
+		       sizeof(collected_pairs->text) - strlen(collected_pairs->text), "%s=%s\n",
+		       name, value);
 }
 
 static void expect_equal(const struct run *is, const struct run *expected)
@@ -101,38 +102,38 @@ static void expect_equal(const struct run *is, const struct run *expected)
 
 Test(run, round_trips_through_pairs)
 {
-	static struct teller teller, again;
+	static struct collected_pairs collected_pairs, again;
 
-	run_for_each_pair(&some, take, &teller);
-	expect_equal(&teller.stored.run, &some);
-	cr_assert(strstr(teller.text, "asked_hz=0.1\n") != NULL);
-	cr_assert(strstr(teller.text, "achieved_hz=500\n") != NULL);
-	cr_assert(strstr(teller.text, "wall_s=2\n") != NULL);
-	cr_assert(strstr(teller.text, "mode=gil\n") != NULL);
-	cr_assert(strstr(teller.text, "lost.moved=21\n") != NULL);
-	cr_assert(strstr(teller.text, "\nnative.user_cpu_only=true\n") != NULL);
-	cr_assert(strstr(teller.text, "\nnative.refused_threads=38\n") != NULL);
-	cr_assert(strstr(teller.text, "samples=18446744073709551615\n") != NULL);
+	run_for_each_pair(&some, collect_pair, &collected_pairs);
+	expect_equal(&collected_pairs.stored.run, &some);
+	cr_assert(strstr(collected_pairs.text, "asked_hz=0.1\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "achieved_hz=500\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "wall_s=2\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "mode=gil\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "lost.moved=21\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "\nnative.user_cpu_only=true\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "\nnative.refused_threads=38\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "samples=18446744073709551615\n") != NULL);
 
-	run_for_each_pair(&teller.stored.run, take, &again);
-	cr_assert(eq(str, again.text, teller.text));
-	stored_run_done(&teller.stored);
+	run_for_each_pair(&collected_pairs.stored.run, collect_pair, &again);
+	cr_assert(eq(str, again.text, collected_pairs.text));
+	stored_run_done(&collected_pairs.stored);
 	stored_run_done(&again.stored);
 	stored_run_done(&again.stored);
 }
 
 Test(run, omits_unknown_values)
 {
-	static struct teller teller;
+	static struct collected_pairs collected_pairs;
 	const struct run nothing = {0};
 
-	run_for_each_pair(&nothing, take, &teller);
-	expect_equal(&teller.stored.run, &nothing);
-	cr_assert(strstr(teller.text, "pid=") == NULL);
-	cr_assert(strstr(teller.text, "host=") == NULL);
-	cr_assert(strstr(teller.text, "\nnative=false\n") != NULL);
-	cr_assert(strstr(teller.text, "native.") == NULL);
-	stored_run_done(&teller.stored);
+	run_for_each_pair(&nothing, collect_pair, &collected_pairs);
+	expect_equal(&collected_pairs.stored.run, &nothing);
+	cr_assert(strstr(collected_pairs.text, "pid=") == NULL);
+	cr_assert(strstr(collected_pairs.text, "host=") == NULL);
+	cr_assert(strstr(collected_pairs.text, "\nnative=false\n") != NULL);
+	cr_assert(strstr(collected_pairs.text, "native.") == NULL);
+	stored_run_done(&collected_pairs.stored);
 }
 
 Test(run, last_value_of_a_name_wins)

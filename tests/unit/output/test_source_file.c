@@ -54,7 +54,7 @@ static int read_named(const char *name, uint64_t until_ns, struct source_file *f
 	return source_file_read(path, until_ns, file);
 }
 
-static int try_named(const char *name)
+static int check_named(const char *name)
 {
 	struct source_file file = {0};
 	int err = read_named(name, 0, &file);
@@ -116,9 +116,9 @@ Test(source_file, reads_source_files_only)
 	cr_assert(eq(int, symlink("a.py", "link.py"), 0));
 	cr_assert(eq(int, symlink("shadow", "to_shadow.py"), 0));
 	for (size_t i = 0; i < NR(taken); i++)
-		cr_expect(eq(int, try_named(taken[i]), 0), "%s", taken[i]);
+		cr_expect(eq(int, check_named(taken[i]), 0), "%s", taken[i]);
 	for (size_t i = 0; i < NR(refused); i++)
-		cr_expect(eq(int, try_named(refused[i]), -ENOENT), "%s", refused[i]);
+		cr_expect(eq(int, check_named(refused[i]), -ENOENT), "%s", refused[i]);
 }
 
 Test(source_file, reads_absolute_paths_only)
@@ -157,20 +157,20 @@ Test(source_file, root_reads_only_world_readable_files)
 	int expected = geteuid() == 0 ? -ENOENT : 0;
 
 	make_file("private.py", "x\n", 2, 0600);
-	cr_expect(eq(int, try_named("private.py"), expected));
+	cr_expect(eq(int, check_named("private.py"), expected));
 	cr_assert(eq(int, symlink("private.py", "link.py"), 0));
-	cr_expect(eq(int, try_named("link.py"), expected));
+	cr_expect(eq(int, check_named("link.py"), expected));
 
 	cr_assert(eq(int, mkdir("home", 0700), 0));
 	cr_assert(eq(int, mkdir("home/open", 0755), 0));
 	make_file("home/a.py", "x\n", 2, 0644);
 	make_file("home/open/a.py", "x\n", 2, 0644);
-	cr_expect(eq(int, try_named("home/a.py"), expected));
-	cr_expect(eq(int, try_named("home/open/a.py"), expected));
+	cr_expect(eq(int, check_named("home/a.py"), expected));
+	cr_expect(eq(int, check_named("home/open/a.py"), expected));
 	cr_assert(eq(int, symlink("home/open", "way"), 0));
-	cr_expect(eq(int, try_named("way/a.py"), expected));
+	cr_expect(eq(int, check_named("way/a.py"), expected));
 	cr_assert(eq(int, chmod("home", 0711), 0));
-	cr_expect(eq(int, try_named("way/a.py"), 0));
+	cr_expect(eq(int, check_named("way/a.py"), 0));
 }
 
 /* Links stay inside a sysroot, and a copy's change time does not matter there. */

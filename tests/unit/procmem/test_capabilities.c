@@ -10,7 +10,7 @@
 #include "procmem/procfile.h"
 
 /* A capability set of the calling thread, as in /proc. */
-static uint64_t told(const char *name)
+static uint64_t read_set(const char *name)
 {
 	const int fd = open("/proc/thread-self/status", O_RDONLY | O_CLOEXEC);
 	char text[4096];
@@ -25,43 +25,43 @@ static uint64_t told(const char *name)
 
 Test(capabilities, effective_capabilities_are_reported)
 {
-	cr_expect(eq(u64, capabilities_effective(), told("CapEff")));
+	cr_expect(eq(u64, capabilities_effective(), read_set("CapEff")));
 }
 
 Test(capabilities, only_kept_capabilities_remain)
 {
-	const uint64_t before = told("CapPrm");
+	const uint64_t before = read_set("CapPrm");
 	const uint64_t permitted = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHOWN) |
 				   CAPABILITY(CAP_CHECKPOINT_RESTORE);
 	const uint64_t effective = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHECKPOINT_RESTORE);
 
 	cr_assert(zero(int, capabilities_keep(effective, permitted)));
-	cr_expect(eq(u64, told("CapPrm"), before & permitted));
-	cr_expect(eq(u64, told("CapEff"), before & effective));
-	cr_expect(zero(u64, told("CapInh")));
+	cr_expect(eq(u64, read_set("CapPrm"), before & permitted));
+	cr_expect(eq(u64, read_set("CapEff"), before & effective));
+	cr_expect(zero(u64, read_set("CapInh")));
 	cr_expect(eq(u64, capabilities_effective(), before & effective));
 }
 
 Test(capabilities, permitted_capabilities_become_effective_again)
 {
 	const uint64_t both = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_CHOWN);
-	const uint64_t before = told("CapPrm");
+	const uint64_t before = read_set("CapPrm");
 
 	cr_assert(zero(int, capabilities_keep(CAPABILITY(CAP_SYS_PTRACE), both)));
 	cr_assert(zero(int, capabilities_keep(both, both)));
-	cr_expect(eq(u64, told("CapEff"), before & both));
+	cr_expect(eq(u64, read_set("CapEff"), before & both));
 }
 
 Test(capabilities, dropped_capabilities_cannot_be_regained)
 {
 	cr_assert(zero(int, capabilities_keep(0, 0)));
 	cr_assert(zero(int, capabilities_keep(UINT64_MAX, UINT64_MAX)));
-	cr_expect(zero(u64, told("CapEff")));
-	cr_expect(zero(u64, told("CapPrm")));
+	cr_expect(zero(u64, read_set("CapEff")));
+	cr_expect(zero(u64, read_set("CapPrm")));
 }
 
 Test(capabilities, no_new_privs_is_set)
 {
 	capabilities_set_no_new_privs();
-	cr_expect(eq(u64, told("NoNewPrivs"), 1));
+	cr_expect(eq(u64, read_set("NoNewPrivs"), 1));
 }

@@ -418,7 +418,7 @@ static void other_headers(struct made_core *file)
 	file->header.e_phentsize = 32;
 }
 
-static void nothing(struct made_core *file)
+static void unchanged(struct made_core *file)
 {
 	(void)file;
 }
@@ -440,9 +440,9 @@ Test(core, refuses_other_files)
 		{other_machine, 8192, -ENOTSUP, "another kind of machine"},
 		{no_headers, 8192, -EBADMSG, "without program headers"},
 		{other_headers, 8192, -EBADMSG, "without program headers"},
-		{nothing, 0, -EBADMSG, "empty"},
-		{nothing, 3, -EBADMSG, "does not begin with the ELF magic number"},
-		{nothing, 63, -EBADMSG, "truncated: it has only 63 bytes"},
+		{unchanged, 0, -EBADMSG, "empty"},
+		{unchanged, 3, -EBADMSG, "does not begin with the ELF magic number"},
+		{unchanged, 63, -EBADMSG, "truncated: it has only 63 bytes"},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -58,7 +58,7 @@ static int parse(const struct file_note *note, size_t size, char ret_text[256], 
 	return err;
 }
 
-static void nothing(struct file_note *note)
+static void unchanged(struct file_note *note)
 {
 	(void)note;
 }
@@ -116,14 +116,14 @@ Test(core_file_note, parses_whole_and_damaged_notes)
 		size_t nr_lost;
 		const char *expected;
 	} cases[] = {
-		{"whole", nothing, whole, 0, 0, all},
-		{"the last path is cut", nothing, whole - 1, 0, 1,
+		{"whole", unchanged, whole, 0, 0, all},
+		{"the last path is cut", unchanged, whole - 1, 0, 1,
 		 "1000-3000@0 /usr/a! 1; 7000-9000@1000 /usr/b 2; 9000-a000@3000 /usr/b 2; "},
-		{"cut in the second path", nothing, 112 + 12, 0, 3, "9000-a000@3000 /usr/b 1; "},
-		{"no paths", nothing, 112, 0, 4, ""},
-		{"cut in the entries", nothing, 111, -EBADMSG, 9, ""},
-		{"cut in the header", nothing, 15, -EBADMSG, 9, ""},
-		{"empty", nothing, 0, -EBADMSG, 9, ""},
+		{"cut in the second path", unchanged, 112 + 12, 0, 3, "9000-a000@3000 /usr/b 1; "},
+		{"no paths", unchanged, 112, 0, 4, ""},
+		{"cut in the entries", unchanged, 111, -EBADMSG, 9, ""},
+		{"cut in the header", unchanged, 15, -EBADMSG, 9, ""},
+		{"empty", unchanged, 0, -EBADMSG, 9, ""},
 		{"none", no_files, whole, 0, 0, ""},
 		{"absurd count", absurd_count, whole, -EBADMSG, 9, ""},
 		{"a count one too large", one_too_many, whole, -EBADMSG, 9, ""},

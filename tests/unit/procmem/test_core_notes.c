@@ -197,7 +197,7 @@ Test(core_notes, reads_process_information)
 	core_notes_done(&notes);
 }
 
-static void nothing(struct made_core *file)
+static void unchanged(struct made_core *file)
 {
 	(void)file;
 }
@@ -263,7 +263,7 @@ Test(core_notes, damaged_notes_are_read_in_bounds)
 		size_t nr_threads;
 		bool is_incomplete;
 	} cases[] = {
-		{"whole", nothing, 3, false},
+		{"whole", unchanged, 3, false},
 		{"no notes", no_notes, 0, true},
 		{"a segment that goes beyond", segment_too_long, 3, true},
 		{"a segment that ends in a note", segment_too_short, 2, true},

@@ -19,8 +19,8 @@
 /* A child process; run() ends with saying that it is ready. Killed at the end of the test. */
 struct child {
 	pid_t pid;
-	int ready_fd; /* receives one pid_t */
-	pid_t said;   /* what the child said */
+	int ready_fd;  /* receives one pid_t */
+	pid_t sent_id; /* the id that the child sent */
 };
 
 static struct child child_start(void (*run)(int ready_fd))
@@ -37,11 +37,11 @@ static struct child child_start(void (*run)(int ready_fd))
 	}
 	(void)close(fds[1]);
 	child.ready_fd = fds[0];
-	cr_assert(eq(int, read(child.ready_fd, &child.said, sizeof(pid_t)), (int)sizeof(pid_t)));
+	cr_assert(eq(int, read(child.ready_fd, &child.sent_id, sizeof(pid_t)), (int)sizeof(pid_t)));
 	return child;
 }
 
-static void say(int fd, pid_t value)
+static void send_id(int fd, pid_t value)
 {
 	if (write(fd, &value, sizeof(value)) != (ssize_t)sizeof(value))
 		_exit(1);
@@ -75,15 +75,15 @@ static void await_state(pid_t pid, char state)
 
 static void run_pause(int ready_fd)
 {
-	say(ready_fd, 0);
+	send_id(ready_fd, 0);
 	for (;;)
 		(void)pause();
 }
 
-static void *thread_says_tid(void *ready_fd)
+static void *send_thread_id(void *ready_fd)
 {
 	(void)prctl(PR_SET_NAME, "a) b (c");
-	say(*(int *)ready_fd, (pid_t)syscall(SYS_gettid));
+	send_id(*(int *)ready_fd, (pid_t)syscall(SYS_gettid));
 	for (;;)
 		(void)pause();
 	return NULL;
@@ -93,7 +93,7 @@ static void run_thread(int ready_fd)
 {
 	pthread_t thread;
 
-	(void)pthread_create(&thread, NULL, thread_says_tid, &ready_fd);
+	(void)pthread_create(&thread, NULL, send_thread_id, &ready_fd);
 	for (;;)
 		(void)pause();
 }
@@ -105,7 +105,7 @@ static void run_headless(int ready_fd)
 	pthread_t thread;
 
 	fd = ready_fd;
-	(void)pthread_create(&thread, NULL, thread_says_tid, &fd);
+	(void)pthread_create(&thread, NULL, send_thread_id, &fd);
 	(void)syscall(SYS_exit, 0);
 }
 
@@ -118,7 +118,7 @@ static void run_named(int ready_fd)
 
 static void run_exit(int ready_fd)
 {
-	say(ready_fd, 0);
+	send_id(ready_fd, 0);
 }
 
 Test(process, opens_and_notices_the_exit)
@@ -160,7 +160,7 @@ static void run_exec(int ready_fd)
 {
 	char byte = 0;
 
-	say(ready_fd, 0);
+	send_id(ready_fd, 0);
 	(void)raise(SIGSTOP);
 	(void)dup2(ready_fd, STDOUT_FILENO);
 	(void)!write(ready_fd, &byte, 1);
@@ -171,11 +171,11 @@ static void run_exec(int ready_fd)
 /* Let the child call exec, and wait until the new program runs. */
 static void finish_exec(const struct child *child)
 {
-	char said[5];
+	char sent_id[5];
 
 	(void)kill(child->pid, SIGCONT);
-	cr_assert(eq(int, read(child->ready_fd, said, 1), 1));
-	cr_assert(eq(int, read(child->ready_fd, said, 4), 4));
+	cr_assert(eq(int, read(child->ready_fd, sent_id, 1), 1));
+	cr_assert(eq(int, read(child->ready_fd, sent_id, 4), 4));
 }
 
 Test(process, notices_an_exec)
@@ -248,7 +248,7 @@ Test(process, refuses_ids_of_no_process)
 	struct message message = {""};
 	char expected[32];
 
-	cr_expect(eq(int, process_open(child.said, &process, &message), -ESRCH));
+	cr_expect(eq(int, process_open(child.sent_id, &process, &message), -ESRCH));
 	(void)snprintf(expected, sizeof(expected), "thread of process %d:", child.pid);
 	cr_expect(ne(ptr, strstr(message.text, expected), NULL), "%s", message.text);
 	child_end(&child);
@@ -279,7 +279,7 @@ Test(process, lives_on_without_its_main_thread)
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	cr_expect(not(process_memory_gone(&process)));
 	cr_expect(zero(int, process_live_thread(&process, &tid)));
-	cr_expect(eq(int, tid, child.said));
+	cr_expect(eq(int, tid, child.sent_id));
 
 	cr_expect(zero(int, maps_read(&process, &maps)));
 	cr_expect(ne(ptr, (void *)mapping_at(&maps, (uintptr_t)child_start), NULL));
@@ -288,14 +288,14 @@ Test(process, lives_on_without_its_main_thread)
 	live_memory_init(&live, &process);
 	cr_expect(eq(int, live.tid, child.pid));
 	cr_expect(zero(int, remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value)));
-	cr_expect(eq(int, live.tid, child.said));
+	cr_expect(eq(int, live.tid, child.sent_id));
 	cr_expect(eq(u64, live.nr_reads, 2));
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
 
 	/* An id that is no thread of the process is never used. */
 	live.tid = getpid();
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
-	cr_expect(eq(int, live.tid, child.said));
+	cr_expect(eq(int, live.tid, child.sent_id));
 	process_close(&process);
 	child_end(&child);
 }
@@ -365,8 +365,8 @@ Test(process, lists_threads)
 	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
 	cr_assert(eq(sz, nr_threads, 2));
 	cr_expect(eq(int, threads[0].tid, child.pid));
-	cr_expect(eq(int, threads[1].tid, child.said));
-	cr_expect(eq(int, threads[1].ns_tid, child.said));
+	cr_expect(eq(int, threads[1].tid, child.sent_id));
+	cr_expect(eq(int, threads[1].ns_tid, child.sent_id));
 	cr_expect(eq(str, threads[1].name, (char *)"a) b (c"));
 	free(threads);
 	process_close(&process);
@@ -374,13 +374,13 @@ Test(process, lists_threads)
 }
 
 /*
- * Make a process that is the first one of a new PID namespace and say its id, or 0 if that is not
+ * Make a process that is the first one of a new PID namespace and send its id, or 0 if that is not
  * allowed.
  */
 static void run_in_namespace(int ready_fd)
 {
 	if (unshare(CLONE_NEWUSER | CLONE_NEWPID) && unshare(CLONE_NEWPID)) {
-		say(ready_fd, 0);
+		send_id(ready_fd, 0);
 		return;
 	}
 	pid_t pid = fork();
@@ -390,7 +390,7 @@ static void run_in_namespace(int ready_fd)
 		for (;;)
 			(void)pause();
 	}
-	say(ready_fd, pid);
+	send_id(ready_fd, pid);
 	(void)waitpid(pid, NULL, 0);
 }
 
@@ -402,9 +402,9 @@ Test(process, reads_ids_in_another_pid_namespace)
 	size_t nr_threads = 0;
 	bool other = false;
 
-	if (child.said == 0)
+	if (child.sent_id == 0)
 		cr_skip("not tested here: PID namespaces (unshare is not allowed)");
-	cr_assert(zero(int, process_open(child.said, &process, NULL)));
+	cr_assert(zero(int, process_open(child.sent_id, &process, NULL)));
 	cr_expect(zero(int, process_other_namespace(&process, "pid", &other)));
 	cr_expect(other);
 	cr_expect(zero(int, process_other_namespace(&process, "uts", &other)));
@@ -412,11 +412,11 @@ Test(process, reads_ids_in_another_pid_namespace)
 	cr_expect(eq(int, process_other_namespace(&process, "none", &other), -EPERM));
 	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
 	cr_assert(eq(sz, nr_threads, 1));
-	cr_expect(eq(int, threads[0].tid, child.said));
+	cr_expect(eq(int, threads[0].tid, child.sent_id));
 	cr_expect(eq(int, threads[0].ns_tid, 1));
 	free(threads);
 	process_close(&process);
-	(void)kill(child.said, SIGKILL);
+	(void)kill(child.sent_id, SIGKILL);
 	child_end(&child);
 }
 
@@ -567,7 +567,7 @@ Test(process, explains_refused_access)
 static void run_undumpable_later(int ready_fd)
 {
 	become_nobody(NOBODY, true);
-	say(ready_fd, 0);
+	send_id(ready_fd, 0);
 	(void)raise(SIGSTOP);
 	(void)prctl(PR_SET_DUMPABLE, 0);
 	run_pause(ready_fd);
@@ -582,7 +582,7 @@ static int read_as_nobody(const struct child *child)
 	struct process process = PROCESS_CLOSED;
 	struct live_memory live;
 	uint64_t value;
-	pid_t said;
+	pid_t sent_id;
 
 	if (setresgid(NOBODY, NOBODY, NOBODY) || setresuid(NOBODY, NOBODY, NOBODY) ||
 	    process_open(child->pid, &process, NULL))
@@ -591,7 +591,7 @@ static int read_as_nobody(const struct child *child)
 	if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value))
 		return 2;
 	if (kill(child->pid, SIGCONT) ||
-	    read(child->ready_fd, &said, sizeof(said)) != (ssize_t)sizeof(said))
+	    read(child->ready_fd, &sent_id, sizeof(sent_id)) != (ssize_t)sizeof(sent_id))
 		return 3;
 	if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value) != -EPERM)
 		return 4;

@@ -59,7 +59,7 @@ Test(task, finds_where_a_thread_waits, .timeout = 60)
 	cr_expect(gt(u64, place.pc_addr, 0));
 	cr_expect(zero(int, task_check_place(&process, waiter.tid, &place)));
 	/* The thread has continued and waits at the same place. */
-	again = pipe_waiter_go_on(&waiter, &process);
+	again = pipe_waiter_continue(&waiter, &process);
 	cr_expect(eq(u64, again.sp_addr, place.sp_addr));
 	cr_expect(eq(u64, again.pc_addr, place.pc_addr));
 	cr_expect(eq(u64, again.call_hash, place.call_hash));

@@ -127,7 +127,7 @@ Test(task_runs, count_is_constant_while_a_thread_waits, .timeout = 60)
 	cr_expect(lt(u32, now.cpu, CPU_SETSIZE));
 	cr_assert(zero(int, task_runs_read(&runs, &again)));
 	cr_expect(eq(u64, again, first));
-	(void)pipe_waiter_go_on(&waiter, &process);
+	(void)pipe_waiter_continue(&waiter, &process);
 	cr_assert(zero(int, task_runs_read(&runs, &later)));
 	cr_expect(lt(u64, first, later));
 	pipe_waiter_end(&waiter);

@@ -174,7 +174,7 @@ static void ticks(struct deep *deep, int nr)
 }
 
 /* Tick until there is an anchor. From the next tick on, frames below it are kept. */
-static void hold(struct deep *deep)
+static void tick_until_held(struct deep *deep)
 {
 	for (int i = 0; i < MANY_TICKS && !deep->sampler->cache.is_held; i++)
 		tick(deep);
@@ -183,7 +183,7 @@ static void hold(struct deep *deep)
 }
 
 /* Take a tick, and report whether it kept frames. */
-static bool tick_keeps(struct deep *deep)
+static bool tick_keeps_frames(struct deep *deep)
 {
 	const uint64_t nr_kept = deep->sampler->stats.cached;
 
@@ -202,16 +202,16 @@ Test(frame_cache, frames_below_the_anchor_are_not_read)
 	nr_bytes = deep.py.fake.nr_bytes;
 	tick(&deep);
 	nr_bytes = deep.py.fake.nr_bytes - nr_bytes;
-	hold(&deep);
+	tick_until_held(&deep);
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]), "the innermost but the last");
 	ticks(&deep, MANY_TICKS); /* blocks that are not needed are no longer read ahead */
 	deep.py.fake.nr_bytes = 0;
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	cr_expect(lt(u64, deep.py.fake.nr_bytes + 8192, nr_bytes));
 	/* Inner frames come and go. */
 	for (uint32_t i = 0; i < 6; i++) {
 		change(&deep, DEPTH, i % 2 ? 'c' : 'b', DEPTH + 1 + i % 3);
-		cr_expect(tick_keeps(&deep));
+		cr_expect(tick_keeps_frames(&deep));
 	}
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
 	frame_cache_end(&deep.sampler->cache);
@@ -226,7 +226,7 @@ Test(frame_cache, anchor_follows_a_growing_stack)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	change(&deep, DEPTH, 'b', DEPTH + LEAST_KEPT);
 	ticks(&deep, MANY_TICKS);
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
@@ -234,7 +234,7 @@ Test(frame_cache, anchor_follows_a_growing_stack)
 	ticks(&deep, MANY_TICKS);
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 2));
 	cr_expect(le(u64, deep.frames[DEPTH - 1 + LEAST_KEPT], anchor(&deep)));
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -248,7 +248,7 @@ Test(frame_cache, new_thread_with_the_same_state_is_walked_whole)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	other = *deep.sampler->snapshot.threads[0];
 	other.slot++;
 	/* The counter says that the anchor was popped. */
@@ -256,10 +256,10 @@ Test(frame_cache, new_thread_with_the_same_state_is_walked_whole)
 	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
 	cr_expect(zero(u64, kept.anchor_addr));
 	frame_cache_learn(&deep.sampler->cache, &other, &none, true, &kept);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	/* The state now belongs to the other thread. */
 	frame_cache_add_thread(&deep.sampler->cache, &other);
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
 	cr_expect(zero(u64, kept.anchor_addr));
 	end(&deep);
@@ -276,13 +276,13 @@ Test(frame_cache, anchor_moves_to_the_caller)
 		begin(&deep, true, DEPTH);
 		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), begins[i]);
 		start(&deep);
-		hold(&deep);
+		tick_until_held(&deep);
 		change(&deep, DEPTH - 2, 'b', DEPTH + 1);
-		cr_expect(tick_keeps(&deep));
+		cr_expect(tick_keeps_frames(&deep));
 		change(&deep, DEPTH - 3, 'c', DEPTH + 2);
-		cr_expect(tick_keeps(&deep));
+		cr_expect(tick_keeps_frames(&deep));
 		change(&deep, DEPTH - 20, 'b', DEPTH + 2);
-		cr_expect(tick_keeps(&deep));
+		cr_expect(tick_keeps_frames(&deep));
 		cr_expect(eq(uint, deep.sampler->cache.index, DEPTH - 21));
 		cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
 		end(&deep);
@@ -296,11 +296,12 @@ Test(frame_cache, popped_anchor_forces_a_full_walk)
 
 		begin(&deep, true, DEPTH);
 		start(&deep);
-		hold(&deep);
+		tick_until_held(&deep);
 		change(&deep, nr_left, 'b', DEPTH + 1);
-		cr_expect(eq(int, tick_keeps(&deep), nr_left > LEAST_KEPT), "%u left", nr_left);
+		cr_expect(eq(int, tick_keeps_frames(&deep), nr_left > LEAST_KEPT), "%u left",
+			  nr_left);
 		ticks(&deep, MANY_TICKS);
-		cr_expect(tick_keeps(&deep), "held again, %u left", nr_left);
+		cr_expect(tick_keeps_frames(&deep), "held again, %u left", nr_left);
 		frame_cache_end(&deep.sampler->cache);
 		cr_expect(zero(u64, anchor(&deep)));
 		end(&deep);
@@ -323,12 +324,12 @@ Test(frame_cache, anchor_that_passed_an_entry_frame_is_abandoned)
 		change(&deep, DEPTH, 'a', DEPTH);
 		call(&deep, 'c');
 		start(&deep);
-		hold(&deep);
+		tick_until_held(&deep);
 		cr_assert(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
 		change(&deep, nr_left, 'b', DEPTH + 1);
-		cr_expect(eq(int, tick_keeps(&deep), is_above), "%u left", nr_left);
+		cr_expect(eq(int, tick_keeps_frames(&deep), is_above), "%u left", nr_left);
 		ticks(&deep, MANY_TICKS);
-		cr_expect(tick_keeps(&deep));
+		cr_expect(tick_keeps_frames(&deep));
 		end(&deep);
 	}
 }
@@ -344,23 +345,23 @@ Test(frame_cache, frame_after_an_entry_frame_is_no_anchor)
 	call(&deep, 'b');
 	call(&deep, 'c');
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
 	end(&deep);
 }
 
 /* Put a frame like the anchored one at its address, with other callers. */
-static void call_by_others(struct deep *deep)
+static void replace_callers(struct deep *deep)
 {
 	change(deep, 2, 'b', DEPTH - 1);
 	call(deep, 'a');
 	call(deep, 'c');
 }
 
-static void change_before_write(struct fake_memory *fake)
+static void replace_callers_before_write(struct fake_memory *fake)
 {
 	fake->before_write = NULL;
-	call_by_others(fake->context);
+	replace_callers(fake->context);
 }
 
 /* The target ran during the look that wrote the anchor, so the anchor may be on another frame. */
@@ -369,7 +370,7 @@ Test(frame_cache, unproven_snapshot_confirms_no_anchor)
 	struct deep deep;
 
 	begin(&deep, true, DEPTH);
-	deep.py.fake.before_write = change_before_write;
+	deep.py.fake.before_write = replace_callers_before_write;
 	deep.py.fake.context = &deep;
 	start(&deep);
 	deep.moves = true;
@@ -379,9 +380,9 @@ Test(frame_cache, unproven_snapshot_confirms_no_anchor)
 	deep.moves = false;
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
 	cr_expect(zero(u64, read_word(&deep, seq_addr(&deep))), "it never moved");
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, MANY_TICKS);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "the anchor was there already");
 	end(&deep);
 }
@@ -393,12 +394,12 @@ Test(frame_cache, words_of_an_unproven_snapshot_are_not_compared)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	for (int i = 0; i < 4; i++) {
 		tick(&deep);
 		frame_cache_doubt(&deep.sampler->cache);
 		change(&deep, DEPTH - 1 - i, 'b', DEPTH + 1);
-		cr_expect(not(tick_keeps(&deep)));
+		cr_expect(not(tick_keeps_frames(&deep)));
 		cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
 	}
 	/* Such a look may read one word before a change and the other one after it. */
@@ -406,10 +407,10 @@ Test(frame_cache, words_of_an_unproven_snapshot_are_not_compared)
 	tick(&deep);
 	frame_cache_doubt(&deep.sampler->cache);
 	set_anchor(&deep, deep.frames[DEPTH - 6]);
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
 	ticks(&deep, MANY_TICKS);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -440,7 +441,7 @@ Test(frame_cache, anchor_that_is_no_frame_proves_nothing)
 	deep.moves = false;
 	for (int i = 0; i < 40; i++) {
 		change(&deep, 2, i % 2 ? 'a' : 'b', DEPTH + 1);
-		cr_expect(not(tick_keeps(&deep)));
+		cr_expect(not(tick_keeps_frames(&deep)));
 	}
 	end(&deep);
 }
@@ -490,7 +491,7 @@ Test(frame_cache, another_profiler_ends_the_cache)
 
 		begin(&deep, true, DEPTH);
 		start(&deep);
-		hold(&deep);
+		tick_until_held(&deep);
 		addr = cases[i].frame < deep.nr_frames ? deep.frames[cases[i].frame] : 0;
 		set_anchor(&deep, addr);
 		fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 0);
@@ -519,11 +520,11 @@ Test(frame_cache, anchor_popped_and_written_proves_nothing)
 
 		begin(&deep, true, DEPTH);
 		start(&deep);
-		hold(&deep);
-		call_by_others(&deep);
+		tick_until_held(&deep);
+		replace_callers(&deep);
 		cr_assert(ne(u64, anchor(&deep), deep.frames[DEPTH - 1]));
 		set_anchor(&deep, deep.frames[frame]);
-		cr_expect(not(tick_keeps(&deep)));
+		cr_expect(not(tick_keeps_frames(&deep)));
 		ticks(&deep, 8);
 		end(&deep);
 	}
@@ -537,10 +538,10 @@ Test(frame_cache, anchor_written_after_a_pop_proves_nothing)
 
 		begin(&deep, true, DEPTH);
 		start(&deep);
-		hold(&deep);
+		tick_until_held(&deep);
 		change(&deep, DEPTH - 1, 'b', DEPTH + 1);
 		set_anchor(&deep, deep.frames[frame]);
-		cr_expect(eq(int, tick_keeps(&deep), frame == DEPTH - 2), "frame %u", frame);
+		cr_expect(eq(int, tick_keeps_frames(&deep), frame == DEPTH - 2), "frame %u", frame);
 		end(&deep);
 	}
 }
@@ -558,7 +559,7 @@ Test(frame_cache, foreign_anchor_is_adopted_only_if_unchanged)
 	cr_expect(eq(u64, anchor(&deep), deep.frames[5]), "it is not ours");
 	ticks(&deep, LEFT_BEHIND_TICKS);
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "a stale anchor");
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -620,13 +621,13 @@ Test(frame_cache, dropped_code_entry_forces_a_full_walk)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	deep.sampler->codes.nr_cleared++; /* an entry of no frame here */
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	deep.sampler->codes.tables_full = true; /* all entries are dropped */
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, MANY_TICKS);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -638,15 +639,15 @@ Test(frame_cache, lost_stack_forces_a_full_walk)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	previous_addr = deep.frames[DEPTH] + deep.py.build.offsets.frame.previous;
 	fake_memory_write_u64(&deep.py.fake, previous_addr, 0);
 	cr_assert(zero(int, sampler_tick(deep.sampler, &deep.sink, ++deep.now_ns)));
 	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_UNFINISHED], 1));
 	fake_memory_write_u64(&deep.py.fake, previous_addr, deep.frames[DEPTH - 1]);
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, MANY_TICKS);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -659,16 +660,16 @@ Test(frame_cache, stack_lost_above_the_anchor_forces_a_full_walk)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	executable_addr = deep.frames[DEPTH] + deep.py.build.offsets.frame.executable;
 	executable = read_word(&deep, executable_addr);
 	fake_memory_write_u64(&deep.py.fake, executable_addr, 0x10);
 	cr_assert(zero(int, sampler_tick(deep.sampler, &deep.sink, ++deep.now_ns)));
 	cr_expect(eq(u64, sampler_stats(deep.sampler)->lost[LOSS_UNFINISHED], 1));
 	fake_memory_write_u64(&deep.py.fake, executable_addr, executable);
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, MANY_TICKS);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -680,13 +681,13 @@ Test(frame_cache, stack_without_the_anchor_is_walked_whole)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	kept_stack = deep.stack;
 	fake_stack_new_chunk(&deep.stack, CHUNK_BYTES);
 	deep.stack.previous_addr = fake_python_base(&deep.py, deep.stack.thread_addr);
 	deep.nr_frames = 0;
 	change(&deep, 0, 'b', DEPTH + 2);
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, 8);
 	deep.stack = kept_stack;
 	deep.nr_frames = 0;
@@ -696,9 +697,9 @@ Test(frame_cache, stack_without_the_anchor_is_walked_whole)
 		deep.frames[deep.nr_frames] = deep.stack.expected[deep.nr_frames];
 		deep.nr_frames++;
 	}
-	cr_expect(not(tick_keeps(&deep)));
+	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, MANY_TICKS);
-	cr_expect(tick_keeps(&deep));
+	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
 
@@ -706,7 +707,7 @@ Test(frame_cache, stack_without_the_anchor_is_walked_whole)
  * The target read the anchor as its own frame before the anchor was cleared, and moves it after
  * that.
  */
-static void move_behind_write(struct fake_memory *fake, size_t range_index)
+static void move_anchor_after_write(struct fake_memory *fake, size_t range_index)
 {
 	struct deep *deep = fake->context;
 
@@ -716,10 +717,10 @@ static void move_behind_write(struct fake_memory *fake, size_t range_index)
 	fake_memory_write_u64(fake, seq_addr(deep), 1);
 }
 
-static void begin_to_move(struct fake_memory *fake)
+static void move_anchor_before_next_read(struct fake_memory *fake)
 {
 	fake->before_write = NULL;
-	fake->before_range = move_behind_write;
+	fake->before_range = move_anchor_after_write;
 }
 
 Test(frame_cache, foreign_anchor_is_left_in_place)
@@ -728,7 +729,7 @@ Test(frame_cache, foreign_anchor_is_left_in_place)
 
 	begin(&deep, true, DEPTH);
 	start(&deep);
-	hold(&deep);
+	tick_until_held(&deep);
 	set_anchor(&deep, deep.frames[7]);
 	frame_cache_end(&deep.sampler->cache);
 	cr_expect(eq(u64, anchor(&deep), deep.frames[7]));
@@ -742,10 +743,10 @@ Test(frame_cache, anchor_that_moves_at_the_end_is_removed)
 
 		begin(&deep, true, DEPTH);
 		start(&deep);
-		hold(&deep);
+		tick_until_held(&deep);
 		deep.py.fake.context = &deep;
 		if (is_late)
-			deep.py.fake.before_write = begin_to_move;
+			deep.py.fake.before_write = move_anchor_before_next_read;
 		else
 			change(&deep, DEPTH - 1, 'b', DEPTH);
 		frame_cache_end(&deep.sampler->cache);

@@ -184,7 +184,7 @@ Test(merged_stack, merges_python_and_native_frames)
 
 Test(merged_stack, recognises_a_running_executor)
 {
-	static const struct stack_case does[] = {
+	static const struct stack_case running[] = {
 		{"an executor", "E", {0x110}, "Xnn", true, "n2 p0 n0"},
 		{"of no Python", "", {0}, "Xn", true, "n1 n0"},
 		{"has called", "E", {0x410}, "nnXnn", true, "p0 n3 n2 n1 n0"},
@@ -192,16 +192,16 @@ Test(merged_stack, recognises_a_running_executor)
 		{"outside a hole", "E", {0x9990}, "nX", true, "p0 ? n1 n0"},
 		{"before it calls, an executor", "E", {0x210}, "Xtn", true, "p0 n1 n0"},
 	};
-	static const struct stack_case does_not[] = {
+	static const struct stack_case not_running[] = {
 		{"has called Python", "EE", {0x210, 0x10}, "nXn", true, "p0 n1 p1"},
 		{"which has called", "EE", {0x310, 0x110}, "nnXn", true, "p0 n2 p1 n0"},
 		{"outside of Python", "E", {0x110}, "nnX", true, "n2 p0 n0"},
 	};
 
-	for (size_t i = 0; i < sizeof(does) / sizeof(does[0]); i++)
-		expect_merged(&does[i], true);
-	for (size_t i = 0; i < sizeof(does_not) / sizeof(does_not[0]); i++)
-		expect_merged(&does_not[i], false);
+	for (size_t i = 0; i < sizeof(running) / sizeof(running[0]); i++)
+		expect_merged(&running[i], true);
+	for (size_t i = 0; i < sizeof(not_running) / sizeof(not_running[0]); i++)
+		expect_merged(&not_running[i], false);
 }
 
 /* Kernel frames are innermost and never belong to an executor. */

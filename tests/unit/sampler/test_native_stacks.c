@@ -305,7 +305,7 @@ Test(native_stacks, incomplete_evidence_is_not_crossed)
 }
 
 /* The distance learned from this stack alone. */
-static uint32_t learnt(struct bridged *bridged)
+static uint32_t learned_distance(struct bridged *bridged)
 {
 	bridged->natives.loop = (struct native_loop){.distance_bytes = 0};
 	unwind(bridged);
@@ -318,24 +318,24 @@ Test(native_stacks, searches_for_the_distance)
 	struct bridged bridged;
 
 	bridged_init(&bridged);
-	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
+	cr_expect(eq(u32, learned_distance(&bridged), DISTANCE));
 	cr_expect(bridged.natives.is_whole);
 
 	/* A stale return address from an earlier call by the loop. */
 	put(&bridged, entry_addr + 0x58, code_addr(CALLER));
 	put(&bridged, entry_addr + 0x50, 0x1234);
-	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
+	cr_expect(eq(u32, learned_distance(&bridged), DISTANCE));
 
 	/* After it, words that look like the end of a thread's stack. */
 	put(&bridged, entry_addr + 0x50, entry_addr + 0x60);
 	put(&bridged, entry_addr + 0x68, 0);
-	cr_expect(eq(u32, learnt(&bridged), DISTANCE));
+	cr_expect(eq(u32, learned_distance(&bridged), DISTANCE));
 	bridged_done(&bridged);
 
 	/* A return address from which the stack does not continue to the thread's start. */
 	bridged_init(&bridged);
 	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
-	cr_expect(zero(u32, learnt(&bridged)));
+	cr_expect(zero(u32, learned_distance(&bridged)));
 	cr_expect(eq(sz, bridged.natives.nr_frames, 2));
 	cr_expect(zero(u64, bridged.natives.frames[1].cfa));
 	cr_expect(not(bridged.natives.is_whole));
@@ -353,7 +353,7 @@ Test(native_stacks, learns_from_a_complete_stack)
 	put(&bridged, STACK_ADDR + 8 + 0x200 - 8, code_addr(CALLER));
 	put(&bridged, STACK_ADDR + 8 + 0x200 - 24, caller_frame_addr);
 	bridged.entries[1].c_addr = STACK_ADDR + 0x100;
-	cr_expect(eq(u32, learnt(&bridged), 8 + 0x200 - 0x100));
+	cr_expect(eq(u32, learned_distance(&bridged), 8 + 0x200 - 0x100));
 	cr_expect(bridged.natives.is_whole);
 	cr_expect(eq(u64, bridged.natives.loop.lookup_addr, code_addr(LOOP) - 1));
 	bridged_done(&bridged);

@@ -155,7 +155,7 @@ struct other {
 	const char *local;
 };
 
-static void *stay(void *argument)
+static void *wait_in_deep_frame(void *argument)
 {
 	struct other *other = argument;
 	char local[300000];
@@ -170,7 +170,7 @@ static void *stay(void *argument)
 static void begin_other(struct other *other, const pthread_attr_t *attr)
 {
 	cr_assert(zero(int, pipe(other->pipe)));
-	cr_assert(zero(int, pthread_create(&other->thread, attr, stay, other)));
+	cr_assert(zero(int, pthread_create(&other->thread, attr, wait_in_deep_frame, other)));
 	while (!__atomic_load_n(&other->local, __ATOMIC_ACQUIRE))
 		(void)usleep(1000);
 }

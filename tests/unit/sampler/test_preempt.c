@@ -191,10 +191,10 @@ static pid_t find_guard(uint32_t cpu)
 }
 
 /*
- * Take a tick: sleep, look, and follow the target to the CPUs in found. Returns the CPUs held at
+ * Take a tick: sleep, hold, and follow the target to the CPUs in found. Returns the CPUs held at
  * the beginning.
  */
-static held_cpus look(struct preempt *preempt, const uint32_t *found, size_t nr_found)
+static held_cpus hold_for_a_tick(struct preempt *preempt, const uint32_t *found, size_t nr_found)
 {
 	const struct ticker_clock clock = preempt_clock(preempt);
 	held_cpus begun, held;
@@ -241,7 +241,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 	cr_expect(zero(int, find_guard(cpus[1])));
 	(void)preempt_follow(preempt, cpus[1]);
 	do {
-		held = look(preempt, cpus, 2);
+		held = hold_for_a_tick(preempt, cpus, 2);
 		cr_expect(is_part(&held, &both));
 		has_seat = CPU_ISSET(cpu_seat_here(), &held);
 		cr_expect(has_seat);
@@ -267,13 +267,13 @@ Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 	(void)preempt_follow(preempt, cpus[0]);
 	(void)preempt_follow(preempt, cpus[1]);
 	for (int i = 0; i < MANY_LOOKS; i++)
-		(void)look(preempt, &cpus[1], 1);
+		(void)hold_for_a_tick(preempt, &cpus[1], 1);
 	/* The seat has moved to the target's CPU, and no guard is on the old one. */
 	preempt_go(preempt);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));
 	for (int i = 0; i < 3; i++) {
-		held = look(preempt, &cpus[1], 1);
+		held = hold_for_a_tick(preempt, &cpus[1], 1);
 		cr_expect(is_same(&held, &there));
 	}
 	preempt_destroy(preempt);
@@ -293,7 +293,7 @@ Test(preempt, affinity_is_restored_after_any_number_of_ticks, .timeout = 60)
 		(void)preempt_follow(preempt, cpus[0]);
 		(void)preempt_follow(preempt, cpus[1]);
 		for (int nr = 0; nr < i % 3; nr++)
-			(void)look(preempt, cpus, 2);
+			(void)hold_for_a_tick(preempt, cpus, 2);
 		preempt_destroy(preempt);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));

@@ -129,7 +129,7 @@ Test(rseq, invalid_variables_are_refused)
 	end(&own);
 }
 
-static int open_nothing(struct image_source *source, const struct mapping *mapping,
+static int open_no_file(struct image_source *source, const struct mapping *mapping,
 			struct image **ret_image)
 {
 	(void)source;
@@ -140,15 +140,15 @@ static int open_nothing(struct image_source *source, const struct mapping *mappi
 
 Test(rseq, without_a_file_no_area_is_known)
 {
-	static const struct image_source_ops ops = {.open = open_nothing};
-	struct image_source nothing = {.ops = &ops};
+	static const struct image_source_ops ops = {.open = open_no_file};
+	struct image_source no_files = {.ops = &ops};
 	const struct maps no_maps = {0};
 	struct live_memory live;
 	struct own own;
 
 	begin(&own);
 	live_memory_init(&live, &own.process);
-	cr_expect(not(rseq_place_find(&live.memory, &own.maps, &nothing).is_known));
+	cr_expect(not(rseq_place_find(&live.memory, &own.maps, &no_files).is_known));
 	cr_expect(not(rseq_place_find(&live.memory, &no_maps, &own.images.source).is_known));
 	end(&own);
 }

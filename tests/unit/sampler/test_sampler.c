@@ -83,19 +83,19 @@ Test(sampler, dump_emits_every_thread)
 }
 
 /* A word that is damaged until a number of reads have been made. */
-struct motion {
+struct damaged_word {
 	remote_addr addr; /* the damaged word */
 	uint64_t whole;	  /* its value afterwards */
 	uint64_t nr_calls;
 };
 
-static void move_on(struct fake_memory *fake, size_t range_index)
+static void repair_word(struct fake_memory *fake, size_t range_index)
 {
-	struct motion *motion = fake->context;
+	struct damaged_word *damaged_word = fake->context;
 
 	(void)range_index;
-	if (fake->nr_calls >= motion->nr_calls)
-		fake_memory_write_u64(fake, motion->addr, motion->whole);
+	if (fake->nr_calls >= damaged_word->nr_calls)
+		fake_memory_write_u64(fake, damaged_word->addr, damaged_word->whole);
 }
 
 Test(sampler, dump_retries_a_changing_list)
@@ -119,14 +119,14 @@ Test(sampler, dump_retries_a_changing_list)
 
 		fake_python_init(&py, 14);
 		(void)begin_stack(&stack, &py, 1);
-		struct motion motion = {
+		struct damaged_word damaged_word = {
 			.addr = py.runtime_addr + py.build.offsets.runtime.interpreters_head,
 			.whole = py.interp_addr,
 			.nr_calls = cases[i].nr_calls,
 		};
-		fake_memory_write_u64(&py.fake, motion.addr, cases[i].head);
-		py.fake.before_range = move_on;
-		py.fake.context = &motion;
+		fake_memory_write_u64(&py.fake, damaged_word.addr, cases[i].head);
+		py.fake.before_range = repair_word;
+		py.fake.context = &damaged_word;
 		cr_expect(eq(int, dump(&py, &sink), cases[i].err), "%s", cases[i].name);
 		cr_expect(eq(sz, sink.nr_samples, cases[i].err ? 0 : 1), "%s", cases[i].name);
 		fake_python_done(&py);
@@ -565,8 +565,8 @@ static int run(struct fake_python *py, remote_addr head_addr, uint64_t duration_
 	return err;
 }
 
-/* Mend the list for the second attempt to read it. */
-static void mend_list(struct fake_memory *fake, size_t range_index)
+/* Repair the list for the second attempt to read it. */
+static void repair_list(struct fake_memory *fake, size_t range_index)
 {
 	enum { CALLS_OF_ONE_ATTEMPT = 3 };
 	struct acting_sink *sink = fake->context;
@@ -605,7 +605,7 @@ Test(sampler, unreadable_list_does_not_end_a_run)
 
 	fake_python_init(&py, 14);
 	(void)begin_stack(&stack, &py, 1);
-	py.fake.before_range = mend_list;
+	py.fake.before_range = repair_list;
 	py.fake.context = &sink;
 	cr_assert(zero(int, run(&py, stack.thread_addr, 0, &sink, &ops, &end)));
 	cr_expect(eq(int, end, END_STOPPED));
@@ -641,7 +641,7 @@ Test(sampler, vanished_interpreter_ends_a_run)
 	fake_python_done(&py);
 }
 
-static int take_sample(struct sample_sink *sink, const struct sample *sample)
+static int count_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	(void)sample;
 	((struct acting_sink *)sink)->nr_samples++;
@@ -665,7 +665,7 @@ static int end_process_between_ticks(struct sample_sink *sink, uint64_t now_ns)
 /* The second tick would be after the duration. */
 Test(sampler, end_of_the_process_does_not_wait_for_a_tick)
 {
-	static const struct sample_sink_ops ops = {.sample = take_sample,
+	static const struct sample_sink_ops ops = {.sample = count_sample,
 						   .tick = end_process_between_ticks};
 	const struct sampler_options options = {.rate_hz = 0.1, .duration_ns = 3ull * NS_PER_S};
 	struct fake_python py;

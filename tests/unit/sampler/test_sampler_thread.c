@@ -6,26 +6,26 @@
 #include "procmem/clock.h"
 #include "sampler/sampler_state.h"
 
-struct taker {
+struct last_sample_sink {
 	struct sample_sink sink;
 	uint64_t cpu_ns;
 	uint32_t flags;
 };
 
-static int take(struct sample_sink *sink, const struct sample *sample)
+static int keep_sample(struct sample_sink *sink, const struct sample *sample)
 {
-	struct taker *taker = (struct taker *)sink;
+	struct last_sample_sink *last_sample_sink = (struct last_sample_sink *)sink;
 
-	taker->cpu_ns = sample->cpu_ns;
-	taker->flags = sample->flags;
+	last_sample_sink->cpu_ns = sample->cpu_ns;
+	last_sample_sink->flags = sample->flags;
 	return 0;
 }
 
 /* CPU time that an interrupt has reported is not counted again by a tick. */
 Test(sampler_thread, cpu_time_is_counted_once)
 {
-	static const struct sample_sink_ops ops = {.sample = take};
-	struct taker taker = {.sink.ops = &ops};
+	static const struct sample_sink_ops ops = {.sample = keep_sample};
+	struct last_sample_sink last_sample_sink = {.sink.ops = &ops};
 	struct process process;
 	struct sample_thread info = {.tid = getpid()};
 	struct sampled_thread sampled = {.info = &info};
@@ -44,9 +44,9 @@ Test(sampler_thread, cpu_time_is_counted_once)
 	until_ns = sampled.cpu.last_ns;
 	for (int i = 0; i < 3; i++) {
 		cr_assert(zero(int, sampler_thread_send(&sampler, &thread, (struct sample){0},
-							&taker.sink)));
-		cr_expect(zero(u64, taker.cpu_ns));
-		cr_expect(eq(u32, taker.flags, SAMPLE_CPU_MEASURED));
+							&last_sample_sink.sink)));
+		cr_expect(zero(u64, last_sample_sink.cpu_ns));
+		cr_expect(eq(u32, last_sample_sink.flags, SAMPLE_CPU_MEASURED));
 		cr_expect(eq(u64, sampled.cpu.last_ns, until_ns), "it is not taken back");
 	}
 	cpu_clock_close(&sampled.cpu.clock);

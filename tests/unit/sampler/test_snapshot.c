@@ -478,7 +478,7 @@ static void drop_gil(struct live *live)
 	set_gil(&live->py, live->addrs[0], false, 1);
 }
 
-static void do_nothing(struct live *live)
+static void change_nothing(struct live *live)
 {
 	(void)live;
 }
@@ -491,7 +491,7 @@ Test(snapshot, changes_during_a_snapshot_are_noticed)
 		void (*happens)(struct live *live);
 		bool proven, proven_without_gil;
 	} cases[] = {
-		{"nothing", do_nothing, true, true},
+		{"nothing", change_nothing, true, true},
 		{"the holder leaves", move_first, false, false},
 		{"another takes the GIL", take_gil, false, true},
 		{"there and back", pass_gil_and_back, false, true},
@@ -516,12 +516,12 @@ Test(snapshot, changes_during_a_snapshot_are_noticed)
 	}
 }
 
-static void switch_on(struct live *live)
+static void enable_gil_once(struct live *live)
 {
 	enable_gil(&live->py, GIL_ON_FOR_GOOD);
 }
 
-static void switch_off(struct live *live)
+static void tear_gil_words(struct live *live)
 {
 	enable_gil(&live->py, 0);
 }
@@ -535,15 +535,15 @@ Test(snapshot, free_threaded_build_has_a_gil_at_times)
 		void (*happens)(struct live *live);
 		bool proven, proven_elsewhere; /* the latter with thread 1 on another CPU */
 	} cases[] = {
-		{"off", 0, do_nothing, true, false},
+		{"off", 0, change_nothing, true, false},
 		{"off, another takes it", 0, take_gil, true, false},
-		{"off, it is switched on", 0, switch_on, true, false},
-		{"for a time", 1, do_nothing, true, false},
+		{"off, it is switched on", 0, enable_gil_once, true, false},
+		{"for a time", 1, change_nothing, true, false},
 		{"for a time, another takes it", 1, take_gil, true, false},
-		{"for good", GIL_ON_FOR_GOOD, do_nothing, true, true},
+		{"for good", GIL_ON_FOR_GOOD, change_nothing, true, true},
 		{"for good, another takes it", GIL_ON_FOR_GOOD, take_gil, false, false},
 		{"for good, there and back", GIL_ON_FOR_GOOD, pass_gil_and_back, false, false},
-		{"for good, the words are torn", GIL_ON_FOR_GOOD, switch_off, false, false},
+		{"for good, the words are torn", GIL_ON_FOR_GOOD, tear_gil_words, false, false},
 	};
 
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {

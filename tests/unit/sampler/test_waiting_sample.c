@@ -90,7 +90,7 @@ Test(waiting_sample, waiting_thread_keeps_its_sample, .timeout = 60)
 	cr_expect(zero(int, memcmp(again.frames, stage.frames, sizeof(stage.frames))));
 	cr_expect(zero(int, memcmp(again.details, stage.details, sizeof(stage.details))));
 	/* The thread runs, then waits in the same call with the same arguments. */
-	(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
+	(void)pipe_waiter_continue(&stage.waiter, &stage.process);
 	cr_expect(not(has(&stage, NOW_NS + 2)));
 	stage_done(&stage);
 }
@@ -109,7 +109,7 @@ Test(waiting_sample, run_count_agrees_with_the_kernel, .timeout = 60)
 		nr_runs = waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid);
 		cr_expect(eq(u64, nr_runs, task_read_runs(&stage.process, stage.waiter.tid)));
 		cr_expect(stage.kept.has_runs);
-		(void)pipe_waiter_go_on(&stage.waiter, &stage.process);
+		(void)pipe_waiter_continue(&stage.waiter, &stage.process);
 	}
 	/* A new thread in the slot has no kept sample, and its own file is read. */
 	waiting_sample_done(&stage.kept);

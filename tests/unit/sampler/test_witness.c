@@ -22,7 +22,7 @@
 enum { CPU_ID_OFFSET = -92 };
 
 /* A set of these CPUs. */
-static held_cpus hold(const uint32_t *cpus, size_t nr)
+static held_cpus cpu_set_of(const uint32_t *cpus, size_t nr)
 {
 	held_cpus held;
 
@@ -32,7 +32,7 @@ static held_cpus hold(const uint32_t *cpus, size_t nr)
 	return held;
 }
 
-static held_cpus hold_all(void)
+static held_cpus all_cpus(void)
 {
 	held_cpus held;
 
@@ -41,8 +41,8 @@ static held_cpus hold_all(void)
 }
 
 /* End a look, and report whether the thread stood still. */
-static bool has_stood(struct witness *witness, const struct look_memory *look,
-		      const held_cpus *held)
+static bool end_and_check(struct witness *witness, const struct look_memory *look,
+			  const held_cpus *held)
 {
 	static const struct witness_means means = {.process = NULL};
 
@@ -72,7 +72,7 @@ Test(witness, rseq_word_proves_a_held_cpu)
 		{"no such CPU", CPU_SETSIZE, CPU_SETSIZE, false, CPU_SETSIZE},
 		{"far above any CPU", 0x7fffffff, 0x7fffffff, false, 0x7fffffff},
 	};
-	const held_cpus held = hold((const uint32_t[]){2, 7}, 2);
+	const held_cpus held = cpu_set_of((const uint32_t[]){2, 7}, 2);
 	const struct witness_means means = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
 
@@ -96,7 +96,7 @@ Test(witness, rseq_word_proves_a_held_cpu)
 		/* Read something else, so that the word is read again after it. */
 		cr_assert(zero(int, remote_memory_read_u64(&look.memory, ELSEWHERE, &word)));
 		cr_assert(zero(int, look_memory_end(&look)));
-		cr_expect(eq(int, has_stood(&witness, &look, &held), cases[i].stood), "%s",
+		cr_expect(eq(int, end_and_check(&witness, &look, &held), cases[i].stood), "%s",
 			  cases[i].name);
 		cr_expect(eq(u32, witness.cpu, cases[i].cpu), "%s", cases[i].name);
 		witness_close(&witness);
@@ -108,9 +108,9 @@ Test(witness, rseq_word_proves_a_held_cpu)
 }
 
 /* Make a look for this witness alone, with all CPUs held. */
-static void take_look(struct look_memory *look, struct witness *witness)
+static void make_look(struct look_memory *look, struct witness *witness)
 {
-	const held_cpus all = hold_all();
+	const held_cpus all = all_cpus();
 
 	cr_assert(zero(int, witness_begin(witness, look, &all)));
 	cr_assert(zero(int, look_memory_begin(look)));
@@ -142,14 +142,14 @@ Test(witness, reads_the_word_of_our_own_thread)
 	cr_assert(eq(int, witness.kind, WITNESS_RSEQ));
 	cr_assert(zero(int, sched_getaffinity(0, sizeof(usual), &usual)));
 	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
-		const cpu_set_t there = hold(&cpu, 1);
+		const cpu_set_t there = cpu_set_of(&cpu, 1);
 
 		if (!CPU_ISSET(cpu, &usual))
 			continue;
 		cr_assert(zero(int, sched_setaffinity(0, sizeof(there), &there)));
 		look_memory_clear_seals(&look);
-		take_look(&look, &witness);
-		cr_expect(has_stood(&witness, &look, &there));
+		make_look(&look, &witness);
+		cr_expect(end_and_check(&witness, &look, &there));
 		cr_expect(eq(u32, witness.cpu, cpu));
 	}
 	witness_close(&witness);
@@ -159,7 +159,7 @@ Test(witness, reads_the_word_of_our_own_thread)
 
 Test(witness, unreadable_word_proves_nothing)
 {
-	const held_cpus all = hold_all();
+	const held_cpus all = all_cpus();
 	const struct witness_means means = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
 	struct fake_memory fake;
@@ -169,8 +169,8 @@ Test(witness, unreadable_word_proves_nothing)
 	fake_memory_init(&fake);
 	look_memory_init(&look, &fake.memory);
 	witness_open(&means, POINTER, 0, &witness);
-	take_look(&look, &witness);
-	cr_expect(not(has_stood(&witness, &look, &all)), "though 0 is held");
+	make_look(&look, &witness);
+	cr_expect(not(end_and_check(&witness, &look, &all)), "though 0 is held");
 	cr_expect(eq(u32, witness.cpu, CPU_NONE));
 	witness_close(&witness);
 	look_memory_done(&look);
@@ -179,19 +179,19 @@ Test(witness, unreadable_word_proves_nothing)
 
 Test(witness, proves_nothing_without_means)
 {
-	const held_cpus all = hold_all();
-	const struct witness_means nothing = {0};
+	const held_cpus all = all_cpus();
+	const struct witness_means no_cpus = {0};
 	const struct witness_means no_process = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}, .prefers_clock = true};
 	struct look_memory look = {0};
 	struct witness witness;
 	struct task_now now;
 
-	witness_open(&nothing, POINTER, getpid(), &witness);
+	witness_open(&no_cpus, POINTER, getpid(), &witness);
 	cr_expect(eq(int, witness.kind, WITNESS_NONE));
 	cr_expect(zero(int, witness_begin(&witness, &look, &all)));
-	cr_expect(not(has_stood(&witness, &look, &all)));
-	cr_expect(eq(int, witness_now(&witness, &nothing, getpid(), &now), -ENOTSUP));
+	cr_expect(not(end_and_check(&witness, &look, &all)));
+	cr_expect(eq(int, witness_now(&witness, &no_cpus, getpid(), &now), -ENOTSUP));
 	witness_close(&witness);
 	/* Without a process there is no clock; without a thread pointer there is no word. */
 	witness_open(&no_process, POINTER, getpid(), &witness);
@@ -309,7 +309,7 @@ static void await_end(const struct process *process, pid_t tid)
 /* The clock is a proof on any CPU, held or not. */
 Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 {
-	const held_cpus nothing = hold(NULL, 0);
+	const held_cpus no_cpus = cpu_set_of(NULL, 0);
 	struct process process = open_ourselves();
 	struct look_memory look = {0};
 	struct pipe_waiter waiter;
@@ -319,9 +319,9 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	(void)pipe_waiter_place(&waiter, &process);
 	witness = open_clock(&process, waiter.tid);
 	for (int i = 0; i < 3; i++) {
-		cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
-		cr_expect(has_stood(&witness, &look, &nothing));
-		(void)pipe_waiter_go_on(&waiter, &process);
+		cr_assert(zero(int, witness_begin(&witness, &look, &no_cpus)));
+		cr_expect(end_and_check(&witness, &look, &no_cpus));
+		(void)pipe_waiter_continue(&waiter, &process);
 	}
 	/* The clock of an ended thread stands still, but its state may be another thread's. */
 	const pid_t tid = waiter.tid;
@@ -331,18 +331,18 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	cr_expect(not(witness.has_ended));
 	pipe_waiter_end(&waiter);
 	await_end(&process, tid);
-	cr_assert(zero(int, witness_begin(&witness, &look, &nothing)));
-	cr_expect(has_stood(&witness, &look, &nothing), "not asked for");
+	cr_assert(zero(int, witness_begin(&witness, &look, &no_cpus)));
+	cr_expect(end_and_check(&witness, &look, &no_cpus), "not asked for");
 	witness_end(&witness, &followed, tid);
 	cr_expect(witness.has_ended);
-	cr_expect(not(witness_stood(&witness, &look, &nothing)));
+	cr_expect(not(witness_stood(&witness, &look, &no_cpus)));
 	witness_close(&witness);
 	process_close(&process);
 }
 
 Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 {
-	const held_cpus all = hold_all();
+	const held_cpus all = all_cpus();
 	struct process process = open_ourselves();
 	struct look_memory look = {0};
 	struct spinner spinner;
@@ -353,7 +353,7 @@ Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 	for (int i = 0; i < 3; i++) {
 		cr_assert(zero(int, witness_begin(&witness, &look, &all)));
 		await_work(&spinner);
-		cr_expect(not(has_stood(&witness, &look, &all)));
+		cr_expect(not(end_and_check(&witness, &look, &all)));
 	}
 	spinner_end(&spinner);
 	witness_close(&witness);
@@ -362,21 +362,21 @@ Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 
 Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 {
-	const held_cpus all = hold_all();
-	const held_cpus nothing = hold(NULL, 0);
+	const held_cpus all = all_cpus();
+	const held_cpus no_cpus = cpu_set_of(NULL, 0);
 	const struct {
 		const held_cpus *first, *last;
-		bool goes_on, stood;
+		bool continues, stood;
 	} cases[] = {
 		{&all, &all, false, true},
 		{&all, &all, true, false},
-		{&nothing, &all, false, false},
-		{&nothing, &nothing, false, false},
+		{&no_cpus, &all, false, false},
+		{&no_cpus, &no_cpus, false, false},
 		/*
 		 * The CPU was not held to the end, so the thread may have run before its count
 		 * was read.
 		 */
-		{&all, &nothing, false, false},
+		{&all, &no_cpus, false, false},
 		{&all, &all, false, true},
 	};
 	struct process process = open_ourselves();
@@ -390,15 +390,15 @@ Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		cr_assert(zero(int, witness_begin(&witness, &look, cases[i].first)));
 		cr_expect(lt(u32, witness.cpu, CPU_SETSIZE));
-		if (cases[i].goes_on)
-			(void)pipe_waiter_go_on(&waiter, &process);
-		cr_expect(eq(int, has_stood(&witness, &look, cases[i].last), cases[i].stood),
+		if (cases[i].continues)
+			(void)pipe_waiter_continue(&waiter, &process);
+		cr_expect(eq(int, end_and_check(&witness, &look, cases[i].last), cases[i].stood),
 			  "case %zu", i);
 	}
 	pipe_waiter_end(&waiter);
 	await_end(&process, waiter.tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &all)));
-	cr_expect(not(has_stood(&witness, &look, &all)), "it has ended");
+	cr_expect(not(end_and_check(&witness, &look, &all)), "it has ended");
 	witness_close(&witness);
 	cr_expect(not(witness.has_runs));
 	process_close(&process);
@@ -420,13 +420,13 @@ Test(witness, run_count_shows_that_a_thread_works, .timeout = 60)
 	for (uint32_t cpu = 0; cpu < CPU_SETSIZE; cpu++) {
 		if (!CPU_ISSET(cpu, &usual))
 			continue;
-		its = hold(&cpu, 1);
+		its = cpu_set_of(&cpu, 1);
 		cr_assert(zero(int, sched_setaffinity(spinner.tid, sizeof(its), &its)));
-		others = hold_all();
+		others = all_cpus();
 		CPU_CLR(cpu, &others);
 		cr_assert(zero(int, witness_begin(&witness, &look, &others)));
 		cr_expect(eq(u32, witness.cpu, cpu));
-		cr_expect(not(has_stood(&witness, &look, &others)));
+		cr_expect(not(end_and_check(&witness, &look, &others)));
 	}
 	spinner_end(&spinner);
 	witness_close(&witness);

@@ -161,7 +161,7 @@ struct writer {
 	unsigned int nr_left;
 };
 
-static void hand_over(struct fake_memory *fake, size_t range_index)
+static void flush_one_byte(struct fake_memory *fake, size_t range_index)
 {
 	struct writer *writer = fake->context;
 
@@ -176,7 +176,7 @@ static void hand_over(struct fake_memory *fake, size_t range_index)
 Test(file_tail, torn_copy_is_not_used)
 {
 	static const struct {
-		unsigned int nr_handed_over;
+		unsigned int nr_flushed;
 		uint32_t nr_bytes;
 	} cases[] = {{0, 4}, {1, 4}, {2, 4}, {3, 0}};
 
@@ -201,13 +201,13 @@ Test(file_tail, torn_copy_is_not_used)
 		cr_assert(zero(int, stdio_file_first(&fake.memory, LIST_ADDR, &tail.writer)));
 		fake.nr_calls = 0;
 		fake.context = &writer;
-		fake.before_range = hand_over;
-		writer.nr_left = cases[i].nr_handed_over;
+		fake.before_range = flush_one_byte;
+		writer.nr_left = cases[i].nr_flushed;
 		cr_assert(zero(int, file_tail_read(&tail, &fake.memory, writer.fd, &is_new)));
 		cr_expect(is_new);
 		cr_expect(eq(u32, tail.nr_bytes, cases[i].nr_bytes), "case %zu", i);
 		if (tail.nr_bytes)
-			cr_expect(eq(u64, tail.offset, cases[i].nr_handed_over));
+			cr_expect(eq(u64, tail.offset, cases[i].nr_flushed));
 		fake.before_range = NULL;
 		cr_assert(zero(int, file_tail_read(&tail, &fake.memory, writer.fd, &is_new)));
 		cr_expect(eq(int, is_new, cases[i].nr_bytes == 0), "the next look finds it");

@@ -183,7 +183,7 @@ static void close_reader(struct reader *reader)
 	process_close(&reader->process);
 }
 
-static void look(struct reader *reader, uint64_t now_ns)
+static void read_list(struct reader *reader, uint64_t now_ns)
 {
 	cr_assert(zero(int, gdb_jit_read(reader->gdb_jit, reader->map, 1, now_ns)));
 }
@@ -195,10 +195,10 @@ Test(gdb_jit, functions_are_added_and_removed)
 
 	open_reader(&reader);
 	add_function(&made[0], "first", 0x1000);
-	look(&reader, 10);
+	read_list(&reader, 10);
 	add_function(&made[1], "second", 0x2000);
 	add_function(&made[2], "third", 0x3000);
-	look(&reader, 20);
+	read_list(&reader, 20);
 	expect_code(reader.map, 0x1000, 1, "first"); /* it may be older than the first look */
 	expect_code(reader.map, 0x100b, 20, "first");
 	expect_code(reader.map, 0x100c, 20, "-");
@@ -206,7 +206,7 @@ Test(gdb_jit, functions_are_added_and_removed)
 	expect_code(reader.map, 0x2000, 10, "second");
 	expect_code(reader.map, 0x3000, 20, "third");
 	remove_entry(&made[1]);
-	look(&reader, 30);
+	read_list(&reader, 30);
 	expect_code(reader.map, 0x2000, 29, "second");
 	expect_code(reader.map, 0x2000, 30, "-");
 	expect_code(reader.map, 0x3000, 30, "third");
@@ -223,9 +223,9 @@ Test(gdb_jit, known_entries_are_not_read_again)
 	open_reader(&reader);
 	for (size_t i = 0; i < 16; i++)
 		add_function(&made[i], "one of them", 0x1000 * (i + 1));
-	look(&reader, 10);
+	read_list(&reader, 10);
 	nr_reads = reader.live.nr_reads;
-	look(&reader, 20);
+	read_list(&reader, 20);
 	cr_expect(le(u64, reader.live.nr_reads - nr_reads, 17));
 	(void)jit_map_codes(reader.map, &nr_codes);
 	cr_expect(eq(u32, nr_codes, 16));
@@ -240,10 +240,10 @@ Test(gdb_jit, reused_entry_is_a_new_function)
 
 	open_reader(&reader);
 	add_function(&made, "old", 0x1000);
-	look(&reader, 10);
+	read_list(&reader, 10);
 	remove_entry(&made);
 	add_function(&made, "new", 0x5000);
-	look(&reader, 20);
+	read_list(&reader, 20);
 	expect_code(reader.map, 0x1000, 19, "old");
 	expect_code(reader.map, 0x1000, 20, "-");
 	expect_code(reader.map, 0x5000, 20, "new");
@@ -258,19 +258,19 @@ Test(gdb_jit, torn_list_ends_no_function)
 	open_reader(&reader);
 	for (size_t i = 0; i < 3; i++)
 		add_function(&made[i], "there", 0x1000 * (i + 1));
-	look(&reader, 10);
+	read_list(&reader, 10);
 	/* The middle entry is being removed: no other entry leads to it. */
 	made[2].entry.next = &made[0].entry;
-	look(&reader, 20);
+	read_list(&reader, 20);
 	expect_code(reader.map, 0x2000, 20, "there");
 	/* A circle; an unmapped address; another version. */
 	made[2].entry.next = &made[2].entry;
-	look(&reader, 30);
+	read_list(&reader, 30);
 	made[2].entry.next = (struct jit_code_entry *)8;
-	look(&reader, 40);
+	read_list(&reader, 40);
 	__jit_debug_descriptor.version = 2;
 	__jit_debug_descriptor.first = NULL;
-	look(&reader, 50);
+	read_list(&reader, 50);
 	for (remote_addr addr = 0x1000; addr < 0x4000; addr += 0x1000)
 		expect_code(reader.map, addr, 50, "there");
 	/* The removal is complete. */
@@ -278,7 +278,7 @@ Test(gdb_jit, torn_list_ends_no_function)
 	__jit_debug_descriptor.first = &made[2].entry;
 	made[2].entry.next = &made[0].entry;
 	made[0].entry.prev = &made[2].entry;
-	look(&reader, 60);
+	read_list(&reader, 60);
 	expect_code(reader.map, 0x1000, 60, "there");
 	expect_code(reader.map, 0x2000, 60, "-");
 	expect_code(reader.map, 0x3000, 60, "there");
@@ -297,13 +297,13 @@ Test(gdb_jit, invalid_files_are_skipped)
 	made[1].entry.image = (const uint8_t *)8;
 	made[2].entry.image_bytes = GDB_JIT_MAX_IMAGE_BYTES + 1;
 	made[3].entry.image_bytes = 0;
-	look(&reader, 10);
+	read_list(&reader, 10);
 	expect_code(reader.map, 0x5000, 10, "none");
 	for (remote_addr addr = 0x1000; addr < 0x5000; addr += 0x1000)
 		expect_code(reader.map, addr, 10, "-");
 	/* A file that could not be read may be complete later. */
 	made[0].image[1] = 'E';
-	look(&reader, 20);
+	read_list(&reader, 20);
 	expect_code(reader.map, 0x1000, 20, "none");
 	close_reader(&reader);
 }
@@ -316,7 +316,7 @@ Test(gdb_jit, relocatable_files_are_read)
 	open_reader(&reader);
 	add_function(&made, "hotloop", 0x1000);
 	make_relocatable(made.image, 0x7000);
-	look(&reader, 10);
+	read_list(&reader, 10);
 	expect_code(reader.map, 0x1000, 10, "-");
 	expect_code(reader.map, 0x7000, 10, "hotloop");
 	close_reader(&reader);
@@ -331,7 +331,7 @@ Test(gdb_jit, body_has_unwind_information)
 
 	open_reader(&reader);
 	add_function(&made, "hotloop", 0x1000);
-	look(&reader, 10);
+	read_list(&reader, 10);
 	code = jit_map_find(reader.map, 0x1000, 10);
 	cr_assert(zero(int, gdb_jit_read_body(&reader.live.memory, code, &body)));
 	cr_expect(ne(ptr, body.unwind, NULL));

@@ -93,7 +93,7 @@ static void close_target(struct target *target)
 	fake_memory_done(&target->fake);
 }
 
-static void look(struct target *target, uint64_t now_ns)
+static void read_lists(struct target *target, uint64_t now_ns)
 {
 	cr_assert(zero(int, libunwind_jit_read(target->jit, target->map, 1, now_ns)));
 }
@@ -111,11 +111,11 @@ Test(libunwind_jit, functions_are_added_and_removed)
 	struct target target;
 
 	open_target(&target);
-	look(&target, 10);
+	read_lists(&target, 10);
 	cr_expect(eq(u32, nr_codes(&target), 0));
 	link_entries(&target, 1, 3);
 	count_change(&target, 3);
-	look(&target, 20);
+	read_lists(&target, 20);
 	expect_code(target.map, code_addr(1), 10, "fn1");
 	expect_code(target.map, code_addr(1), 9, "-");
 	expect_code(target.map, code_addr(2) + CODE_BYTES - 1, 20, "fn2");
@@ -123,7 +123,7 @@ Test(libunwind_jit, functions_are_added_and_removed)
 	expect_code(target.map, code_addr(3), 20, "fn3");
 	link_entries(&target, 0, 2);
 	count_change(&target, 5);
-	look(&target, 30);
+	read_lists(&target, 30);
 	expect_code(target.map, code_addr(0), 20, "fn0");
 	expect_code(target.map, code_addr(1), 30, "fn1");
 	expect_code(target.map, code_addr(3), 29, "fn3");
@@ -141,15 +141,15 @@ Test(libunwind_jit, change_in_progress_is_read_again)
 	open_target(&target);
 	link_entries(&target, 0, 3);
 	count_change(&target, 4);
-	look(&target, 10);
+	read_lists(&target, 10);
 	count_change(&target, 5);
-	look(&target, 20);
+	read_lists(&target, 20);
 	expect_code(target.map, code_addr(3), 20, "fn3");
 	link_entries(&target, 0, 2); /* the change of generation 5 */
-	look(&target, 30);
+	read_lists(&target, 30);
 	expect_code(target.map, code_addr(3), 30, "-");
 	nr_calls = target.fake.nr_calls;
-	look(&target, 40);
+	read_lists(&target, 40);
 	cr_expect(eq(u64, target.fake.nr_calls, nr_calls + 1), "nothing has changed");
 	close_target(&target);
 }
@@ -161,11 +161,11 @@ Test(libunwind_jit, reused_entry_is_a_new_function)
 
 	open_target(&target);
 	link_entries(&target, 0, 1);
-	look(&target, 10);
+	read_lists(&target, 10);
 	set_name(&target, 0, "new");
 	set_word(&target, 1, 24, code_addr(1) + 2);
 	count_change(&target, 2);
-	look(&target, 20);
+	read_lists(&target, 20);
 	expect_code(target.map, code_addr(0), 9, "fn0");
 	expect_code(target.map, code_addr(0), 20, "new");
 	expect_code(target.map, code_addr(1) + 1, 20, "fn1");
@@ -191,15 +191,15 @@ Test(libunwind_jit, torn_list_ends_no_function)
 
 		open_target(&target);
 		link_entries(&target, 0, 3);
-		look(&target, 10);
+		read_lists(&target, 10);
 		link_entries(&target, 0, 2);
 		count_change(&target, 1);
 		set_word(&target, cases[i].entry, cases[i].offset, cases[i].value);
-		look(&target, 20);
+		read_lists(&target, 20);
 		expect_code(target.map, code_addr(0), 20, "fn0");
 		expect_code(target.map, code_addr(3), 20, "fn3");
 		link_entries(&target, 0, 2);
-		look(&target, 30);
+		read_lists(&target, 30);
 		cr_expect(eq(ptr, (void *)jit_map_find(target.map, code_addr(3), 30), NULL), "%s",
 			  cases[i].what);
 		close_target(&target);
@@ -215,7 +215,7 @@ Test(libunwind_jit, endless_list_ends_no_function)
 
 	open_target(&target);
 	link_entries(&target, 0, 0);
-	look(&target, 10);
+	read_lists(&target, 10);
 	bytes = fake_memory_map(&target.fake, LONG_ADDR, (size_t)NR_LONG * BYTES);
 	for (uint64_t i = 0; i < NR_LONG; i++) {
 		const uint64_t addr = LONG_ADDR + i * BYTES;
@@ -225,7 +225,7 @@ Test(libunwind_jit, endless_list_ends_no_function)
 		memcpy(bytes + i * BYTES, entry, sizeof(entry));
 	}
 	set_first(&target, LONG_ADDR);
-	look(&target, 20);
+	read_lists(&target, 20);
 	cr_expect(eq(u32, nr_codes(&target), 1 + REMOTE_LIST_MAX_ENTRIES));
 	expect_code(target.map, code_addr(0), 20, "fn0");
 	close_target(&target);
@@ -254,7 +254,7 @@ Test(libunwind_jit, incomplete_entries_are_skipped)
 		open_target(&target);
 		link_entries(&target, 0, 1);
 		set_word(&target, 0, cases[i].offset, cases[i].value);
-		look(&target, 10);
+		read_lists(&target, 10);
 		cr_expect(eq(u32, nr_codes(&target), 1), "%s", cases[i].what);
 		expect_code(target.map, code_addr(1), 10, "fn1");
 		close_target(&target);
@@ -276,7 +276,7 @@ Test(libunwind_jit, name_offset_is_the_same_in_all_formats)
 	set_word(&target, 1, 40, 1); /* UNW_INFO_FORMAT_TABLE */
 	set_word(&target, 1, 48, 0x1000);
 	set_word(&target, 2, 40, 2); /* UNW_INFO_FORMAT_REMOTE_TABLE */
-	look(&target, 10);
+	read_lists(&target, 10);
 	expect_code(target.map, code_addr(0), 10, "fn3");
 	expect_code(target.map, code_addr(1), 10, "fn1");
 	expect_code(target.map, code_addr(2), 10, "fn2");
@@ -295,13 +295,13 @@ Test(libunwind_jit, long_names_are_limited)
 		memset(name, 'x', lengths[i]);
 		set_name(&target, 0, name);
 		count_change(&target, i + 1);
-		look(&target, 10 * (i + 1));
+		read_lists(&target, 10 * (i + 1));
 		expect_code(target.map, code_addr(0), 10 * (i + 1), name);
 	}
 	/* With one byte more there is no name, and the old code ends. */
 	fake_memory_write_u8(&target.fake, name_addr(0) + LIBUNWIND_JIT_MAX_NAME_BYTES, 'x');
 	count_change(&target, 10);
-	look(&target, 100);
+	read_lists(&target, 100);
 	expect_code(target.map, code_addr(0), 100, "-");
 	free(name);
 	close_target(&target);
@@ -315,10 +315,10 @@ Test(libunwind_jit, invalid_lists_are_skipped)
 	link_entries(&target, 0, 3);
 	fake_memory_write_u32(&target.fake, LIST_ADDR, 1); /* unknown version */
 	cr_assert(zero(int, libunwind_jit_add_list(target.jit, 0xdead000)));
-	look(&target, 10);
+	read_lists(&target, 10);
 	cr_expect(eq(u32, nr_codes(&target), 0));
 	fake_memory_write_u32(&target.fake, LIST_ADDR, 0);
-	look(&target, 20);
+	read_lists(&target, 20);
 	cr_expect(eq(u32, nr_codes(&target), 4));
 	target.fake.error = -ESRCH;
 	cr_expect(eq(int, libunwind_jit_read(target.jit, target.map, 1, 30), -ESRCH));
@@ -337,10 +337,10 @@ Test(libunwind_jit, lists_do_not_affect_each_other)
 	link_entries(&target, 0, 1);
 	for (int i = 0; i < 2; i++)
 		cr_assert(zero(int, libunwind_jit_add_list(target.jit, OTHER_LIST_ADDR)));
-	look(&target, 10);
+	read_lists(&target, 10);
 	count_change(&target, 1);
 	link_entries(&target, 0, 0);
-	look(&target, 20);
+	read_lists(&target, 20);
 	expect_code(target.map, code_addr(0), 20, "fn0");
 	expect_code(target.map, code_addr(1), 20, "-");
 	expect_code(target.map, code_addr(3), 20, "fn3");
@@ -378,7 +378,7 @@ Test(libunwind_jit, recognises_functions_that_return_a_list)
 		fake_memory_map_bytes(&target.fake, 0x8000, cases[i].code, sizeof(cases[i].code));
 		cr_expect(eq(int, libunwind_jit_add_function(target.jit, 0x8000), cases[i].err),
 			  "%s", cases[i].what);
-		look(&target, 10);
+		read_lists(&target, 10);
 		expect_code(target.map, code_addr(0), 10, cases[i].err ? "-" : "fn0");
 		cr_expect(eq(int, libunwind_jit_add_function(target.jit, 0x8004), -EFAULT));
 		close_target(&target);

@@ -45,7 +45,7 @@ Test(look_pace, unsuccessful_looks_double_the_wait)
 Test(look_pace, expensive_looks_are_less_frequent)
 {
 	static const struct {
-		uint64_t took_ms, wait_ms, told_wait_ms;
+		uint64_t took_ms, wait_ms, covered_wait_ms;
 	} cases[] = {
 		{4, 100, 1000},	  {5, 100, 1000},   {6, 120, 1000},
 		{50, 1000, 1000}, {51, 1020, 1020}, {2000, 40000, 40000},
@@ -58,7 +58,7 @@ Test(look_pace, expensive_looks_are_less_frequent)
 		cr_expect(eq(u64, wait_ms(&pace, false), 100), "case %zu: the first", i);
 		look_pace_record(&pace, true, START, cases[i].took_ms * MS);
 		cr_expect(eq(u64, wait_ms(&pace, false), cases[i].wait_ms), "case %zu", i);
-		cr_expect(eq(u64, wait_ms(&pace, true), cases[i].told_wait_ms), "case %zu", i);
+		cr_expect(eq(u64, wait_ms(&pace, true), cases[i].covered_wait_ms), "case %zu", i);
 		look_pace_record(&pace, true, START, MS);
 		cr_expect(eq(u64, wait_ms(&pace, false), 100), "case %zu: the next", i);
 	}

@@ -138,7 +138,7 @@ static int find_data(const struct elf *elf, remote_addr *ret_addr, size_t *ret_b
 	return err;
 }
 
-static void nothing(struct elf *elf)
+static void unchanged(struct elf *elf)
 {
 	(void)elf;
 }
@@ -247,12 +247,12 @@ static void no_magic(struct elf *elf)
 	elf->header.e_ident[0] = 0;
 }
 
-static void note_lies(struct elf *elf)
+static void note_too_long(struct elf *elf)
 {
 	elf->note.header.n_descsz = BUILD_ID_MAX_BYTES; /* unmapped after it */
 }
 
-static void note_name_lies(struct elf *elf)
+static void note_name_too_long(struct elf *elf)
 {
 	elf->note.header.n_namesz = UINT32_MAX;
 }
@@ -265,7 +265,7 @@ Test(memory_image, damaged_images_are_read_in_bounds)
 		int err;
 		size_t build_id_bytes;
 	} cases[] = {
-		{"as it should be", nothing, 0, 4},
+		{"as it should be", unchanged, 0, 4},
 		{"addresses in the dynamic segment", relocated, 0, 4},
 		{"DT_HASH alone", no_gnu_hash, 0, 4},
 		{"no hash", no_hash, -ENOENT, 4},
@@ -285,8 +285,8 @@ Test(memory_image, damaged_images_are_read_in_bounds)
 		{"a segment that wraps around", segment_wraps, -EBADMSG, 0},
 		{"a bias of no whole page", odd_bias, -EBADMSG, 0},
 		{"no ELF file", no_magic, -EBADMSG, 0},
-		{"a note that is too long", note_lies, 0, 0},
-		{"a note's name that is too long", note_name_lies, 0, 0},
+		{"a note that is too long", note_too_long, 0, 0},
+		{"a note's name that is too long", note_name_too_long, 0, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -314,7 +314,7 @@ static void fail_later(struct fake_memory *fake, size_t range_index)
 /* However far the search has come, an error of the memory does not mean that there is no symbol. */
 Test(memory_image, reports_the_end_of_the_target)
 {
-	static void (*const changes[])(struct elf * elf) = {nothing, no_gnu_hash};
+	static void (*const changes[])(struct elf * elf) = {unchanged, no_gnu_hash};
 	static const unsigned int nr_reads[] = {7, 8};
 
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {

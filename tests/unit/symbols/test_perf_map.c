@@ -32,7 +32,7 @@ static void append(const struct reader *reader, const char *text)
 	cr_assert(write(reader->fd, text, strlen(text)) == (ssize_t)strlen(text));
 }
 
-static void read_on(const struct reader *reader, bool is_final)
+static void read_map(const struct reader *reader, bool is_final)
 {
 	cr_assert(zero(int, perf_map_read(reader->perf_map, reader->map, is_final)));
 }
@@ -71,7 +71,7 @@ Test(perf_map, parses_lines)
 		const bool is_bad = strcmp(cases[i].name, "-") == 0;
 
 		append(&reader, cases[i].text);
-		read_on(&reader, true);
+		read_map(&reader, true);
 		expect_code(reader.map, cases[i].addr, 5, cases[i].name);
 		cr_expect(eq(u64, perf_map_nr_bad_lines(reader.perf_map), is_bad), "%s",
 			  cases[i].text);
@@ -85,12 +85,12 @@ Test(perf_map, last_entry_wins)
 	struct reader reader = open_reader();
 
 	append(&reader, "1000 10 old\n1010 10 stays\n1008 8 new\n");
-	read_on(&reader, false);
+	read_map(&reader, false);
 	expect_code(reader.map, 0x1000, 5, "-");
 	expect_code(reader.map, 0x1008, 5, "new");
 	expect_code(reader.map, 0x1010, 5, "stays");
 	append(&reader, "1000 20 newest\n");
-	read_on(&reader, false);
+	read_map(&reader, false);
 	expect_code(reader.map, 0x1008, 5, "newest");
 	expect_code(reader.map, 0x1010, 5, "newest");
 	close_reader(&reader);
@@ -103,7 +103,7 @@ Test(perf_map, reads_a_file_that_grows_byte_by_byte)
 
 	for (const char *at = text; *at; at++) {
 		append(&reader, (char[]){*at, '\0'});
-		read_on(&reader, false);
+		read_map(&reader, false);
 	}
 	expect_code(reader.map, 0x1000, 5, "one");
 	expect_code(reader.map, 0x2000, 5, "two");
@@ -122,7 +122,7 @@ Test(perf_map, long_line_is_skipped)
 	text[299999] = '\0';
 	append(&reader, text);
 	append(&reader, "\n3000 10 three\n");
-	read_on(&reader, false);
+	read_map(&reader, false);
 	expect_code(reader.map, 0x1000, 5, "one");
 	expect_code(reader.map, 0x2000, 5, "-");
 	expect_code(reader.map, 0x3000, 5, "three");
@@ -136,10 +136,10 @@ Test(perf_map, rewritten_file_is_read_from_its_start)
 	struct reader reader = open_reader();
 
 	append(&reader, "1000 10 one\n2000 10 two\n");
-	read_on(&reader, false);
+	read_map(&reader, false);
 	cr_assert(zero(int, ftruncate(reader.fd, 0)));
 	append(&reader, "1000 10 new\n");
-	read_on(&reader, false);
+	read_map(&reader, false);
 	expect_code(reader.map, 0x1000, 5, "new");
 	expect_code(reader.map, 0x2000, 5, "two");
 	close_reader(&reader);

@@ -232,7 +232,7 @@ Test(debug_offsets, contradicted_layout_is_refused)
 /* The only thread looks ended for this many reads, more than three looks take. */
 enum { TORN_READS = 24 };
 
-static void mend_later(struct fake_memory *fake, size_t range_index)
+static void repair_later(struct fake_memory *fake, size_t range_index)
 {
 	const struct fake_python *py = fake->context;
 
@@ -243,22 +243,22 @@ static void mend_later(struct fake_memory *fake, size_t range_index)
 			      py->interp_addr);
 }
 
-static void ends_for_a_while(struct fake_python *py)
+static void thread_ends_for_a_while(struct fake_python *py)
 {
 	fake_memory_write_u64(&py->fake, newest_thread(py) + py->build.offsets.thread.interp, 0);
 	py->fake.nr_calls = 0;
 	py->fake.context = py;
-	py->fake.before_range = mend_later;
+	py->fake.before_range = repair_later;
 }
 
-static void newest_has_ended(struct fake_python *py)
+static void newest_thread_has_ended(struct fake_python *py)
 {
 	remote_addr thread_addr = fake_python_thread(py, 1001);
 
 	fake_memory_write_u64(&py->fake, thread_addr + py->build.offsets.thread.interp, 0);
 }
 
-static void leads_nowhere_behind_the_first(struct fake_python *py)
+static void list_breaks_after_the_first(struct fake_python *py)
 {
 	remote_addr thread_addr = fake_python_thread(py, 1001);
 
@@ -268,17 +268,17 @@ static void leads_nowhere_behind_the_first(struct fake_python *py)
 /* Threads that begin and end while the list is followed do not refute a layout. */
 Test(debug_offsets, changing_list_does_not_refute_a_layout)
 {
-	static void (*const motions[])(struct fake_python * py) = {
-		ends_for_a_while, newest_has_ended, leads_nowhere_behind_the_first};
+	static void (*const changes[])(struct fake_python * py) = {
+		thread_ends_for_a_while, newest_thread_has_ended, list_breaks_after_the_first};
 
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
-		for (size_t i = 0; i < sizeof(motions) / sizeof(*motions); i++) {
+		for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
 			struct fake_python py;
 			struct message message = {0};
 			struct py_build build;
 
 			begin(&py, fake_python_minors[v]);
-			motions[i](&py);
+			changes[i](&py);
 			cr_expect(zero(int, build_load(&py.fake.memory, py.runtime_addr,
 						       py.build.version_hex, &build, &message)),
 				  "3.%u, %zu: %s", fake_python_minors[v], i, message.text);

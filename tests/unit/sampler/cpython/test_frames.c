@@ -253,7 +253,7 @@ static void build_linked_no_object(struct stage *stage)
 }
 
 /* A frame that runs None is not shown, whatever its owner. */
-static void build_nothing(struct stage *stage)
+static void build_no_frame(struct stage *stage)
 {
 	call(stage, stage->f);
 	call(stage, stage->py.none_addr);
@@ -381,7 +381,7 @@ Test(frames, every_kind_of_stack_is_walked)
 		{"linked alone, no chunk", build_linked_alone, 0, FROM_12_TO_14},
 		{"linked, not begun", build_linked_not_begun, CHUNK_BYTES, NEVER},
 		{"linked, no object", build_linked_no_object, CHUNK_BYTES, IN_11},
-		{"nothing", build_nothing, CHUNK_BYTES, NEVER},
+		{"nothing", build_no_frame, CHUNK_BYTES, NEVER},
 		{"dying", build_dying, CHUNK_BYTES, NEVER},
 		{"cleared", build_cleared, CHUNK_BYTES, NEVER},
 		{"called by cleared", build_called_by_cleared, CHUNK_BYTES, NEVER},
@@ -770,7 +770,7 @@ Test(frames, replaced_code_object_has_the_new_name)
 
 /* Steps of an earlier walk: an object in the place of another one is not named. */
 
-static void take_steps(struct stage *stage, remote_addr changed_addr)
+static void report_steps(struct stage *stage, remote_addr changed_addr)
 {
 	static struct reported_object object;
 	const struct code_clock clock = {.tick = stage->tick, .frames_are_older = true};
@@ -792,7 +792,7 @@ static void take_steps(struct stage *stage, remote_addr changed_addr)
 	}
 }
 
-static int take(struct stage *stage)
+static int walk_steps(struct stage *stage)
 {
 	struct code_clock clock = fake_python_clock(&stage->py, ++stage->tick);
 	const struct stack_ends ends = ends_of(stage);
@@ -810,19 +810,19 @@ Test(frames, recorded_walk_is_accepted)
 		build_generators(&stage);
 		fake_stack_finish(&stage.stack);
 		expect_walk(&stage, "walked");
-		take_steps(&stage, 0);
-		cr_expect(zero(int, take(&stage)), "3.%u", stage.py.minor);
-		check_list(&stage, "taken");
+		report_steps(&stage, 0);
+		cr_expect(zero(int, walk_steps(&stage)), "3.%u", stage.py.minor);
+		check_list(&stage, "recorded");
 		cr_expect(eq(uint, stage.list.nr_unchanged, stage.list.nr_frames));
-		take_steps(&stage, stage.f);
-		cr_expect(eq(int, take(&stage), -EBADMSG), "3.%u", stage.py.minor);
+		report_steps(&stage, stage.f);
+		cr_expect(eq(int, walk_steps(&stage), -EBADMSG), "3.%u", stage.py.minor);
 		cr_expect(eq(int, stage.loss, LOSS_CODE), "3.%u", stage.py.minor);
 		/* A walk that ends too early is unfinished. */
 		expect_walk(&stage, "walked again");
-		take_steps(&stage, 0);
+		report_steps(&stage, 0);
 		stage.list.nr_steps--;
 		stage.list.steps[stage.list.nr_steps - 1].words.previous = 0;
-		cr_expect(eq(int, take(&stage), -EBADMSG), "3.%u", stage.py.minor);
+		cr_expect(eq(int, walk_steps(&stage), -EBADMSG), "3.%u", stage.py.minor);
 		cr_expect(eq(int, stage.loss, LOSS_UNFINISHED), "3.%u", stage.py.minor);
 		stage_done(&stage);
 	}

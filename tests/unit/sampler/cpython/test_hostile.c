@@ -195,7 +195,7 @@ static bool stage_load(struct stage *stage, uint32_t version_hex, uint32_t round
 }
 
 /* A harmful number: random, small, an address in memory, negative, or one bit changed. */
-static uint64_t hurtful(const struct fake_memory *fake, struct random *random, uint64_t old)
+static uint64_t harmful_value(const struct fake_memory *fake, struct random *random, uint64_t old)
 {
 	uint64_t number = random_next(random);
 	const struct fake_segment *segment = &fake->segments[number / 64 % fake->nr_segments];
@@ -230,7 +230,7 @@ static void damage(struct stage *stage, struct random *random, size_t index, siz
 	if (number >> 61)
 		offset = offset / 8 * 8;
 	memcpy(&value, segment->bytes + offset, sizeof(value));
-	value = hurtful(&stage->py.fake, random, value);
+	value = harmful_value(&stage->py.fake, random, value);
 	memcpy(segment->bytes + offset, &value, sizeof(value));
 }
 

@@ -78,7 +78,7 @@ static int scan(struct program *program, remote_addr *ret_runtime_addr)
 				&program->py.build, ret_runtime_addr);
 }
 
-static void nothing(struct program *program)
+static void unchanged(struct program *program)
 {
 	(void)program;
 }
@@ -139,7 +139,7 @@ Test(interpreter_scan, finds_the_head_of_valid_lists_only)
 		void (*change)(struct program *program);
 		int err;
 	} cases[] = {
-		{"as it should be", nothing, 0},
+		{"as it should be", unchanged, 0},
 		{"main is no interpreter", wrong_main, -ENOENT},
 		{"main is not the first one", newer_main, -ENOENT},
 		{"no interpreter", no_interpreter, -ENOENT},

@@ -26,8 +26,8 @@ struct lookup {
 };
 
 /* Look up in a heap copy of exactly the table's size, so that ASan sees a read beyond it. */
-static int32_t find_in_copy(enum linetable_format format, const uint8_t *table, size_t size_bytes,
-			    int32_t first_line, int32_t offset)
+static int32_t find_line(enum linetable_format format, const uint8_t *table, size_t size_bytes,
+			 int32_t first_line, int32_t offset)
 {
 	uint8_t *copy = size_bytes ? malloc(size_bytes) : NULL;
 
@@ -63,11 +63,11 @@ static void expect_lookups(const struct lookup *lookups, size_t nr_lookups)
 	for (size_t i = 0; i < nr_lookups; i++) {
 		const struct lookup *l = &lookups[i];
 
-		cr_expect(eq(i32,
-			     find_in_copy(l->format, l->table, l->size_bytes, l->first_line,
-					  l->offset),
-			     l->expected),
-			  "%s, offset %d", l->name, l->offset);
+		cr_expect(
+			eq(i32,
+			   find_line(l->format, l->table, l->size_bytes, l->first_line, l->offset),
+			   l->expected),
+			"%s, offset %d", l->name, l->offset);
 		expect_line(l);
 	}
 }
@@ -88,13 +88,12 @@ static void expect_runs(const char *name, const uint8_t *table, size_t size_byte
 	for (size_t i = 0; i < nr_runs; i++)
 		for (; offset < runs[i].end; offset += 2)
 			cr_expect(eq(i32,
-				     find_in_copy(LINETABLE_LOCATIONS, table, size_bytes,
-						  first_line, offset),
+				     find_line(LINETABLE_LOCATIONS, table, size_bytes, first_line,
+					       offset),
 				     runs[i].line),
 				  "%s, offset %d", name, offset);
-	cr_expect(
-		zero(i32, find_in_copy(LINETABLE_LOCATIONS, table, size_bytes, first_line, offset)),
-		"%s, after it", name);
+	cr_expect(zero(i32, find_line(LINETABLE_LOCATIONS, table, size_bytes, first_line, offset)),
+		  "%s, after it", name);
 }
 
 #define EXPECT_RUNS(name, table, first_line, runs)                        \
@@ -335,8 +334,8 @@ Test(linetable, truncated_table_has_no_wrong_line)
 	for (size_t size = 0; size < sizeof(table); size++) {
 		for (int32_t offset = 0; offset < 32; offset += 2) {
 			int32_t whole =
-				find_in_copy(LINETABLE_LOCATIONS, table, sizeof(table), 1, offset);
-			int32_t cut = find_in_copy(LINETABLE_LOCATIONS, table, size, 1, offset);
+				find_line(LINETABLE_LOCATIONS, table, sizeof(table), 1, offset);
+			int32_t cut = find_line(LINETABLE_LOCATIONS, table, size, 1, offset);
 
 			cr_expect(cut == 0 || cut == whole, "%zu bytes, offset %d", size, offset);
 		}

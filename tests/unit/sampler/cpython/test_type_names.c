@@ -33,7 +33,7 @@ static remote_addr type_of(struct fake_python *py, remote_addr addr)
 	return type_addr;
 }
 
-static void take_name_away(struct fake_python *py, remote_addr type_addr, remote_addr name_addr)
+static void set_name_addr(struct fake_python *py, remote_addr type_addr, remote_addr name_addr)
 {
 	fake_memory_write_u64(&py->fake, type_addr + py->build.offsets.object.tp_name, name_addr);
 }
@@ -54,7 +54,7 @@ static void program_init(struct program *program, uint32_t minor)
 	for (size_t i = 0; i < 2; i++) {
 		fake_memory_write_u64(&py->fake, types[i] + py->build.offsets.object.ob_type,
 				      metatype_addr);
-		take_name_away(py, types[i], MISSING_ADDR + i * 0x100);
+		set_name_addr(py, types[i], MISSING_ADDR + i * 0x100);
 	}
 	const struct fake_item builtins[] = {
 		{.text = "None", .value_addr = program->none_addr},

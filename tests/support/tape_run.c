@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/support/take_stacks.h"
+#include "tests/support/tape_run.h"
 
 #include <errno.h>
 
@@ -36,8 +36,8 @@ static int late_sink_sample(struct sample_sink *sink, const struct sample *sampl
 	return late->inner->ops->sample(late->inner, &passed);
 }
 
-static int take_dump(struct remote_memory *memory, const struct py_build *build,
-		     remote_addr runtime_addr, FILE *out)
+static int write_dump(struct remote_memory *memory, const struct py_build *build,
+		      remote_addr runtime_addr, FILE *out)
 {
 	char version[VERSION_MAX_BYTES];
 	const struct run_info info = {.target.command_line = "tape", .python.version = version};
@@ -55,8 +55,8 @@ static int take_dump(struct remote_memory *memory, const struct py_build *build,
 	return err;
 }
 
-static int take_ticks(struct remote_memory *memory, const struct py_build *build,
-		      remote_addr runtime_addr, FILE *out)
+static int write_ticks(struct remote_memory *memory, const struct py_build *build,
+		       remote_addr runtime_addr, FILE *out)
 {
 	static const struct sample_sink_ops ops = {.sample = late_sink_sample};
 	const struct profile_options options = {.by_line = true, .by_thread = true};
@@ -76,17 +76,17 @@ static int take_ticks(struct remote_memory *memory, const struct py_build *build
 	return err;
 }
 
-int take_stacks(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
-		FILE *out)
+int tape_run(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
+	     FILE *out)
 {
 	struct py_build build;
 	int err = build_load(memory, runtime_addr, version_hex, &build, NULL);
 
 	if (!err)
-		err = take_dump(memory, &build, runtime_addr, out);
+		err = write_dump(memory, &build, runtime_addr, out);
 	if (!err && fputs("\n", out) == EOF)
 		err = -EIO;
 	if (!err)
-		err = take_ticks(memory, &build, runtime_addr, out);
+		err = write_ticks(memory, &build, runtime_addr, out);
 	return err;
 }

@@ -7,9 +7,9 @@
 #include "procmem/memory.h"
 
 /*
- * Load the offsets, dump all threads and take a few ticks. Writes to out: the dump as text, then
+ * Load the offsets, dump all threads and run a few ticks. Writes to out: the dump as text, then
  * the ticks as collapsed stacks with lines. version_hex is as in build_load(). Returns 0 or the
  * first error.
  */
-int take_stacks(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
-		FILE *out);
+int tape_run(struct remote_memory *memory, remote_addr runtime_addr, uint32_t version_hex,
+	     FILE *out);
