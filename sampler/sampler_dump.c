@@ -5,9 +5,9 @@
 #include <unistd.h>
 
 #include "procmem/bounded_memory.h"
+#include "procmem/cached_memory.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/near_memory.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/cpython/frames/variables.h"
@@ -52,8 +52,8 @@ enum { VARIABLE_NAME_MAX_CHARS = 256 };
  */
 struct variable_reader {
 	struct remote_memory *memory;  /* borrowed */
-	struct near_memory near;       /* reads memory; cleared for each thread */
-	struct bounded_memory bounded; /* reads near */
+	struct cached_memory cached;   /* reads memory; cleared for each thread */
+	struct bounded_memory bounded; /* reads cached */
 	const struct py_build *build;  /* borrowed */
 	uint64_t cut_ns;	       /* CLOCK_MONOTONIC; end of all reading */
 	size_t nr_bytes_left;	       /* limit on the rest of the text */
@@ -77,14 +77,14 @@ static struct variable_reader *variable_reader_create(const struct sampler *samp
 	reader->cut_ns = clock_now_ns() + VARIABLES_MAX_NS;
 	reader->nr_bytes_left = VARIABLES_MAX_BYTES;
 	reader->value_max_chars = max_chars;
-	near_memory_init(&reader->near, reader->memory);
+	cached_memory_init(&reader->cached, reader->memory);
 	return reader;
 }
 
 /* Renew the limit on reads for the next value. */
 static struct remote_memory *renew(struct variable_reader *reader)
 {
-	bounded_memory_init(&reader->bounded, &reader->near.memory, VALUE_MAX_READS, NULL,
+	bounded_memory_init(&reader->bounded, &reader->cached.memory, VALUE_MAX_READS, NULL,
 			    reader->cut_ns);
 	return &reader->bounded.memory;
 }
@@ -364,7 +364,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	    addr == thread->ref.addr)
 		sample.flags |= SAMPLE_FINALIZES;
 	if (sampler->variables)
-		near_memory_forget(&sampler->variables->near);
+		cached_memory_clear(&sampler->variables->cached);
 	err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 	exception_text_done(&text);
 	return err;

@@ -10,22 +10,22 @@
 
 #include "procmem/memory.h"
 
-enum { NEAR_PAGE_BYTES = 4096, NR_NEAR_PAGES = 64 };
+enum { CACHED_PAGE_BYTES = 4096, NR_CACHED_PAGES = 64 };
 
-struct near_memory {
+struct cached_memory {
 	struct remote_memory memory; /* pass this one to readers */
 	struct remote_memory *inner; /* where reads go; borrowed for the life of this struct */
-	struct near_page {
+	struct cached_page {
 		remote_addr addr; /* 0: empty; the page at address 0 is never mapped */
-		uint8_t bytes[NEAR_PAGE_BYTES];
-	} pages[NR_NEAR_PAGES]; /* indexed by page address */
+		uint8_t bytes[CACHED_PAGE_BYTES];
+	} pages[NR_CACHED_PAGES]; /* indexed by page address */
 };
 
 /*
  * Set up a memory that reads through inner and returns its errors. It has no check operation:
  * check inner instead. Nothing is owned.
  */
-void near_memory_init(struct near_memory *near, struct remote_memory *inner);
+void cached_memory_init(struct cached_memory *cached, struct remote_memory *inner);
 
 /* Drop all cached pages. */
-void near_memory_forget(struct near_memory *near);
+void cached_memory_clear(struct cached_memory *cached);
