@@ -190,12 +190,12 @@ bool executor_list_has(struct executor_list *list, const struct code_cache *code
 	bool has = find(list, addr);
 	uint64_t begin_ns;
 
-	if (has || !look_pace_is_due(&list->pace, false, now_ns))
+	if (has || !refresh_backoff_is_due(&list->backoff, false, now_ns))
 		return has;
 	begin_ns = clock_now_ns();
 	executor_list_read(list, codes);
 	has = find(list, addr);
-	look_pace_record(&list->pace, has, now_ns, clock_now_ns() - begin_ns);
+	refresh_backoff_record(&list->backoff, has, now_ns, clock_now_ns() - begin_ns);
 	return has;
 }
 

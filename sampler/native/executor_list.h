@@ -9,7 +9,7 @@
  * found as CPython itself finds them: all executors of an interpreter are on one list, and each
  * one has the address of its code. Any code object with an executor leads to the list.
  *
- * The list is read when an unknown address is looked up, at the pace that look_pace.h allows. The
+ * The list is read when an unknown address is looked up, as often as refresh_backoff.h allows. The
  * target runs meanwhile: an executor whose neighbour does not point back to it ends the list.
  *
  * Source: Python/jit_publish.c, Python/perf_jit_trampoline.c of CPython 3.15.
@@ -20,7 +20,7 @@
 #include <stdint.h>
 
 #include "sampler/cpython/code/code.h"
-#include "symbols/jit/look_pace.h"
+#include "symbols/jit/refresh_backoff.h"
 
 /* Limit on executors; those beyond stay unknown. A program that kept creating functions had 420. */
 #define EXECUTOR_LIST_MAX 8192
@@ -35,8 +35,8 @@ struct executor_list {
 	const struct code_cache *codes; /* used while reading; borrowed */
 	struct executor_range *ranges; /* ascending by address, except while they are read; owned */
 	uint32_t nr_ranges, max_ranges;
-	remote_addr type_addr; /* the type of executors; 0: unknown */
-	struct look_pace pace; /* limits how often the list is read */
+	remote_addr type_addr;		/* the type of executors; 0: unknown */
+	struct refresh_backoff backoff; /* limits how often the list is read */
 };
 
 /* Free the list, which is empty afterwards. */

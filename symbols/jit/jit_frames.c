@@ -9,7 +9,7 @@
 #include "procmem/clock.h"
 #include "procmem/machine.h"
 #include "symbols/jit/jit_sources.h"
-#include "symbols/jit/look_pace.h"
+#include "symbols/jit/refresh_backoff.h"
 
 /* The cached unwind table of a code. */
 struct code_table {
@@ -20,9 +20,9 @@ struct code_table {
 
 struct jit_frames {
 	struct jit_sources *sources;
-	uint64_t time_ns; /* of the stack asked for */
+	uint64_t time_ns; /* of the stack that is unwound */
 	uint64_t read_ns; /* of the stack for which the files were last read */
-	struct look_pace pace;
+	struct refresh_backoff backoff;
 	struct code_table tables[JIT_FRAMES_MAX_TABLES];
 	uint64_t unwind_bytes; /* of all tables */
 };
@@ -97,7 +97,7 @@ static const struct jit_code *find(const struct jit_frames *frames, remote_addr 
 
 /*
  * Read the known files on, once for each stack, and find the code at addr. Errors are handled as
- * by a look.
+ * by refresh().
  */
 static const struct jit_code *find_in_files(struct jit_frames *frames, remote_addr addr)
 {
@@ -108,8 +108,11 @@ static const struct jit_code *find_in_files(struct jit_frames *frames, remote_ad
 	return find(frames, addr);
 }
 
-/* Look at all sources. Errors are ignored: the next look may succeed, or the process has ended. */
-static const struct jit_code *look(struct jit_frames *frames, remote_addr addr)
+/*
+ * Read all sources and find the code at addr. Errors are ignored: the next refresh may succeed, or
+ * the process has ended.
+ */
+static const struct jit_code *refresh(struct jit_frames *frames, remote_addr addr)
 {
 	const uint64_t begin_ns = clock_now_ns();
 	const struct jit_code *code;
@@ -117,7 +120,8 @@ static const struct jit_code *look(struct jit_frames *frames, remote_addr addr)
 	(void)jit_sources_refresh(frames->sources, false);
 	drop_tables_of_ended(frames);
 	code = find(frames, addr);
-	look_pace_record(&frames->pace, code != NULL, frames->time_ns, clock_now_ns() - begin_ns);
+	refresh_backoff_record(&frames->backoff, code != NULL, frames->time_ns,
+			       clock_now_ns() - begin_ns);
 	return code;
 }
 
@@ -127,13 +131,14 @@ const struct jit_code *jit_frames_find(struct jit_frames *frames, remote_addr ad
 
 	if (!code)
 		code = find_in_files(frames, addr);
-	return look_pace_is_due(&frames->pace, code != NULL, frames->time_ns) ? look(frames, addr)
-									      : code;
+	return refresh_backoff_is_due(&frames->backoff, code != NULL, frames->time_ns)
+		       ? refresh(frames, addr)
+		       : code;
 }
 
 /* Rules. */
 
-/* Make the unwind table of a body. Takes the bytes from the body. NULL if there is none. */
+/* Make the unwind table of a body. Moves the bytes out of the body. NULL if there is none. */
 static struct unwind_table *make_table(struct jit_frames *frames, const struct jit_code *code,
 				       struct jit_body *body)
 {

@@ -3,13 +3,13 @@
  * Finds code that a process has made at run time, and its unwind rules, for unwinding stacks:
  * from all of its sources (jit_sources.h), as of the time of each stack.
  *
- * The sources are looked at when an address is asked for that none covers, but not each time: a
- * look reads the process's mappings, lists and files, which takes about as long as a stack of a
- * thousand frames, and seconds if the lists are long. look_pace.h decides when the next look
- * comes: a tenth of a second to a second after the last one, and at least 20 times as long after
- * it as it took. Additions to known files are read without delay, once for each stack, which
- * takes a few microseconds. While such frames are being asked for, the information is never older
- * than that; where code has ended there may be other code since.
+ * A look-up of an address that no source covers refreshes the sources, but not each time: a
+ * refresh reads the process's mappings, lists and files, which takes about as long as a stack of a
+ * thousand frames, and seconds if the lists are long. refresh_backoff.h decides when the next
+ * refresh is due: a tenth of a second to a second after the last one, and at least 20 times as
+ * long after it as it took. Additions to known files are read without delay, once for each stack,
+ * which takes a few microseconds. While such frames are being looked up, the information is never
+ * older than that; where code has ended there may be other code since.
  */
 #pragma once
 

@@ -264,7 +264,7 @@ Test(executor_list, unsuccessful_reads_double_the_wait)
 	listed_init(&listed, EXECUTOR_TYPE_NAME);
 	cr_expect(has(&listed, jit_addr(0)));
 	nr_calls = listed.py.fake.nr_calls;
-	listed.now_ns += LOOK_PACE_MIN_WAIT_NS - 1;
+	listed.now_ns += REFRESH_MIN_WAIT_NS - 1;
 	cr_expect(has(&listed, jit_addr(0)));
 	cr_expect(not(has(&listed, 1)));
 	cr_expect(eq(u64, listed.py.fake.nr_calls, nr_calls));
@@ -272,7 +272,7 @@ Test(executor_list, unsuccessful_reads_double_the_wait)
 	cr_expect(not(has(&listed, 1)));
 	cr_expect(lt(u64, nr_calls, listed.py.fake.nr_calls));
 	nr_calls = listed.py.fake.nr_calls;
-	listed.now_ns += 2 * LOOK_PACE_MIN_WAIT_NS - 1;
+	listed.now_ns += 2 * REFRESH_MIN_WAIT_NS - 1;
 	cr_expect(not(has(&listed, 1)));
 	cr_expect(eq(u64, listed.py.fake.nr_calls, nr_calls), "the wait is twice as long");
 	listed.now_ns += LATER_NS;
