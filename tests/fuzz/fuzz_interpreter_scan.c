@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct mapping mapping = {.start = INPUT_ADDR, .readable = true, .writable = true};
 	const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
-	const struct module module = {.first = 0, .end = 1};
+	const struct elf_module module = {.first = 0, .end = 1};
 	remote_addr runtime_addr = 0;
 	struct fake_memory fake;
 	struct py_build build;

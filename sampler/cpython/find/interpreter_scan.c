@@ -177,7 +177,7 @@ static bool may_be_head(struct scan *scan, const struct module_data *data, size_
 }
 
 /* Try every word. Blocks overlap, so the last word of one is tried again in the next. */
-static int scan_module(struct scan *scan, const struct module *module)
+static int scan_module(struct scan *scan, const struct elf_module *module)
 {
 	struct module_data data;
 	int err = 0;
@@ -201,7 +201,7 @@ static int scan_module(struct scan *scan, const struct module *module)
 }
 
 int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
-		     const struct module *module, const struct py_build *build,
+		     const struct elf_module *module, const struct py_build *build,
 		     remote_addr *ret_runtime_addr)
 {
 	struct scan scan = {

@@ -8,7 +8,7 @@
 
 #include "procmem/maps.h"
 #include "procmem/memory.h"
-#include "sampler/cpython/find/modules.h"
+#include "sampler/cpython/find/elf_modules.h"
 #include "sampler/cpython/layout/offsets.h"
 
 /*
@@ -33,5 +33,5 @@
  * Python/pystate.c of 3.6.
  */
 int interpreter_scan(struct remote_memory *memory, const struct maps *maps,
-		     const struct module *module, const struct py_build *build,
+		     const struct elf_module *module, const struct py_build *build,
 		     remote_addr *ret_runtime_addr);

@@ -8,8 +8,8 @@
 
 #include "procmem/bounded_memory.h"
 #include "sampler/cpython/find/build.h"
+#include "sampler/cpython/find/elf_modules.h"
 #include "sampler/cpython/find/interpreter_scan.h"
-#include "sampler/cpython/find/modules.h"
 #include "symbols/elf/memory_image.h"
 
 /* Limit on the variables that are scanned, in all modules; nothing is found beyond it. */
@@ -30,8 +30,8 @@ struct search {
 	const struct program *program;
 	struct remote_memory *memory;	   /* the program's, read through a budget */
 	const volatile sig_atomic_t *stop; /* may be NULL */
-	struct modules modules;
-	struct module whole; /* all mappings as one module; only if the program is not alive */
+	struct elf_modules modules;
+	struct elf_module whole; /* all mappings as one module; only if the program is not alive */
 	struct file_names_cache files;
 	struct runtime *ret_runtime;
 	uint64_t scanned_bytes;
@@ -66,7 +66,7 @@ static void search_refuse(struct search *search, int err, const struct message *
 }
 
 /* Remember that module has a CPython without an interpreter. */
-static void search_refuse_idle(struct search *search, const struct module *module)
+static void search_refuse_idle(struct search *search, const struct elf_module *module)
 {
 	struct message refusal = {0};
 
@@ -93,7 +93,7 @@ static bool lacks_version(const struct search *search, const struct place *place
 }
 
 /* Try a place. Returns true if the search is over; remembers a refusal. */
-static bool search_try(struct search *search, const struct module *module,
+static bool search_try(struct search *search, const struct elf_module *module,
 		       const struct place *place)
 {
 	struct runtime *runtime = search->ret_runtime;
@@ -140,7 +140,7 @@ static uint32_t read_version(const struct search *search, remote_addr addr)
 }
 
 /* Fill place, which is zero, from the symbols in memory. An error means that they lack it. */
-static int place_in_memory(const struct search *search, const struct module *module,
+static int place_in_memory(const struct search *search, const struct elf_module *module,
 			   struct place *place)
 {
 	struct memory_image image = {0};
@@ -160,7 +160,7 @@ static int place_in_memory(const struct search *search, const struct module *mod
 /* Variables. */
 
 /* Find the text of sys.version. */
-static bool find_version_text(struct search *search, const struct module *module,
+static bool find_version_text(struct search *search, const struct elf_module *module,
 			      struct version_text *ret_version)
 {
 	struct module_data data;
@@ -179,7 +179,7 @@ static bool find_version_text(struct search *search, const struct module *module
 }
 
 /* Find debug offsets by the cookie that they begin with. True if the search is over. */
-static bool search_cookie(struct search *search, const struct module *module)
+static bool search_cookie(struct search *search, const struct elf_module *module)
 {
 	struct place place = {.found_by = "cookie"};
 	struct module_data data;
@@ -202,7 +202,7 @@ static bool search_cookie(struct search *search, const struct module *module)
  * Search a module that has the text of a version but no name or cookie for its runtime: its list of
  * interpreters is in the same module.
  */
-static bool search_by_version(struct search *search, const struct module *module,
+static bool search_by_version(struct search *search, const struct elf_module *module,
 			      const struct version_text *version)
 {
 	struct place place = {.version_hex = version->version_hex, .found_by = "symbol"};
@@ -250,7 +250,7 @@ static bool search_by_version(struct search *search, const struct module *module
 
 /* The search. */
 
-static bool search_names(struct search *search, const struct module *module)
+static bool search_names(struct search *search, const struct elf_module *module)
 {
 	struct place place = {0};
 	struct version_text version;
@@ -274,7 +274,7 @@ static bool search_names(struct search *search, const struct module *module)
 	return search_try(search, module, &place);
 }
 
-static bool search_variables(struct search *search, const struct module *module)
+static bool search_variables(struct search *search, const struct elf_module *module)
 {
 	struct version_text version;
 
@@ -292,11 +292,11 @@ static bool is_stopped(const struct search *search)
  * program is not alive, all writable memory is searched as well, because a core file may lack the
  * note with its files.
  */
-static const struct module *search_modules(struct search *search)
+static const struct elf_module *search_modules(struct search *search)
 {
-	static bool (*const ways[])(struct search * search,
-				    const struct module *module) = {search_names, search_variables};
-	const struct modules *list = &search->modules;
+	static bool (*const ways[])(struct search * search, const struct elf_module *module) = {
+		search_names, search_variables};
+	const struct elf_modules *list = &search->modules;
 	const struct maps *maps = search->program->maps;
 
 	for (size_t way = 0; way < sizeof(ways) / sizeof(ways[0]); way++)
@@ -305,15 +305,15 @@ static const struct module *search_modules(struct search *search)
 				return &list->modules[i];
 	if (search->program->is_alive || !maps->nr_mappings)
 		return NULL;
-	search->whole = (struct module){
+	search->whole = (struct elf_module){
 		.kind = MODULE_OTHER, .code = maps->mappings, .end = maps->nr_mappings};
 	return search_variables(search, &search->whole) ? &search->whole : NULL;
 }
 
 /* Count the further running CPythons in the modules after module. */
-static unsigned int count_others(struct search *search, const struct module *module)
+static unsigned int count_others(struct search *search, const struct elf_module *module)
 {
-	const struct modules *list = &search->modules;
+	const struct elf_modules *list = &search->modules;
 	struct runtime *found = search->ret_runtime;
 	struct runtime other = {0};
 	unsigned int nr_others = 0;
@@ -326,7 +326,7 @@ static unsigned int count_others(struct search *search, const struct module *mod
 	return nr_others;
 }
 
-static void keep_build_id(struct search *search, const struct module *module)
+static void keep_build_id(struct search *search, const struct elf_module *module)
 {
 	struct runtime *runtime = search->ret_runtime;
 	struct memory_image memory_image = {0};
@@ -438,13 +438,13 @@ int runtime_find(const struct program *program, const volatile sig_atomic_t *sto
 		.stop = stop,
 		.ret_runtime = &runtime,
 	};
-	const struct module *module;
+	const struct elf_module *module;
 	int err;
 
 	bounded_memory_init(&bounded, program->memory, SEARCH_MAX_PIECES, NULL, UINT64_MAX);
 	err = check_readable(&search);
 	if (!err)
-		err = modules_list(program->maps, program->exe_path, &search.modules);
+		err = elf_modules_list(program->maps, program->exe_path, &search.modules);
 	if (err)
 		return err;
 	module = search_modules(&search);
@@ -456,7 +456,7 @@ int runtime_find(const struct program *program, const volatile sig_atomic_t *sto
 	} else {
 		err = refuse(&search, reterr);
 	}
-	modules_done(&search.modules);
+	elf_modules_done(&search.modules);
 	file_names_cache_done(&search.files);
 	return err;
 }

@@ -18,7 +18,7 @@ struct program {
 	struct fake_python py;
 	struct mapping mappings[3];
 	struct maps maps;
-	struct module module;
+	struct elf_module module;
 	remote_addr head_addr;
 	remote_addr thread_addr;
 };
@@ -47,7 +47,7 @@ static void program_init(struct program *program)
 	program->mappings[2] =
 		data_mapping(py->interp_addr + 0x100000000, py->free_addr + 0x100000);
 	program->maps = (struct maps){.mappings = program->mappings, .nr_mappings = 3};
-	program->module = (struct module){.first = 0, .end = 1};
+	program->module = (struct elf_module){.first = 0, .end = 1};
 	(void)fake_memory_map(&py->fake, py->runtime_addr - BEFORE_BYTES, BEFORE_BYTES);
 	(void)fake_memory_map(&py->fake, py->runtime_addr + 0x1000, BEHIND_BYTES);
 	program->head_addr = py->runtime_addr + py->build.offsets.runtime.interpreters_head;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/find/modules.h"
+#include "sampler/cpython/find/elf_modules.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -25,7 +25,7 @@ static int parse(struct maps *ret_maps, const char *const lines[], size_t nr_lin
 
 enum { MAX_LINES = 12, MAX_EXPECTED = 4 };
 
-Test(modules, lists_what_is_loaded)
+Test(elf_modules, lists_what_is_loaded)
 {
 	static const struct {
 		const char *name;
@@ -74,14 +74,14 @@ Test(modules, lists_what_is_loaded)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct modules modules = {0};
+		struct elf_modules modules = {0};
 		struct maps maps = {0};
 
 		cr_assert(zero(int, parse(&maps, cases[i].lines, MAX_LINES)), "%s", cases[i].name);
-		cr_assert(zero(int, modules_list(&maps, "", &modules)));
+		cr_assert(zero(int, elf_modules_list(&maps, "", &modules)));
 		cr_assert(eq(sz, modules.nr_modules, cases[i].nr_expected), "%s", cases[i].name);
 		for (size_t j = 0; j < modules.nr_modules; j++) {
-			const struct module *module = &modules.modules[j];
+			const struct elf_module *module = &modules.modules[j];
 
 			cr_expect(eq(int, module->kind, cases[i].expected[j].kind), "%s",
 				  cases[i].name);
@@ -96,34 +96,34 @@ Test(modules, lists_what_is_loaded)
 			cr_expect(eq(sz, module->end, cases[i].expected[j].end), "%s",
 				  cases[i].name);
 		}
-		modules_done(&modules);
+		elf_modules_done(&modules);
 		maps_done(&maps);
 	}
-	modules_done(NULL);
+	elf_modules_done(NULL);
 }
 
-Test(modules, executable_comes_first)
+Test(elf_modules, executable_comes_first)
 {
 	struct process process = PROCESS_CLOSED;
-	struct modules modules;
+	struct elf_modules modules;
 	struct maps maps;
 	char exe[PATH_MAX];
 
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	process_executable(&process, exe);
-	cr_assert(zero(int, modules_list(&maps, exe, &modules)));
+	cr_assert(zero(int, elf_modules_list(&maps, exe, &modules)));
 	cr_assert(lt(sz, 1, modules.nr_modules));
 	cr_expect(eq(int, modules.modules[0].kind, MODULE_EXECUTABLE));
 	cr_expect(zero(int, strcmp(modules.modules[0].code->path, exe)));
 	cr_expect(eq(int, modules.modules[1].kind, MODULE_OTHER));
-	modules_done(&modules);
+	elf_modules_done(&modules);
 	maps_done(&maps);
 	process_close(&process);
 }
 
 /* Every word of the data is visited, and nothing else. Unmapped memory is skipped. */
-Test(modules, data_is_visited_once)
+Test(elf_modules, data_is_visited_once)
 {
 	static const char *const lines[] = {
 		"1000-2000 r-xp 00000000 08:01 7 /lib/liba.so",
@@ -131,7 +131,7 @@ Test(modules, data_is_visited_once)
 		"100000-200000 rw-p 00000000 00:00 0",
 		"200000-300000 rw-p 00000000 08:01 8 /lib/libb.so",
 	};
-	struct module module = {.first = 0, .end = 3};
+	struct elf_module module = {.first = 0, .end = 3};
 	uint64_t next = 0x2000;
 	struct module_data data;
 	struct fake_memory fake;
@@ -158,12 +158,12 @@ Test(modules, data_is_visited_once)
 }
 
 /* A file mapped thousands of times does not hide a libpython after it. */
-Test(modules, libpython_is_found_after_the_limit)
+Test(elf_modules, libpython_is_found_after_the_limit)
 {
-	enum { NR = 3 * MODULES_MAX };
+	enum { NR = 3 * ELF_MODULES_MAX };
 	struct mapping *mappings = calloc(NR + 1, sizeof(*mappings));
 	struct maps maps = {.mappings = mappings, .nr_mappings = NR + 1};
-	struct modules modules;
+	struct elf_modules modules;
 
 	for (size_t i = 0; i <= NR; i++)
 		mappings[i] = (struct mapping){.start = 0x10000 + i * 0x1000,
@@ -172,10 +172,10 @@ Test(modules, libpython_is_found_after_the_limit)
 					       .readable = true,
 					       .executable = true,
 					       .path = i == NR ? "/libpython3.so" : "/x"};
-	cr_assert(zero(int, modules_list(&maps, "", &modules)));
-	cr_expect(eq(sz, modules.nr_modules, MODULES_MAX + 1));
+	cr_assert(zero(int, elf_modules_list(&maps, "", &modules)));
+	cr_expect(eq(sz, modules.nr_modules, ELF_MODULES_MAX + 1));
 	cr_expect(eq(int, modules.modules[0].kind, MODULE_LIBPYTHON));
 	cr_expect(eq(ptr, (void *)modules.modules[1].code, mappings));
-	modules_done(&modules);
+	elf_modules_done(&modules);
 	free(mappings);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/find/modules.h"
+#include "sampler/cpython/find/elf_modules.h"
 
 #include <errno.h>
 #include <regex.h>
@@ -16,7 +16,7 @@
 /* The list under construction, and what is needed to classify mappings. */
 struct lister {
 	const struct maps *maps;
-	struct modules list;
+	struct elf_modules list;
 	uint32_t max_modules;
 	size_t nr_of_kind[NR_MODULE_KINDS];
 	const char *exe_path; /* "" if unknown */
@@ -31,12 +31,12 @@ static enum module_kind kind_of(const struct lister *lister, const struct mappin
 	return name && strncmp(name, "/libpython", 10) == 0 ? MODULE_LIBPYTHON : MODULE_OTHER;
 }
 
-static int add_module(struct lister *lister, const struct module *module)
+static int add_module(struct lister *lister, const struct elf_module *module)
 {
-	struct modules *list = &lister->list;
-	struct module *modules;
+	struct elf_modules *list = &lister->list;
+	struct elf_module *modules;
 
-	if (lister->nr_of_kind[module->kind] == MODULES_MAX)
+	if (lister->nr_of_kind[module->kind] == ELF_MODULES_MAX)
 		return 0;
 	lister->nr_of_kind[module->kind]++;
 	modules = array_reserve(list->modules, (uint32_t)list->nr_modules + 1, &lister->max_modules,
@@ -71,7 +71,8 @@ static size_t bss_end(const struct maps *maps, size_t index)
 static int add_loadings(struct lister *lister, size_t first, size_t end)
 {
 	const struct maps *maps = lister->maps;
-	struct module module = {.kind = kind_of(lister, &maps->mappings[first]), .first = first};
+	struct elf_module module = {.kind = kind_of(lister, &maps->mappings[first]),
+				    .first = first};
 	const struct mapping *header = NULL;
 	uint64_t last_offset = 0;
 	int err = 0;
@@ -104,15 +105,15 @@ static int add_loadings(struct lister *lister, size_t first, size_t end)
 
 static int compare_modules(const void *a, const void *b)
 {
-	const struct module *left = a;
-	const struct module *right = b;
+	const struct elf_module *left = a;
+	const struct elf_module *right = b;
 
 	if (left->kind != right->kind)
 		return left->kind < right->kind ? -1 : 1;
 	return (left->code->start > right->code->start) - (left->code->start < right->code->start);
 }
 
-int modules_list(const struct maps *maps, const char *exe_path, struct modules *ret_modules)
+int elf_modules_list(const struct maps *maps, const char *exe_path, struct elf_modules *ret_modules)
 {
 	struct lister lister = {.maps = maps, .exe_path = exe_path};
 	int err = 0;
@@ -123,28 +124,28 @@ int modules_list(const struct maps *maps, const char *exe_path, struct modules *
 			err = add_loadings(&lister, i, end);
 	}
 	if (err) {
-		modules_done(&lister.list);
+		elf_modules_done(&lister.list);
 		return err;
 	}
 	if (lister.list.nr_modules)
-		qsort(lister.list.modules, lister.list.nr_modules, sizeof(struct module),
+		qsort(lister.list.modules, lister.list.nr_modules, sizeof(struct elf_module),
 		      compare_modules);
 	*ret_modules = lister.list;
 	return 0;
 }
 
-void modules_done(struct modules *modules)
+void elf_modules_done(struct elf_modules *modules)
 {
 	if (!modules)
 		return;
 	free(modules->modules);
-	*modules = (struct modules){.modules = NULL};
+	*modules = (struct elf_modules){.modules = NULL};
 }
 
 /* Variables. */
 
 void module_data_init(struct module_data *data, struct remote_memory *memory,
-		      const struct maps *maps, const struct module *module)
+		      const struct maps *maps, const struct elf_module *module)
 {
 	*data = (struct module_data){
 		.memory = memory,

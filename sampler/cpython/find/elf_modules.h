@@ -18,13 +18,13 @@
 enum module_kind { MODULE_EXECUTABLE, MODULE_LIBPYTHON, MODULE_OTHER, NR_MODULE_KINDS };
 
 /* Limit per kind; further modules are not searched. A browser has some 200. */
-#define MODULES_MAX 1024
+#define ELF_MODULES_MAX 1024
 
 /* Limit per stretch of variables; the rest is not searched. CPython has 1 MiB of variables. */
 #define MODULE_MAX_DATA_BYTES (32u << 20)
 
 /* One loading of a file. */
-struct module {
+struct elf_module {
 	enum module_kind kind;
 	const struct mapping *code;   /* its first executable mapping, or else its first mapping */
 	const struct mapping *header; /* the mapping of the file's start; NULL if there is none */
@@ -33,19 +33,20 @@ struct module {
 };
 
 /* Sorted by kind, then by address. Borrows from the maps. Empty if zero-initialised. */
-struct modules {
-	struct module *modules;
+struct elf_modules {
+	struct elf_module *modules;
 	size_t nr_modules;
 };
 
 /*
  * List the modules: files with an executable part, and in any case the executable, whose path is
  * exe_path ("" if unknown), and files called libpython…. A file that is loaded twice gives two
- * modules. Takes one pass over the mappings. Returns 0 or -ENOMEM. modules_done() frees the list
+ * modules. Takes one pass over the mappings. Returns 0 or -ENOMEM. elf_modules_done() frees the list
  * and leaves it empty; it accepts NULL and an empty list.
  */
-int modules_list(const struct maps *maps, const char *exe_path, struct modules *ret_modules);
-void modules_done(struct modules *modules);
+int elf_modules_list(const struct maps *maps, const char *exe_path,
+		     struct elf_modules *ret_modules);
+void elf_modules_done(struct elf_modules *modules);
 
 /*
  * Reads the variables of a module block by block: its writable mappings, including .bss.
@@ -80,7 +81,7 @@ struct module_data {
  * skips blocks that cannot be read. module_data_done() accepts a zeroed struct.
  */
 void module_data_init(struct module_data *data, struct remote_memory *memory,
-		      const struct maps *maps, const struct module *module);
+		      const struct maps *maps, const struct elf_module *module);
 bool module_data_next(struct module_data *data);
 void module_data_done(struct module_data *data);
 
