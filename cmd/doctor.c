@@ -16,7 +16,7 @@
 #include "output/dump/dump_frames.h"
 #include "output/profile/label.h"
 #include "output/text/text.h"
-#include "procmem/sched/cpu_seat.h"
+#include "procmem/sched/cpu_pin.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 
@@ -106,16 +106,15 @@ static void report_interpreter(const struct target *target)
 /* Whether a look can take a running thread's CPU, from best to worst. */
 enum reach { REACH_AT_ONCE, REACH_OLD_KERNEL, REACH_NICER, REACH_REAL_TIME, REACH_ELSEWHERE };
 
-static enum reach reach_of(const struct cpu_seat *seat, pid_t tid)
+static enum reach reach_of(const struct cpu_pin *pin, pid_t tid)
 {
-	if (!cpu_seat_shares_cpu(seat, tid))
+	if (!cpu_pin_shares_cpu(pin, tid))
 		return REACH_ELSEWHERE;
-	if (cpu_seat_is_outranked(tid))
+	if (cpu_pin_is_outranked(tid))
 		return REACH_REAL_TIME;
-	if (!cpu_seat_may_preempt(tid))
+	if (!cpu_pin_may_preempt(tid))
 		return REACH_NICER;
-	return seat->slice_is_refused && !cpu_seat_is_real_time() ? REACH_OLD_KERNEL
-								  : REACH_AT_ONCE;
+	return pin->slice_is_refused && !cpu_pin_is_real_time() ? REACH_OLD_KERNEL : REACH_AT_ONCE;
 }
 
 /* A sink that counts proven, unproven and broken stacks. */
@@ -128,7 +127,7 @@ struct stack_count {
 	size_t nr_broken;
 	size_t nr_named; /* by Python's threading module */
 	size_t nr_known; /* with a kernel thread id */
-	const struct cpu_seat *seat;
+	const struct cpu_pin *pin;
 	enum reach reach;     /* of the thread that is hardest to reach */
 	pid_t reach_tid;      /* that thread */
 	size_t nr_outranking; /* threads whose real-time policy keeps us from their CPU */
@@ -137,7 +136,7 @@ struct stack_count {
 /* Record how a thread can be reached. */
 static void count_reach(struct stack_count *count, pid_t tid)
 {
-	const enum reach reach = tid ? reach_of(count->seat, tid) : REACH_AT_ONCE;
+	const enum reach reach = tid ? reach_of(count->pin, tid) : REACH_AT_ONCE;
 
 	count->nr_outranking += reach == REACH_REAL_TIME;
 	if (count->reach_tid && reach <= count->reach)
@@ -304,15 +303,15 @@ static int try_natives(struct target *target, struct sampler *sampler)
 static enum exit_status try_threads(struct target *target, bool *ret_held, struct message *reterr)
 {
 	static const struct sample_sink_ops ops = {.sample = count_stack};
-	struct cpu_seat seat = {.is_open = false};
-	struct stack_count count = {.sink.ops = &ops, .seat = &seat};
+	struct cpu_pin pin = {.is_open = false};
+	struct stack_count count = {.sink.ops = &ops, .pin = &pin};
 	struct sampler *sampler = NULL;
 	bool has_interrupts = false;
 	int err = target_create_sampler(target, &sampler);
 
-	/* Opening the seat fails where CPU affinities cannot be read. */
-	if (!err && !cpu_seat_open(&seat))
-		cpu_seat_fit_slice(&seat, 0);
+	/* cpu_pin_open() fails where CPU affinities cannot be read. */
+	if (!err && !cpu_pin_open(&pin))
+		cpu_pin_fit_slice(&pin, 0);
 	if (!err)
 		err = sampler_dump(sampler, &count.sink);
 	if (!err) {
@@ -324,7 +323,7 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 	if (!err)
 		err = try_natives(target, sampler);
 	sampler_destroy(sampler);
-	cpu_seat_close(&seat);
+	cpu_pin_close(&pin);
 	if (err)
 		return target_explain(target, err, reterr);
 	*ret_held = has_interrupts || is_exact(&count);

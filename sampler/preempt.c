@@ -20,8 +20,8 @@
 enum { FOLLOWED_LOOKS = 64 };
 
 /*
- * The seat moves to another CPU after this many looks in a row found threads there; guards hold
- * all of them.
+ * The sampler is pinned to another CPU after this many looks in a row found threads there; guards
+ * hold all of them.
  */
 enum { MOVING_LOOKS = 4 };
 
@@ -38,7 +38,7 @@ enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT };
 struct guard {
 	pthread_t thread;
 	bool has_thread;
-	cpu_set_t usual; /* the CPUs it may use: a new thread inherits its maker's seat */
+	cpu_set_t usual; /* the CPUs it may use: a new thread inherits its creator's affinity */
 	/* For the next look; used by the calling thread only: */
 	bool is_armed;
 	bool is_due;   /* the look has begun */
@@ -61,18 +61,18 @@ struct followed_cpu {
 };
 
 struct preempt {
-	struct cpu_seat seat;
-	uint32_t cpu; /* the seat's CPU; CPU_NONE: any */
+	struct cpu_pin pin;
+	uint32_t cpu; /* the sampler is pinned to it; CPU_NONE: any */
 	struct followed_cpu followed[MAX_GUARDS + 1];
 	uint32_t nr_followed;
-	/* looks in a row that found followed[0] to be another CPU than the seat */
+	/* looks in a row that found followed[0] to be another CPU than cpu */
 	uint32_t nr_elsewhere;
 	uint64_t look;
-	uint64_t next_ns;	  /* time of the next look; 0: unknown */
-	struct cpu_leaves leaves; /* at the beginning of the look */
-	uint64_t held_ns;	  /* when the look began to read */
-	uint64_t long_ns;	  /* upper bound of nearly all recent looks */
-	uint32_t here;		  /* the CPU at the beginning of the look */
+	uint64_t next_ns;		  /* time of the next look; 0: unknown */
+	struct context_switches switches; /* at the beginning of the look */
+	uint64_t held_ns;		  /* when the look began to read */
+	uint64_t long_ns;		  /* upper bound of nearly all recent looks */
+	uint32_t here;			  /* the CPU at the beginning of the look */
 	struct guard guards[MAX_GUARDS];
 };
 
@@ -110,12 +110,12 @@ static bool is_released(const struct guard *guard, uint32_t order)
 /* Hold the guard's CPU from now until the look is over. */
 static void stand_guard(struct guard *guard, uint32_t order)
 {
-	const struct cpu_leaves before = cpu_leaves_read();
+	const struct context_switches before = context_switches_read();
 	const uint64_t late_ns = atomic_load(&guard->deadline_ns) + GUARD_LATE_NS;
-	struct cpu_leaves after;
+	struct context_switches after;
 	bool stayed;
 
-	if (is_released(guard, order) || cpu_seat_here() != atomic_load(&guard->cpu) ||
+	if (is_released(guard, order) || cpu_current() != atomic_load(&guard->cpu) ||
 	    clock_now_ns() > late_ns)
 		return;
 	atomic_store(&guard->answer, order * 4 + GUARD_HERE);
@@ -125,7 +125,7 @@ static void stand_guard(struct guard *guard, uint32_t order)
 			break;
 	}
 	stayed = is_released(guard, order);
-	after = cpu_leaves_read();
+	after = context_switches_read();
 	stayed = stayed && cpu_has_stayed(before, after);
 	atomic_store(&guard->answer, order * 4 + (stayed ? GUARD_STAYED : GUARD_LEFT));
 }
@@ -133,13 +133,13 @@ static void stand_guard(struct guard *guard, uint32_t order)
 static void *run_guard(void *argument)
 {
 	struct guard *guard = argument;
-	struct cpu_seat seat = {.is_open = false};
+	struct cpu_pin pin = {.is_open = false};
 	uint32_t order = 0;
 	uint64_t time_ns;
 
-	if (cpu_seat_open(&seat))
+	if (cpu_pin_open(&pin))
 		return NULL;
-	seat.usual = guard->usual;
+	pin.usual = guard->usual;
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	while (!atomic_load(&guard->ends)) {
 		if (atomic_load(&guard->order) == order) {
@@ -147,9 +147,9 @@ static void *run_guard(void *argument)
 			continue;
 		}
 		order = atomic_load(&guard->order);
-		if (cpu_seat_move(&seat, atomic_load(&guard->cpu)))
+		if (cpu_pin_move(&pin, atomic_load(&guard->cpu)))
 			continue;
-		cpu_seat_fit_slice(&seat, atomic_load(&guard->look_ns));
+		cpu_pin_fit_slice(&pin, atomic_load(&guard->look_ns));
 		/* Until the look of this order, or until a new order. */
 		time_ns = atomic_load(&guard->deadline_ns);
 		while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
@@ -207,7 +207,7 @@ static void release_guard(struct guard *guard)
 	guard->is_armed = false;
 }
 
-/* The seat. */
+/* Creation. */
 
 int preempt_create(struct preempt **ret_preempt)
 {
@@ -217,12 +217,12 @@ int preempt_create(struct preempt **ret_preempt)
 	if (!preempt)
 		return -ENOMEM;
 	preempt->cpu = CPU_NONE;
-	err = cpu_seat_open(&preempt->seat);
+	err = cpu_pin_open(&preempt->pin);
 	if (err) {
 		free(preempt);
 		return err;
 	}
-	cpu_seat_fit_slice(&preempt->seat, 0);
+	cpu_pin_fit_slice(&preempt->pin, 0);
 	*ret_preempt = preempt;
 	return 0;
 }
@@ -243,7 +243,7 @@ void preempt_destroy(struct preempt *preempt)
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
 		if (preempt->guards[i].has_thread)
 			(void)pthread_join(preempt->guards[i].thread, NULL);
-	cpu_seat_close(&preempt->seat);
+	cpu_pin_close(&preempt->pin);
 	free(preempt);
 }
 
@@ -263,7 +263,7 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 
 	if (cpu == CPU_NONE)
 		return true;
-	if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &preempt->seat.usual))
+	if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &preempt->pin.usual))
 		return false;
 	i = find_followed(preempt, cpu);
 	/* No thread was there lately: the target has moved. */
@@ -282,7 +282,7 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 
 bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
 {
-	return cpu_seat_shares_cpu(&preempt->seat, tid);
+	return cpu_pin_shares_cpu(&preempt->pin, tid);
 }
 
 void preempt_go(struct preempt *preempt)
@@ -304,7 +304,7 @@ void preempt_go(struct preempt *preempt)
 		preempt->cpu = found_cpu;
 		preempt->nr_elsewhere = 0;
 	}
-	(void)cpu_seat_move(&preempt->seat, preempt->cpu);
+	(void)cpu_pin_move(&preempt->pin, preempt->cpu);
 }
 
 /*
@@ -340,7 +340,7 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 		const uint32_t cpu = preempt->followed[i].cpu;
 		struct guard *guard = free_guard(preempt, cpu);
 
-		if (!guard || cpu == preempt->cpu || !start_guard(guard, &preempt->seat.usual))
+		if (!guard || cpu == preempt->cpu || !start_guard(guard, &preempt->pin.usual))
 			continue;
 		order_guard(guard, cpu, deadline_ns, preempt->long_ns);
 		futex_wake(&guard->order);
@@ -393,8 +393,8 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 		if (guard->was_here)
 			CPU_SET(guard->cpu, ret_held);
 	}
-	preempt->leaves = cpu_leaves_read();
-	preempt->here = cpu_seat_here();
+	preempt->switches = context_switches_read();
+	preempt->here = cpu_current();
 	if (preempt->here < CPU_SETSIZE)
 		CPU_SET(preempt->here, ret_held);
 	preempt->held_ns = clock_now_ns();
@@ -427,12 +427,12 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
 	const uint64_t look_ns = clock_now_ns() - preempt->held_ns;
 	uint32_t orders[MAX_GUARDS];
-	struct cpu_leaves now;
+	struct context_switches now;
 
 	CPU_ZERO(ret_held);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
 		orders[i] = let_go(preempt, &preempt->guards[i]);
-	now = cpu_leaves_read();
+	now = context_switches_read();
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
@@ -441,7 +441,7 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 			CPU_SET(guard->cpu, ret_held);
 		guard->was_here = false;
 	}
-	if (cpu_has_stayed(preempt->leaves, now) && preempt->here < CPU_SETSIZE)
+	if (cpu_has_stayed(preempt->switches, now) && preempt->here < CPU_SETSIZE)
 		CPU_SET(preempt->here, ret_held);
 	/*
 	 * Adapt the slice to the duration of looks, so that it suffices for nearly all. A look
@@ -454,6 +454,6 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 		preempt->long_ns -= preempt->long_ns / FADES;
 	if (preempt->long_ns < LEAST_NS)
 		preempt->long_ns = LEAST_NS;
-	cpu_seat_fit_slice(&preempt->seat, preempt->long_ns);
-	return now.waited != preempt->leaves.waited;
+	cpu_pin_fit_slice(&preempt->pin, preempt->long_ns);
+	return now.voluntary != preempt->switches.voluntary;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Holds the CPUs on which the target runs, for the duration of a look. The sampler's thread has
- * its seat (procmem/sched/cpu_seat.h) on one of them before its timer fires. When it wakes up
+ * Holds the CPUs on which the target runs, for the duration of a look. The sampler's thread is
+ * pinned (procmem/sched/cpu_pin.h) to one of them before its timer fires. When it wakes up
  * there the kernel preempts the target, as for any other wake-up. Nothing is stopped.
  *
  * If the target's running threads were found on several CPUs lately, as in programs that pass the
@@ -21,16 +21,16 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "procmem/sched/cpu_seat.h"
+#include "procmem/sched/cpu_pin.h"
 #include "sampler/ticker.h"
 #include "sampler/witness.h"
 
 struct preempt;
 
 /*
- * Take a seat for the calling thread, which must make all other calls, too. preempt_destroy()
+ * Create for the calling thread, which must make all other calls, too. preempt_destroy()
  * restores its affinity and slice, and accepts NULL. Returns 0; -ENOMEM, or an error of
- * cpu_seat_open().
+ * cpu_pin_open().
  */
 int preempt_create(struct preempt **ret_preempt);
 void preempt_destroy(struct preempt *preempt);
@@ -44,10 +44,10 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu);
 /* Whether thread tid may run on any CPU that can be held. */
 bool preempt_can_meet(const struct preempt *preempt, pid_t tid);
 
-/* Move to the seat, for callers that do not sleep by preempt_clock(). */
+/* Move to that CPU, for callers that do not sleep by preempt_clock(). */
 void preempt_go(struct preempt *preempt);
 
-/* A clock that moves to the seat before it sleeps, and wakes the guards at the same time. */
+/* A clock that moves to that CPU before it sleeps, and wakes the guards at the same time. */
 struct ticker_clock preempt_clock(struct preempt *preempt);
 
 /*

@@ -565,7 +565,7 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 			return false;
 		}
 		is_known = is_known || tid;
-		is_outranked = is_outranked && (!tid || cpu_seat_is_outranked(tid));
+		is_outranked = is_outranked && (!tid || cpu_pin_is_outranked(tid));
 	}
 	*ret_end = END_REAL_TIME;
 	return !is_known || !is_outranked;

@@ -274,8 +274,8 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 }
 
 /*
- * Take a seat on the target's CPUs for the looks to come; does nothing for memory that stands
- * still. Returns 0 or -ENOMEM; looks go without a seat that cannot be had.
+ * Prepare to preempt the target on its CPUs in the looks to come; does nothing for memory that
+ * stands still. Returns 0 or -ENOMEM; where a thread cannot be pinned, looks do without.
  */
 int sampler_begin_holding(struct sampler *sampler);
 void sampler_end_holding(struct sampler *sampler);

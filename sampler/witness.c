@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "procmem/sched/cpu_seat.h"
+#include "procmem/sched/cpu_pin.h"
 #include "symbols/elf/image.h"
 #include "symbols/elf/symtab.h"
 

@@ -2,7 +2,7 @@
 /*
  * Proof that one thread of the target executed no instruction in user mode during a look.
  *
- * While the sampler holds a CPU (procmem/sched/cpu_seat.h: its own switch counts show that it
+ * While the sampler holds a CPU (procmem/sched/cpu_pin.h: its own switch counts show that it
  * never left) no other thread runs there. It remains to be shown that the thread is one of those
  * that this kept from running. There are three ways, tried in this order:
  *

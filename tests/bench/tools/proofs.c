@@ -5,7 +5,7 @@
  *
  *	proofs [-n LOOKS] [-d SECONDS] PID BOARD
  *
- * A look is the engine's: the seat and its guards, seals, memory read ahead. Unlike the engine,
+ * A look is the engine's: the pinned CPU, guards, seals, memory read ahead. Unlike the engine,
  * each look uses all three witnesses of one thread, and seals the counter after the word of the
  * first. The order in time:
  *
@@ -34,7 +34,7 @@
  *
  * Three rules that prove nothing are evaluated, too, to show that wrong proofs are found:
  *
- * word, switches  The word names the seat's CPU throughout, and pysample was not preempted. Whether
+ * word, switches  The word names the pinned CPU throughout, and pysample was not preempted. Whether
  *                 it slept is not checked.
  * word alone      The same, without checking whether pysample left the CPU.
  * count alone     The run count is equal, wherever the thread is.
@@ -136,8 +136,8 @@ struct finding {
 	bool word_changed; /* and both values are the thread's own */
 	bool clock_went;
 	bool count_stood;
-	bool word_is_ours;	/* it names the seat's CPU at both ends */
-	struct cpu_leaves left; /* how often we left the CPU */
+	bool word_is_ours;		  /* it names the pinned CPU at both ends */
+	struct context_switches switches; /* how often we left the CPU */
 };
 
 static uint32_t random_below(struct prober *prober, uint32_t limit)
@@ -219,7 +219,7 @@ static void add_finding(struct counts *counts, const struct finding *finding)
 
 	counts->nr_looks++;
 	counts->nr_moved += moved;
-	counts->nr_slept += finding->left.waited != 0;
+	counts->nr_slept += finding->switches.voluntary != 0;
 	for (int i = 0; i < NR_WITNESSES; i++) {
 		if (!finding->has[i])
 			continue;
@@ -229,7 +229,7 @@ static void add_finding(struct counts *counts, const struct finding *finding)
 	}
 	if (finding->has[RSEQ]) {
 		verdict(&counts->weak_rules[WORD_PREEMPTED],
-			finding->word_is_ours && !finding->left.preempted, moved);
+			finding->word_is_ours && !finding->switches.involuntary, moved);
 		verdict(&counts->weak_rules[WORD_ALONE], finding->word_is_ours, moved);
 	}
 	if (finding->has[RUNS])
@@ -260,7 +260,7 @@ static bool words_are_equal(const struct look_seal *seal)
 }
 
 /* Evaluate the sealed words. False: the counter could not be read. */
-static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint32_t seat_cpu,
+static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint32_t pinned_cpu,
 			struct finding *finding)
 {
 	const struct look_seal *counter = look_memory_seal_at(&prober->look, counter_seal);
@@ -276,7 +276,7 @@ static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint
 		finding->word_changed = word->is_read && !words_are_equal(word) &&
 					atomic_load(&prober->board->sequence) == prober->sequence;
 		finding->word_is_ours = word->is_read && words_are_equal(word) &&
-					field_u32(word->first, 0) == seat_cpu;
+					field_u32(word->first, 0) == pinned_cpu;
 	}
 	return true;
 }
@@ -346,16 +346,16 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 							      WITNESS_RUNS};
 	struct finding finding = {0};
 	uint64_t count_before = UINT64_MAX;
-	struct cpu_leaves left;
-	uint32_t counter_seal = 0, seat_cpu;
+	struct context_switches switches;
+	uint32_t counter_seal = 0, pinned_cpu;
 	held_cpus held;
 	int err;
 
 	for (int i = 0; i < NR_WITNESSES; i++)
 		finding.has[i] = prober->witnesses[i].kind == kinds[i];
-	left = cpu_leaves_read();
+	switches = context_switches_read();
 	preempt_hold(prober->preempt, &held);
-	seat_cpu = cpu_seat_here();
+	pinned_cpu = cpu_current();
 	if (finding.has[RUNS])
 		(void)task_runs_read(&prober->witnesses[RUNS].runs, &count_before);
 	err = begin_look(prober, &held, &counter_seal);
@@ -364,11 +364,11 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 		err = look_memory_end(&prober->look);
 	}
 	end_witnesses(prober, count_before, &finding);
-	finding.left = cpu_leaves_read();
-	finding.left.waited -= left.waited;
-	finding.left.preempted -= left.preempted;
+	finding.switches = context_switches_read();
+	finding.switches.voluntary -= switches.voluntary;
+	finding.switches.involuntary -= switches.involuntary;
 	(void)preempt_release(prober->preempt, &held);
-	if (err || !judge_seals(prober, counter_seal, seat_cpu, &finding)) {
+	if (err || !judge_seals(prober, counter_seal, pinned_cpu, &finding)) {
 		prober->counts.nr_unread++;
 		return err;
 	}

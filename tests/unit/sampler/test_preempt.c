@@ -11,7 +11,7 @@
 
 enum { SHORT_NS = 200000 };
 
-/* More looks than a CPU without runners is held for, and more than the seat needs to move. */
+/* More looks than a CPU without runners is held for, and more than it takes to move the pin. */
 enum { MANY_LOOKS = 100 };
 
 static cpu_set_t affinity_of(pid_t tid)
@@ -141,8 +141,8 @@ Test(preempt, sleeping_counts_as_leaving, .timeout = 60)
 		uint64_t before;
 
 		preempt_hold(preempt, &held);
-		before = cpu_leaves_read().waited;
-		while (cpu_leaves_read().waited == before)
+		before = context_switches_read().voluntary;
+		while (context_switches_read().voluntary == before)
 			(void)usleep(1000);
 		cr_expect(preempt_release(preempt, &held));
 		cr_expect(zero(int, CPU_COUNT(&held)));
@@ -150,7 +150,7 @@ Test(preempt, sleeping_counts_as_leaving, .timeout = 60)
 	preempt_destroy(preempt);
 }
 
-Test(preempt, clock_sleeps_on_the_seat, .timeout = 60)
+Test(preempt, clock_sleeps_on_the_pinned_cpu, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
 	const uint32_t cpu = cpu_from(&usual, 0);
@@ -229,7 +229,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 	struct preempt *preempt;
 	held_cpus both, held;
 	uint32_t cpus[2];
-	bool has_seat;
+	bool is_pinned;
 	cpu_set_t is;
 
 	find_cpus(cpus);
@@ -243,8 +243,8 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 	do {
 		held = hold_for_a_tick(preempt, cpus, 2);
 		cr_expect(is_part(&held, &both));
-		has_seat = CPU_ISSET(cpu_seat_here(), &held);
-		cr_expect(has_seat);
+		is_pinned = CPU_ISSET(cpu_current(), &held);
+		cr_expect(is_pinned);
 	} while (!find_guard(cpus[1]) && !find_guard(cpus[0]));
 	preempt_destroy(preempt);
 	is = affinity_of(0);
@@ -268,7 +268,7 @@ Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 	(void)preempt_follow(preempt, cpus[1]);
 	for (int i = 0; i < MANY_LOOKS; i++)
 		(void)hold_for_a_tick(preempt, &cpus[1], 1);
-	/* The seat has moved to the target's CPU, and no guard is on the old one. */
+	/* The sampler has moved to the target's CPU, and no guard is on the old one. */
 	preempt_go(preempt);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));

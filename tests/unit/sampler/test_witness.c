@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "procmem/live.h"
-#include "procmem/sched/cpu_seat.h"
+#include "procmem/sched/cpu_pin.h"
 #include "symbols/elf/live_images.h"
 #include "tests/support/fake_memory.h"
 #include "tests/support/pipe_waiter.h"

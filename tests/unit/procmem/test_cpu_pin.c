@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "procmem/sched/cpu_seat.h"
+#include "procmem/sched/cpu_pin.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -44,53 +44,53 @@ static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
 	return cpu;
 }
 
-Test(cpu_seat, moves_to_each_cpu_and_returns)
+Test(cpu_pin, moves_to_each_cpu_and_returns)
 {
 	const cpu_set_t usual = affinity();
-	struct cpu_seat seat;
+	struct cpu_pin pin;
 
-	cr_assert(zero(int, cpu_seat_open(&seat)));
+	cr_assert(zero(int, cpu_pin_open(&pin)));
 	expect_affinity(&usual);
-	cr_expect(zero(int, memcmp(&seat.usual, &usual, sizeof(usual))));
-	cr_expect(eq(u32, seat.cpu, CPU_NONE));
+	cr_expect(zero(int, memcmp(&pin.usual, &usual, sizeof(usual))));
+	cr_expect(eq(u32, pin.cpu, CPU_NONE));
 	for (uint32_t cpu = cpu_from(&usual, 0); cpu < CPU_SETSIZE;
 	     cpu = cpu_from(&usual, cpu + 1)) {
 		const cpu_set_t there = only(cpu);
 
 		for (int i = 0; i < 2; i++) {
-			cr_expect(zero(int, cpu_seat_move(&seat, cpu)));
-			cr_expect(eq(u32, seat.cpu, cpu));
-			cr_expect(eq(u32, cpu_seat_here(), cpu));
+			cr_expect(zero(int, cpu_pin_move(&pin, cpu)));
+			cr_expect(eq(u32, pin.cpu, cpu));
+			cr_expect(eq(u32, cpu_current(), cpu));
 			expect_affinity(&there);
 		}
 	}
-	cr_expect(zero(int, cpu_seat_move(&seat, CPU_NONE)));
+	cr_expect(zero(int, cpu_pin_move(&pin, CPU_NONE)));
 	expect_affinity(&usual);
-	cr_expect(zero(int, cpu_seat_move(&seat, cpu_from(&usual, 0))));
-	cpu_seat_close(&seat);
+	cr_expect(zero(int, cpu_pin_move(&pin, cpu_from(&usual, 0))));
+	cpu_pin_close(&pin);
 	expect_affinity(&usual);
-	cr_expect(not(seat.is_open));
-	cpu_seat_close(&seat);
+	cr_expect(not(pin.is_open));
+	cpu_pin_close(&pin);
 }
 
 /* CPUs outside the thread's original affinity mask are refused. */
-Test(cpu_seat, refuses_cpus_outside_the_affinity)
+Test(cpu_pin, refuses_cpus_outside_the_affinity)
 {
 	const cpu_set_t all = affinity();
 	const uint32_t first = cpu_from(&all, 0);
 	const uint32_t refused[] = {cpu_from(&all, first + 1), CPU_SETSIZE, CPU_NONE - 1};
 	cpu_set_t usual = only(first);
-	struct cpu_seat seat;
+	struct cpu_pin pin;
 
 	cr_assert(zero(int, sched_setaffinity(0, sizeof(usual), &usual)));
-	cr_assert(zero(int, cpu_seat_open(&seat)));
+	cr_assert(zero(int, cpu_pin_open(&pin)));
 	for (size_t i = 0; i < sizeof(refused) / sizeof(*refused); i++) {
-		cr_assert(zero(int, cpu_seat_move(&seat, first)));
-		cr_expect(eq(int, cpu_seat_move(&seat, refused[i]), -EPERM));
-		cr_expect(eq(u32, seat.cpu, CPU_NONE));
+		cr_assert(zero(int, cpu_pin_move(&pin, first)));
+		cr_expect(eq(int, cpu_pin_move(&pin, refused[i]), -EPERM));
+		cr_expect(eq(u32, pin.cpu, CPU_NONE));
 		expect_affinity(&usual);
 	}
-	cpu_seat_close(&seat);
+	cpu_pin_close(&pin);
 	expect_affinity(&usual);
 }
 
@@ -112,7 +112,7 @@ static struct sched_attributes attributes(void)
 	return attributes;
 }
 
-Test(cpu_seat, slice_follows_the_look_time_and_is_restored)
+Test(cpu_pin, slice_follows_the_look_time_and_is_restored)
 {
 	static const struct {
 		uint64_t look_ns, slice_ns;
@@ -122,27 +122,27 @@ Test(cpu_seat, slice_follows_the_look_time_and_is_restored)
 		{UINT32_MAX, 3200000}, {100000, 200000}, {0, 100000},
 	};
 	struct sched_attributes usual = attributes();
-	struct cpu_seat seat;
+	struct cpu_pin pin;
 
 	usual.size = sizeof(usual);
 	usual.runtime_ns = 0; /* discard an inherited slice */
 	(void)syscall(SYS_sched_setattr, 0, &usual, 0);
 	usual = attributes();
-	cr_assert(zero(int, cpu_seat_open(&seat)));
-	cpu_seat_fit_slice(&seat, 0);
-	if (seat.slice_is_refused) {
-		cr_expect(zero(u64, seat.slice_ns));
-		cpu_seat_close(&seat);
+	cr_assert(zero(int, cpu_pin_open(&pin)));
+	cpu_pin_fit_slice(&pin, 0);
+	if (pin.slice_is_refused) {
+		cr_expect(zero(u64, pin.slice_ns));
+		cpu_pin_close(&pin);
 		cr_skip("this kernel has no slices of one's own");
 	}
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
-		cpu_seat_fit_slice(&seat, steps[i].look_ns);
-		cr_expect(eq(u64, seat.slice_ns, steps[i].slice_ns), "step %zu", i);
+		cpu_pin_fit_slice(&pin, steps[i].look_ns);
+		cr_expect(eq(u64, pin.slice_ns, steps[i].slice_ns), "step %zu", i);
 		cr_expect(eq(u64, attributes().runtime_ns, steps[i].slice_ns), "step %zu", i);
 		cr_expect(eq(u32, attributes().policy, usual.policy));
 		cr_expect(eq(i32, attributes().nice, usual.nice));
 	}
-	cpu_seat_close(&seat);
+	cpu_pin_close(&pin);
 	cr_expect(eq(u64, attributes().runtime_ns, usual.runtime_ns));
 	cr_expect(eq(u32, attributes().policy, usual.policy));
 	cr_expect(eq(i32, attributes().nice, usual.nice));
@@ -150,28 +150,28 @@ Test(cpu_seat, slice_follows_the_look_time_and_is_restored)
 	usual.size = sizeof(usual);
 	usual.runtime_ns = 700000;
 	cr_assert(zero(int, (int)syscall(SYS_sched_setattr, 0, &usual, 0)));
-	cr_assert(zero(int, cpu_seat_open(&seat)));
-	cpu_seat_fit_slice(&seat, 0);
+	cr_assert(zero(int, cpu_pin_open(&pin)));
+	cpu_pin_fit_slice(&pin, 0);
 	cr_expect(eq(u64, attributes().runtime_ns, 100000));
-	cpu_seat_close(&seat);
+	cpu_pin_close(&pin);
 	cr_expect(eq(u64, attributes().runtime_ns, 700000), "one that had been asked for before");
 }
 
-Test(cpu_seat, sleeping_counts_as_leaving, .timeout = 60)
+Test(cpu_pin, sleeping_counts_as_leaving, .timeout = 60)
 {
-	const struct cpu_leaves first = cpu_leaves_read();
-	struct cpu_leaves now;
+	const struct context_switches first = context_switches_read();
+	struct context_switches now;
 
 	do {
 		(void)usleep(1000);
-		now = cpu_leaves_read();
-	} while (now.waited == first.waited);
-	cr_expect(lt(u64, first.waited, now.waited));
-	cr_expect(le(u64, first.preempted, now.preempted));
+		now = context_switches_read();
+	} while (now.voluntary == first.voluntary);
+	cr_expect(lt(u64, first.voluntary, now.voluntary));
+	cr_expect(le(u64, first.involuntary, now.involuntary));
 }
 
 /* Priority depends on nice values and policies: the lower one yields. */
-Test(cpu_seat, lower_priority_yields, .timeout = 60)
+Test(cpu_pin, lower_priority_yields, .timeout = 60)
 {
 	const struct sched_param none = {.sched_priority = 0};
 	const int nice_value = getpriority(PRIO_PROCESS, 0);
@@ -184,13 +184,13 @@ Test(cpu_seat, lower_priority_yields, .timeout = 60)
 	pipe_waiter_begin(&waiter);
 	while (!(tid = __atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE)))
 		(void)usleep(1000);
-	cr_expect(cpu_seat_may_preempt(tid), "equals");
+	cr_expect(cpu_pin_may_preempt(tid), "equals");
 	cr_assert(zero(int, setpriority(PRIO_PROCESS, 0, nice_value + 1)));
-	cr_expect(not(cpu_seat_may_preempt(tid)), "the better one");
+	cr_expect(not(cpu_pin_may_preempt(tid)), "the better one");
 	cr_assert(zero(int, setpriority(PRIO_PROCESS, (id_t)tid, nice_value + 2)));
-	cr_expect(cpu_seat_may_preempt(tid), "the worse one");
+	cr_expect(cpu_pin_may_preempt(tid), "the worse one");
 	cr_assert(zero(int, sched_setscheduler(tid, SCHED_IDLE, &none)));
-	cr_expect(cpu_seat_may_preempt(tid), "an idle one");
+	cr_expect(cpu_pin_may_preempt(tid), "an idle one");
 	pipe_waiter_end(&waiter);
-	cr_expect(not(cpu_seat_may_preempt(0x7fffffff)), "nobody");
+	cr_expect(not(cpu_pin_may_preempt(0x7fffffff)), "nobody");
 }

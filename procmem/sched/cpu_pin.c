@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "procmem/sched/cpu_seat.h"
+#include "procmem/sched/cpu_pin.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -50,16 +50,16 @@ static bool set_slice(uint64_t slice_ns)
 	return get_attributes(&attributes) && attributes.runtime_ns == slice_ns;
 }
 
-int cpu_seat_open(struct cpu_seat *ret_seat)
+int cpu_pin_open(struct cpu_pin *ret_pin)
 {
-	struct cpu_seat seat = {.is_open = true, .cpu = CPU_NONE};
+	struct cpu_pin pin = {.is_open = true, .cpu = CPU_NONE};
 	struct sched_attributes attributes;
 
-	if (sched_getaffinity(0, sizeof(seat.usual), &seat.usual))
+	if (sched_getaffinity(0, sizeof(pin.usual), &pin.usual))
 		return -errno;
 	if (get_attributes(&attributes))
-		seat.usual_slice_ns = attributes.runtime_ns;
-	*ret_seat = seat;
+		pin.usual_slice_ns = attributes.runtime_ns;
+	*ret_pin = pin;
 	return 0;
 }
 
@@ -73,27 +73,27 @@ static void restore_slice(uint64_t usual_ns)
 		(void)set_slice(usual_ns);
 }
 
-void cpu_seat_close(struct cpu_seat *seat)
+void cpu_pin_close(struct cpu_pin *pin)
 {
-	if (!seat->is_open)
+	if (!pin->is_open)
 		return;
-	(void)cpu_seat_move(seat, CPU_NONE);
-	if (seat->slice_ns)
-		restore_slice(seat->usual_slice_ns);
-	*seat = (struct cpu_seat){.is_open = false};
+	(void)cpu_pin_move(pin, CPU_NONE);
+	if (pin->slice_ns)
+		restore_slice(pin->usual_slice_ns);
+	*pin = (struct cpu_pin){.is_open = false};
 }
 
-int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu)
+int cpu_pin_move(struct cpu_pin *pin, uint32_t cpu)
 {
 	cpu_set_t there;
 
-	if (seat->cpu == cpu)
+	if (pin->cpu == cpu)
 		return 0;
-	if (cpu != CPU_NONE && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &seat->usual)) {
+	if (cpu != CPU_NONE && cpu < CPU_SETSIZE && CPU_ISSET(cpu, &pin->usual)) {
 		CPU_ZERO(&there);
 		CPU_SET(cpu, &there);
 		if (!sched_setaffinity(0, sizeof(there), &there)) {
-			seat->cpu = cpu;
+			pin->cpu = cpu;
 			return 0;
 		}
 	}
@@ -101,53 +101,53 @@ int cpu_seat_move(struct cpu_seat *seat, uint32_t cpu)
 	 * This fails only if the usual CPUs were taken away; the kernel then frees the thread as
 	 * well.
 	 */
-	(void)sched_setaffinity(0, sizeof(seat->usual), &seat->usual);
-	seat->cpu = CPU_NONE;
+	(void)sched_setaffinity(0, sizeof(pin->usual), &pin->usual);
+	pin->cpu = CPU_NONE;
 	return cpu == CPU_NONE ? 0 : -EPERM;
 }
 
-void cpu_seat_fit_slice(struct cpu_seat *seat, uint64_t look_ns)
+void cpu_pin_fit_slice(struct cpu_pin *pin, uint64_t look_ns)
 {
-	uint64_t slice_ns = seat->slice_ns ? seat->slice_ns : MIN_SLICE_NS;
+	uint64_t slice_ns = pin->slice_ns ? pin->slice_ns : MIN_SLICE_NS;
 
-	if (seat->slice_is_refused)
+	if (pin->slice_is_refused)
 		return;
 	while (slice_ns < look_ns + look_ns / 4 && slice_ns < MAX_SLICE_NS)
 		slice_ns *= 2;
 	while (slice_ns > 3 * look_ns && slice_ns > MIN_SLICE_NS)
 		slice_ns /= 2;
-	if (slice_ns == seat->slice_ns)
+	if (slice_ns == pin->slice_ns)
 		return;
-	seat->slice_is_refused = !set_slice(slice_ns);
-	seat->slice_ns = seat->slice_is_refused ? 0 : slice_ns;
+	pin->slice_is_refused = !set_slice(slice_ns);
+	pin->slice_ns = pin->slice_is_refused ? 0 : slice_ns;
 }
 
-uint32_t cpu_seat_here(void)
+uint32_t cpu_current(void)
 {
 	const int cpu = sched_getcpu();
 
 	return cpu < 0 ? CPU_NONE : (uint32_t)cpu;
 }
 
-bool cpu_seat_shares_cpu(const struct cpu_seat *seat, pid_t tid)
+bool cpu_pin_shares_cpu(const struct cpu_pin *pin, pid_t tid)
 {
 	cpu_set_t theirs, both;
 
 	if (sched_getaffinity(tid, sizeof(theirs), &theirs))
 		return true;
-	CPU_AND(&both, &theirs, &seat->usual);
+	CPU_AND(&both, &theirs, &pin->usual);
 	return CPU_COUNT(&both) > 0;
 }
 
-struct cpu_leaves cpu_leaves_read(void)
+struct context_switches context_switches_read(void)
 {
 	struct rusage usage;
 
 	if (getrusage(RUSAGE_THREAD, &usage))
-		return (struct cpu_leaves){UINT64_MAX, UINT64_MAX};
-	return (struct cpu_leaves){
-		.waited = (uint64_t)usage.ru_nvcsw,
-		.preempted = (uint64_t)usage.ru_nivcsw,
+		return (struct context_switches){UINT64_MAX, UINT64_MAX};
+	return (struct context_switches){
+		.voluntary = (uint64_t)usage.ru_nvcsw,
+		.involuntary = (uint64_t)usage.ru_nivcsw,
 	};
 }
 
@@ -171,23 +171,23 @@ static int rank_of(pid_t tid)
 	return param.sched_priority;
 }
 
-bool cpu_seat_is_real_time(void)
+bool cpu_pin_is_real_time(void)
 {
 	return rank_of(0) > 0;
 }
 
-bool cpu_seat_is_outranked(pid_t tid)
+bool cpu_pin_is_outranked(pid_t tid)
 {
 	const int rank = rank_of(tid);
 
 	return rank > 0 && rank >= rank_of(0);
 }
 
-bool cpu_seat_may_preempt(pid_t tid)
+bool cpu_pin_may_preempt(pid_t tid)
 {
 	const int rank = rank_of(tid), own_rank = rank_of(0);
 
-	if (rank < 0 || cpu_seat_is_outranked(tid))
+	if (rank < 0 || cpu_pin_is_outranked(tid))
 		return false;
 	if (own_rank > 0)
 		return true;
