@@ -124,31 +124,25 @@ static int find_own(const char *path)
 }
 
 /*
- * Whether this file system belongs to the kernel: reading a file there may have an effect, or
- * reveals kernel state.
+ * Whether the file that an O_PATH descriptor refers to may be opened: a regular one that is in no
+ * file system of the kernel, where reading may have an effect or reveals kernel state.
  */
-static bool is_of_kernel(long type)
+static bool is_plain_file(int path_fd)
 {
-	static const long types[] = {
+	static const long kernel_types[] = {
 		PROC_SUPER_MAGIC,   SYSFS_MAGIC,	 DEBUGFS_MAGIC,	   TRACEFS_MAGIC,
 		CGROUP_SUPER_MAGIC, CGROUP2_SUPER_MAGIC, SECURITYFS_MAGIC, SELINUX_MAGIC,
 		BPF_FS_MAGIC,	    EFIVARFS_MAGIC,	 BINFMTFS_MAGIC,
 	};
-
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++)
-		if (types[i] == type)
-			return true;
-	return false;
-}
-
-/* Whether the file that an O_PATH descriptor refers to may be opened. */
-static bool is_plain_file(int path_fd)
-{
 	struct stat st;
 	struct statfs fs;
 
-	return !fstat(path_fd, &st) && S_ISREG(st.st_mode) && !fstatfs(path_fd, &fs) &&
-	       !is_of_kernel(fs.f_type);
+	if (fstat(path_fd, &st) || !S_ISREG(st.st_mode) || fstatfs(path_fd, &fs))
+		return false;
+	for (size_t i = 0; i < sizeof(kernel_types) / sizeof(kernel_types[0]); i++)
+		if (kernel_types[i] == fs.f_type)
+			return false;
+	return true;
 }
 
 /*

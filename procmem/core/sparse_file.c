@@ -62,27 +62,6 @@ static int refuse_disk(const struct sparse_file *file, int err, struct message *
 	return err;
 }
 
-static int write_at(const struct sparse_file *file, const uint8_t *bytes, size_t size,
-		    uint64_t offset, struct message *reterr)
-{
-	int fd = file->memory_fd >= 0 ? file->memory_fd : file->disk.fd;
-
-	for (size_t done = 0; done < size;) {
-		ssize_t n = pwrite(fd, bytes + done, size - done, (off_t)(offset + done));
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0 && file->memory_fd >= 0) {
-			message_set(reterr, "cannot write a file in memory: %s", strerror(errno));
-			return -errno;
-		}
-		if (n < 0)
-			return refuse_disk(file, -errno, reterr);
-		done += (size_t)n;
-	}
-	return 0;
-}
-
 /* Copy [start, end) to the disk. */
 static int copy_piece(struct sparse_file *file, off_t start, off_t end, struct message *reterr)
 {
@@ -156,18 +135,37 @@ static int check_limits(const struct sparse_file *file, size_t new_bytes, struct
 	return -E2BIG;
 }
 
+/* Write size bytes of the buffer from start on, to the disk if there are too many for memory. */
 static int write_run(struct sparse_file *file, size_t start, size_t size, struct message *reterr)
 {
+	const uint8_t *bytes = file->buffer + start;
+	const uint64_t offset = file->size_bytes + start;
 	int err;
 
 	err = check_limits(file, size, reterr);
 	if (!err && file->memory_fd >= 0 && file->data_bytes + size > SPARSE_MAX_MEMORY_BYTES)
 		err = move_to_disk(file, reterr);
-	if (!err)
-		err = write_at(file, file->buffer + start, size, file->size_bytes + start, reterr);
-	if (!err)
-		file->data_bytes += size;
-	return err;
+	if (err)
+		return err;
+	const bool in_memory = file->memory_fd >= 0;
+
+	for (size_t done = 0; done < size;) {
+		const ssize_t n = pwrite(in_memory ? file->memory_fd : file->disk.fd, bytes + done,
+					 size - done, (off_t)(offset + done));
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0 && in_memory) {
+			err = -errno;
+			message_set(reterr, "cannot write a file in memory: %s", strerror(-err));
+			return err;
+		}
+		if (n < 0)
+			return refuse_disk(file, -errno, reterr);
+		done += (size_t)n;
+	}
+	file->data_bytes += size;
+	return 0;
 }
 
 static int flush(struct sparse_file *file, struct message *reterr)

@@ -81,32 +81,30 @@ static int read_input(struct unpacking *unpacking, size_t size)
 	return 0;
 }
 
-/* Explain what the input is instead of a core. */
-static int refuse_contents(struct unpacking *unpacking)
+/* Refuse output that is not an ELF file before all of it is decompressed. */
+static int check_elf(struct unpacking *unpacking)
 {
-	const struct decoder *inner =
-		decoder_find(unpacking->file.buffer, (size_t)sparse_file_bytes(&unpacking->file));
+	const struct decoder *outer = unpacking->decoder;
+	const size_t nr_bytes = (size_t)sparse_file_bytes(&unpacking->file);
+	const struct decoder *inner;
 
-	if (unpacking->decoder && inner)
+	if (unpacking->is_elf || nr_bytes < SELFMAG)
+		return 0;
+	unpacking->is_elf = memcmp(unpacking->file.buffer, ELFMAG, SELFMAG) == 0;
+	if (unpacking->is_elf)
+		return 0;
+	inner = decoder_find(unpacking->file.buffer, nr_bytes);
+	if (outer && inner)
 		message_set(&unpacking->problem,
 			    "the file is compressed twice, with %s and with %s: decompress it with "
 			    "%s -d first",
-			    inner->name, unpacking->decoder->name, unpacking->decoder->name);
+			    inner->name, outer->name, outer->name);
 	else
 		message_set(
 			&unpacking->problem,
 			"the file is not a core file: %s does not begin with the ELF magic number",
-			unpacking->decoder ? "its decompressed content" : "it");
+			outer ? "its decompressed content" : "it");
 	return -EBADMSG;
-}
-
-/* Refuse output that is not an ELF file before all of it is decompressed. */
-static int check_elf(struct unpacking *unpacking)
-{
-	if (unpacking->is_elf || sparse_file_bytes(&unpacking->file) < SELFMAG)
-		return 0;
-	unpacking->is_elf = memcmp(unpacking->file.buffer, ELFMAG, SELFMAG) == 0;
-	return unpacking->is_elf ? 0 : refuse_contents(unpacking);
 }
 
 /* Explain why nothing more can be decompressed. */

@@ -352,24 +352,14 @@ enum manner {
 	READ_FINAL, /* nothing more will be written */
 };
 
-/*
- * Copy the tail of a jitdump. *ret_is_new: whether it or the file has changed. Returns 0 or
- * -ENOMEM.
- */
-static int read_tail(struct jit_sources *sources, struct jit_file *file, bool *ret_is_new)
-{
-	struct file_tail *tail = &file->tail;
-	int err = file_tail_read(tail, sources->memory, jitdump_fd(file->jitdump), ret_is_new);
-
-	jitdump_set_tail(file->jitdump, tail->offset, tail->bytes, tail->nr_bytes);
-	return err;
-}
-
+/* Read a jitdump and its tail, which the process has not written to the file yet. */
 static int read_jitdump(struct jit_sources *sources, struct jit_file *file, enum manner manner)
 {
+	struct file_tail *tail = &file->tail;
 	bool is_new;
-	int err = read_tail(sources, file, &is_new);
+	int err = file_tail_read(tail, sources->memory, jitdump_fd(file->jitdump), &is_new);
 
+	jitdump_set_tail(file->jitdump, tail->offset, tail->bytes, tail->nr_bytes);
 	if (err || (manner == READ_NEW && !is_new))
 		return err;
 	return jitdump_read(file->jitdump, sources->map, manner == READ_FINAL);
@@ -437,64 +427,50 @@ static int find_files(struct jit_sources *sources)
 	return err ? err : found;
 }
 
-/* Search for new sources. Returns as jit_sources_refresh(). */
-static int find(struct jit_sources *sources)
-{
-	if (sources->process)
-		return find_files(sources);
-	return sources->core_maps
-		       ? jit_lists_find(sources->lists, sources->core_maps, sources->core_images)
-		       : 0;
-}
-
-/* Read what is new in the lists. A core's codes exist at all times. */
-static int read_lists(struct jit_sources *sources)
-{
-	const uint64_t first_ns =
-		sources->process ? start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC) : 0;
-
-	return jit_lists_read(sources->lists, sources->map, first_ns, clock_ns(CLOCK_MONOTONIC));
-}
-
 int jit_sources_refresh(struct jit_sources *sources, bool is_final)
 {
-	int found = find(sources);
-	int err = found == -ENOMEM ? found : 0;
+	int found = 0;
+	int err;
 
+	if (sources->process)
+		found = find_files(sources);
+	else if (sources->core_maps)
+		found = jit_lists_find(sources->lists, sources->core_maps, sources->core_images);
+	err = found == -ENOMEM ? found : 0;
 	if (!err)
 		err = read_files(sources, is_final ? READ_FINAL : READ_AGAIN);
-	if (!found && sources->lists)
-		found = read_lists(sources);
+	if (!found && sources->lists) {
+		/* A core's codes exist at all times. */
+		const uint64_t first_ns =
+			sources->process
+				? start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC)
+				: 0;
+
+		found = jit_lists_read(sources->lists, sources->map, first_ns,
+				       clock_ns(CLOCK_MONOTONIC));
+	}
 	return err ? err : found;
 }
 
 /* Trampolines. */
 
-/* Add the trampolines of each interpreter that the process has loaded. */
-static int add_trampolines(struct jit_sources *sources, const struct maps *maps,
-			   struct module_symbols *runtimes)
-{
-	const uint64_t from_ns = start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC);
-	const remote_addr *places;
-	uint32_t nr_places;
-	int err = module_symbols_find(runtimes, maps, &sources->images.source);
-
-	places = module_symbols_places(runtimes, 0, &nr_places);
-	for (uint32_t i = 0; !err && i < nr_places; i++)
-		err = trampoline_arenas_read(sources->memory, maps, places[i], sources->map,
-					     from_ns);
-	return err;
-}
-
 int jit_sources_add_trampolines(struct jit_sources *sources)
 {
 	static const char *const names[] = {"_PyRuntime"};
 	struct module_symbols *runtimes = module_symbols_create(sources->memory, names, 1);
+	const uint64_t from_ns = start_ns(process_age_ns(sources->process), CLOCK_MONOTONIC);
 	struct maps maps = {.mappings = NULL};
+	const remote_addr *places = NULL;
+	uint32_t nr_places = 0;
 	int err = runtimes ? maps_read(sources->process, &maps) : -ENOMEM;
 
 	if (!err)
-		err = add_trampolines(sources, &maps, runtimes);
+		err = module_symbols_find(runtimes, &maps, &sources->images.source);
+	if (!err)
+		places = module_symbols_places(runtimes, 0, &nr_places);
+	for (uint32_t i = 0; !err && i < nr_places; i++)
+		err = trampoline_arenas_read(sources->memory, &maps, places[i], sources->map,
+					     from_ns);
 	maps_done(&maps);
 	module_symbols_destroy(runtimes);
 	return err;

@@ -88,28 +88,20 @@ static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 static const uint8_t lea[] = {0x48, 0x8d, 0x05};
 enum { LEA_BYTES = sizeof(lea) + 4, RET = 0xc3 };
 
-/* Decode the address that the function at function_addr returns. Returns 0 or -ENOENT. */
-static int returned_addr(const uint8_t code[sizeof(endbr64) + LEA_BYTES + 1],
-			 remote_addr function_addr, remote_addr *ret_addr)
+int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_addr)
 {
+	uint8_t code[sizeof(endbr64) + LEA_BYTES + 1];
+	int err = remote_memory_read(jit->memory, function_addr, code, sizeof(code));
+
+	if (err)
+		return err;
 	const size_t at = memcmp(code, endbr64, sizeof(endbr64)) == 0 ? sizeof(endbr64) : 0;
 
 	if (memcmp(code + at, lea, sizeof(lea)) != 0 || code[at + LEA_BYTES] != RET)
 		return -ENOENT;
-	*ret_addr = function_addr + at + LEA_BYTES +
-		    (remote_addr)(int64_t)field_i32(code, at + sizeof(lea));
-	return 0;
-}
-
-int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_addr)
-{
-	uint8_t code[sizeof(endbr64) + LEA_BYTES + 1];
-	remote_addr list_addr;
-	int err = remote_memory_read(jit->memory, function_addr, code, sizeof(code));
-
-	if (!err)
-		err = returned_addr(code, function_addr, &list_addr);
-	return err ? err : libunwind_jit_add_list(jit, list_addr);
+	return libunwind_jit_add_list(
+		jit, function_addr + at + LEA_BYTES +
+			     (remote_addr)(int64_t)field_i32(code, at + sizeof(lea)));
 }
 
 #else
@@ -153,26 +145,6 @@ static remote_addr name_addr(const uint8_t entry[ENTRY_BYTES])
 	return field_u64(entry, is_old ? LOAD_OFFSET_OFFSET : NAME_OFFSET);
 }
 
-/*
- * Decode the code of an entry, except for its name. The map refuses a code that ends before it
- * starts. Returns 0, or -EBADMSG if it describes no code.
- */
-static int decode_entry(const uint8_t entry[ENTRY_BYTES], struct jit_code *ret_code)
-{
-	const remote_addr start_addr = field_u64(entry, START_OFFSET);
-	const remote_addr end_addr = field_u64(entry, END_OFFSET);
-
-	if (field_u32(entry, FORMAT_OFFSET) > LAST_FORMAT)
-		return -EBADMSG;
-	*ret_code = (struct jit_code){
-		.start_addr = start_addr,
-		.nr_bytes = end_addr - start_addr,
-		.to_ns = JIT_MAP_OPEN_NS,
-		.source = JIT_SOURCE_LIBUNWIND,
-	};
-	return 0;
-}
-
 /* Whether the map has that code already. *ret_index is its index. */
 static bool is_known(const struct jit_map *map, const struct jit_code *code, uint32_t *ret_index)
 {
@@ -203,22 +175,32 @@ static int mark_seen(struct libunwind_jit *jit, uint32_t index)
 	return 0;
 }
 
-/* Add the code of an entry to the map. Returns 0, or a fatal error. */
+/*
+ * Add the code of an entry to the map, which refuses a code that ends before it starts. Returns 0,
+ * or a fatal error.
+ */
 static int add_entry(const struct walk *walk, remote_addr addr, const uint8_t entry[ENTRY_BYTES])
 {
 	char name[LIBUNWIND_JIT_MAX_NAME_BYTES + 1] = "";
-	struct jit_code code;
+	const remote_addr start_addr = field_u64(entry, START_OFFSET);
+	const struct jit_code code = {
+		.start_addr = start_addr,
+		.nr_bytes = field_u64(entry, END_OFFSET) - start_addr,
+		.from_ns = walk->from_ns,
+		.to_ns = JIT_MAP_OPEN_NS,
+		.name = name,
+		.source = JIT_SOURCE_LIBUNWIND,
+		.file_index = walk->list_index,
+		.code_place = addr,
+	};
 	uint32_t index;
-	int err = decode_entry(entry, &code);
+	int err;
 
-	if (!err)
-		err = read_name(walk->jit->memory, name_addr(entry), name);
+	if (field_u32(entry, FORMAT_OFFSET) > LAST_FORMAT)
+		return 0;
+	err = read_name(walk->jit->memory, name_addr(entry), name);
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
-	code.name = name;
-	code.from_ns = walk->from_ns;
-	code.file_index = walk->list_index;
-	code.code_place = addr;
 	if (!is_known(walk->map, &code, &index))
 		err = jit_map_add(walk->map, &code, strlen(name), &index);
 	if (err)
@@ -267,29 +249,17 @@ static void end_gone(const struct walk *walk, uint64_t now_ns)
 			jit_map_end(walk->map, &codes[i], now_ns);
 }
 
-/*
- * Determine whether a list has changed, or was changing at the last walk. Returns 0, or a fatal
- * error.
- */
-static int has_changed(const struct libunwind_jit *jit, const struct list *list, bool *ret_has)
-{
-	uint8_t head[HEAD_BYTES];
-	int err = remote_memory_read(jit->memory, list->addr, head, sizeof(head));
-
-	if (remote_error_is_fatal(err))
-		return err;
-	*ret_has = err || !list->is_stable || memcmp(head, list->head, sizeof(head)) != 0;
-	return 0;
-}
-
+/* Walk a list if it has changed, or was changing at the last walk. */
 static int read_list(struct walk *walk, uint64_t now_ns)
 {
 	struct list *list = &walk->jit->lists[walk->list_index];
-	bool must_walk;
-	int err = has_changed(walk->jit, list, &must_walk);
+	uint8_t head[HEAD_BYTES];
+	int err = remote_memory_read(walk->jit->memory, list->addr, head, sizeof(head));
 
-	if (err || !must_walk)
+	if (remote_error_is_fatal(err))
 		return err;
+	if (!err && list->is_stable && memcmp(head, list->head, sizeof(head)) == 0)
+		return 0;
 	err = remote_list_walk(&walk->list);
 	if (err)
 		return err == -EAGAIN ? 0 : err;

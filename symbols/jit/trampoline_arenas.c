@@ -43,19 +43,6 @@ struct newest {
 	uint64_t padding_bytes;
 };
 
-/*
- * Whether [start_addr, start_addr + nr_bytes) can be an arena: executable memory that is in no
- * file.
- */
-static bool is_for_code(const struct maps *maps, remote_addr start_addr, uint64_t nr_bytes)
-{
-	const struct mapping *mapping = maps_find(maps, start_addr);
-
-	return mapping && mapping->executable && !mapping->inode && start_addr % PAGE_BYTES == 0 &&
-	       nr_bytes && nr_bytes <= TRAMPOLINE_ARENAS_MAX_BYTES &&
-	       nr_bytes <= mapping->end - start_addr;
-}
-
 /* Read the arena at addr. Returns 0; -ENOENT if there is none; or a fatal error. */
 static int read_arena(struct remote_memory *memory, const struct maps *maps, remote_addr addr,
 		      struct arena *ret_arena)
@@ -72,21 +59,17 @@ static int read_arena(struct remote_memory *memory, const struct maps *maps, rem
 		.prev_addr = field_u64(bytes, PREV_OFFSET),
 	};
 	const uint64_t nr_bytes = field_u64(bytes, SIZE_OFFSET);
+	const struct mapping *mapping = maps_find(maps, arena.start_addr);
 
-	if (!is_for_code(maps, arena.start_addr, nr_bytes) || arena.used_bytes > nr_bytes ||
+	/* An arena is executable memory that is in no file. */
+	if (!mapping || !mapping->executable || mapping->inode || arena.start_addr % PAGE_BYTES ||
+	    !nr_bytes || nr_bytes > TRAMPOLINE_ARENAS_MAX_BYTES ||
+	    nr_bytes > mapping->end - arena.start_addr || arena.used_bytes > nr_bytes ||
 	    field_u64(bytes, SIZE_LEFT_OFFSET) != nr_bytes - arena.used_bytes ||
 	    arena.code_bytes > PAGE_BYTES)
 		return -ENOENT;
 	*ret_arena = arena;
 	return 0;
-}
-
-/* Whether a word may point to an arena's struct, which PyMem_RawCalloc() allocated. */
-static bool may_point(const struct maps *maps, remote_addr addr)
-{
-	const struct mapping *mapping = maps_find(maps, addr);
-
-	return mapping && mapping->writable && addr % sizeof(addr) == 0;
 }
 
 /* Find the newest arena. Returns as read_arena(). */
@@ -99,11 +82,14 @@ static int find_newest(struct remote_memory *memory, const struct maps *maps,
 	if (err)
 		return remote_error_is_fatal(err) ? err : -ENOENT;
 	for (size_t i = 0; i + PADDING_OFFSET < sizeof(runtime); i += sizeof(remote_addr)) {
+		const remote_addr addr = field_u64(runtime, i);
 		const uint64_t padding_bytes = field_u64(runtime, i + PADDING_OFFSET);
+		const struct mapping *mapping = maps_find(maps, addr);
 
-		if (!may_point(maps, field_u64(runtime, i)))
+		/* PyMem_RawCalloc() allocated the arena's struct. */
+		if (!mapping || !mapping->writable || addr % sizeof(addr))
 			continue;
-		err = read_arena(memory, maps, field_u64(runtime, i), &ret_newest->arena);
+		err = read_arena(memory, maps, addr, &ret_newest->arena);
 		if (err == -ENOENT)
 			continue;
 		ret_newest->padding_bytes = padding_bytes <= MAX_PADDING_BYTES ? padding_bytes : 0;

@@ -15,15 +15,18 @@ void frame_pointers_init(struct frame_pointers *pointers, struct remote_memory *
 
 #if defined(__x86_64__)
 
-/* Read the code of the function that contains addr. The caller releases *ret_bytes with free(). */
-static int read_code(const struct frame_pointers *pointers, remote_addr addr,
-		     remote_addr *ret_start, struct stack_depth_code *code, uint8_t **ret_bytes)
+/* The stack used by the function at the pc of a frame. */
+static int find_depth(const struct frame_pointers *pointers, const struct registers *frame,
+		      int32_t frame_pointer_bytes, uint32_t *ret_depth_bytes)
 {
+	struct stack_depth_code code = {.frame_pointer_bytes = frame_pointer_bytes};
+	cleanup_free uint8_t *bytes = NULL;
 	const struct cfi_section *section;
 	const struct unwind_rule *rule;
 	uint64_t nr_bytes;
-	uint8_t *bytes;
-	int err = unwind_modules_function(pointers->modules, addr, ret_start, &nr_bytes);
+	remote_addr start;
+	int err = unwind_modules_function(pointers->modules, registers_lookup_addr(frame), &start,
+					  &nr_bytes);
 
 	if (err)
 		return err;
@@ -31,35 +34,20 @@ static int read_code(const struct frame_pointers *pointers, remote_addr addr,
 	 * A range that starts elsewhere, such as the cold part of a function, starts at an
 	 * unknown depth.
 	 */
-	rule = unwind_modules_find(pointers->modules, *ret_start, &section);
+	rule = unwind_modules_find(pointers->modules, start, &section);
 	if (!rule || rule->cfa_is_expression || rule->cfa_register != REGISTER_SP ||
 	    rule->cfa_offset != STACK_DEPTH_AT_ENTRY || nr_bytes > STACK_DEPTH_MAX_BYTES)
 		return -ENOENT;
 	bytes = malloc(nr_bytes + 1);
 	if (!bytes)
 		return -ENOMEM;
-	err = remote_memory_read(pointers->memory, *ret_start, bytes, nr_bytes);
-	if (err) {
-		free(bytes);
+	err = remote_memory_read(pointers->memory, start, bytes, nr_bytes);
+	if (err)
 		return err;
-	}
-	code->bytes = *ret_bytes = bytes;
-	code->nr_bytes = nr_bytes;
-	return 0;
-}
-
-/* The stack used by the function at the pc of a frame. */
-static int find_depth(const struct frame_pointers *pointers, const struct registers *frame,
-		      int32_t frame_pointer_bytes, uint32_t *ret_depth_bytes)
-{
-	struct stack_depth_code code = {.frame_pointer_bytes = frame_pointer_bytes};
-	cleanup_free uint8_t *bytes = NULL;
-	remote_addr start;
-	int err = read_code(pointers, registers_lookup_addr(frame), &start, &code, &bytes);
-
-	return err ? err
-		   : stack_depth_find(&code, frame->values[REGISTER_PC] - start,
-				      !frame->is_interrupted, ret_depth_bytes);
+	code.bytes = bytes;
+	code.nr_bytes = nr_bytes;
+	return stack_depth_find(&code, frame->values[REGISTER_PC] - start, !frame->is_interrupted,
+				ret_depth_bytes);
 }
 
 int frame_pointers_find(struct frame_pointers *pointers, const struct registers *frame,

@@ -202,21 +202,6 @@ static const struct unwind_rule *find_trampoline(struct unwind_modules *modules,
 	return rule;
 }
 
-/*
- * The rule of code made at run time. For a trampoline the JIT sources and its bytes give the same
- * rule.
- */
-static const struct unwind_rule *find_in_jit(struct unwind_modules *modules, remote_addr addr,
-					     const struct cfi_section **ret_section)
-{
-	const struct unwind_rule *rule = NULL;
-	remote_addr start_addr;
-
-	if (modules->jit)
-		rule = jit_frames_rule(modules->jit, addr, ret_section);
-	return rule ? rule : find_trampoline(modules, addr, &start_addr);
-}
-
 remote_addr unwind_modules_trampoline(struct unwind_modules *modules, remote_addr addr)
 {
 	remote_addr start_addr;
@@ -253,13 +238,18 @@ static const struct unwind_rule *find_uncached(struct unwind_modules *modules, r
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct unwind_rule *rule = NULL;
+	remote_addr start_addr;
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
 	if (rule)
 		*cached_rule_at(modules, addr) = (struct cached_rule){addr, 0, rule, *ret_section};
-	return rule || !may_be_jit_code(modules, index) ? rule
-							: find_in_jit(modules, addr, ret_section);
+	if (rule || !may_be_jit_code(modules, index))
+		return rule;
+	if (modules->jit)
+		rule = jit_frames_rule(modules->jit, addr, ret_section);
+	/* For a trampoline the JIT sources and its bytes give the same rule. */
+	return rule ? rule : find_trampoline(modules, addr, &start_addr);
 }
 
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
