@@ -7,9 +7,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "cmd/lookout.h"
 #include "cmd/option_values.h"
 #include "cmd/print.h"
+#include "cmd/search_schedule.h"
 #include "procmem/clock.h"
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"
@@ -112,8 +112,8 @@ static int search(struct target *target, const volatile sig_atomic_t *stop,
  * Look once. Returns errors of runtime_find(); where no search is needed, the error of the last
  * one.
  */
-static int look(struct target *target, struct lookout *lookout, const volatile sig_atomic_t *stop,
-		struct message *reterr)
+static int look(struct target *target, struct search_schedule *schedule,
+		const volatile sig_atomic_t *stop, struct message *reterr)
 {
 	struct maps maps = {0};
 	struct runtime runtime;
@@ -125,11 +125,11 @@ static int look(struct target *target, struct lookout *lookout, const volatile s
 	unchanged = maps_same(&maps, &target->maps);
 	maps_done(&target->maps);
 	target->maps = maps;
-	if (!lookout_must_search(lookout, unchanged, clock_now_ns()))
-		return lookout->err;
+	if (!search_schedule_is_due(schedule, unchanged, clock_now_ns()))
+		return schedule->err;
 	*reterr = (struct message){0};
 	err = search(target, stop, &runtime, reterr);
-	lookout_searched(lookout, err, clock_now_ns());
+	search_schedule_record(schedule, err, clock_now_ns());
 	if (!err)
 		target->runtime = runtime;
 	return err;
@@ -180,9 +180,9 @@ static void pause_looking(uint64_t pause_ns)
 static int find_interpreter(struct target *target, const struct target_wait *wait,
 			    struct message *reterr)
 {
-	struct lookout lookout;
+	struct search_schedule schedule;
 
-	lookout_init(&lookout, clock_now_ns(), wait->wait_ns);
+	search_schedule_init(&schedule, clock_now_ns(), wait->wait_ns);
 	for (;;) {
 		uint64_t begin_ns = clock_now_ns();
 		uint64_t end_ns;
@@ -191,14 +191,14 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 		if (process_memory_gone(&target->process) &&
 		    process_reopen_memory(&target->process) != 0)
 			return -ESRCH;
-		err = look(target, &lookout, wait->stop, reterr);
-		if (!err || begin_ns >= lookout.end_ns ||
-		    !worth_waiting(target, wait, err, begin_ns - lookout.start_ns))
+		err = look(target, &schedule, wait->stop, reterr);
+		if (!err || begin_ns >= schedule.end_ns ||
+		    !worth_waiting(target, wait, err, begin_ns - schedule.start_ns))
 			return err;
 		if (wait->stop && *wait->stop)
 			return -EINTR;
 		end_ns = clock_now_ns();
-		pause_looking(lookout_pause_ns(&lookout, end_ns, end_ns - begin_ns));
+		pause_looking(search_schedule_pause_ns(&schedule, end_ns, end_ns - begin_ns));
 	}
 }
 

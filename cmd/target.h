@@ -57,7 +57,7 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait);
  * It sleeps between two looks, 1 ms at first and up to 50 ms, or half a second if looks take
  * long. A look at a process with unchanged mappings only reads these, except that a CPython is
  * searched twice a second: its interpreter may start in memory that is already mapped
- * (cmd/lookout.h).
+ * (cmd/search_schedule.h).
  */
 enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
 			     struct message *reterr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/lookout.h"
+#include "cmd/search_schedule.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -17,13 +17,13 @@ struct wait {
 static struct wait wait_a_minute(int err, bool unchanged, uint64_t look_ns)
 {
 	struct wait wait = {0};
-	struct lookout lookout;
+	struct search_schedule schedule;
 	uint64_t now_ns = 5 * MS;
 
-	lookout_init(&lookout, now_ns, 60000 * MS);
+	search_schedule_init(&schedule, now_ns, 60000 * MS);
 	while (wait.nr_looks < 100000) {
-		bool is_last = now_ns >= lookout.end_ns;
-		bool searches = lookout_must_search(&lookout, unchanged, now_ns);
+		bool is_last = now_ns >= schedule.end_ns;
+		bool searches = search_schedule_is_due(&schedule, unchanged, now_ns);
 		uint64_t pause_ns;
 
 		wait.nr_looks++;
@@ -31,14 +31,14 @@ static struct wait wait_a_minute(int err, bool unchanged, uint64_t look_ns)
 		now_ns += look_ns;
 		if (searches) {
 			wait.nr_searches++;
-			lookout_searched(&lookout, err, now_ns);
+			search_schedule_record(&schedule, err, now_ns);
 		}
 		if (is_last) {
 			cr_expect(searches, "the last look searches");
 			return wait;
 		}
-		pause_ns = lookout_pause_ns(&lookout, now_ns, look_ns);
-		cr_expect(le(u64, now_ns + pause_ns, lookout.end_ns + look_ns));
+		pause_ns = search_schedule_pause_ns(&schedule, now_ns, look_ns);
+		cr_expect(le(u64, now_ns + pause_ns, schedule.end_ns + look_ns));
 		if (wait.max_pause_ns < pause_ns)
 			wait.max_pause_ns = pause_ns;
 		now_ns += pause_ns;
@@ -46,7 +46,7 @@ static struct wait wait_a_minute(int err, bool unchanged, uint64_t look_ns)
 	return wait;
 }
 
-Test(lookout, searches_an_unchanged_process_rarely)
+Test(search_schedule, searches_an_unchanged_process_rarely)
 {
 	static const struct {
 		int err;
@@ -70,7 +70,7 @@ Test(lookout, searches_an_unchanged_process_rarely)
 }
 
 /* Expensive looks are less frequent. */
-Test(lookout, uses_at_most_a_twentieth_of_the_time)
+Test(search_schedule, uses_at_most_a_twentieth_of_the_time)
 {
 	for (uint64_t look_ns = MS; look_ns <= 25 * MS; look_ns += MS) {
 		struct wait wait = wait_a_minute(-EAGAIN, false, look_ns);
@@ -82,27 +82,27 @@ Test(lookout, uses_at_most_a_twentieth_of_the_time)
 }
 
 /* While the process may be starting, the next look comes soon, however expensive a look is. */
-Test(lookout, starts_with_short_pauses)
+Test(search_schedule, starts_with_short_pauses)
 {
-	struct lookout lookout;
+	struct search_schedule schedule;
 	uint64_t now_ns = 0;
 
-	lookout_init(&lookout, now_ns, 10000 * MS);
+	search_schedule_init(&schedule, now_ns, 10000 * MS);
 	for (uint64_t pause_ns = MS; pause_ns <= 32 * MS; pause_ns *= 2) {
-		cr_expect(lookout_must_search(&lookout, true, now_ns));
-		lookout_searched(&lookout, -EAGAIN, now_ns);
-		cr_expect(eq(u64, lookout_pause_ns(&lookout, now_ns, 20 * MS), pause_ns));
+		cr_expect(search_schedule_is_due(&schedule, true, now_ns));
+		search_schedule_record(&schedule, -EAGAIN, now_ns);
+		cr_expect(eq(u64, search_schedule_pause_ns(&schedule, now_ns, 20 * MS), pause_ns));
 		now_ns += pause_ns;
 	}
 }
 
 /* Without --wait there is one look. */
-Test(lookout, looks_once_without_wait)
+Test(search_schedule, looks_once_without_wait)
 {
-	struct lookout lookout;
+	struct search_schedule schedule;
 
-	lookout_init(&lookout, 7, 0);
-	cr_expect(ge(u64, 7, lookout.end_ns));
-	cr_expect(lookout_must_search(&lookout, true, 7));
-	cr_expect(zero(u64, lookout_pause_ns(&lookout, 7, MS)));
+	search_schedule_init(&schedule, 7, 0);
+	cr_expect(ge(u64, 7, schedule.end_ns));
+	cr_expect(search_schedule_is_due(&schedule, true, 7));
+	cr_expect(zero(u64, search_schedule_pause_ns(&schedule, 7, MS)));
 }

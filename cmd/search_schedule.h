@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Decides when to look again at a process that has no interpreter yet, and when to search it. */
+/* When to look again at a process that has no interpreter yet, and when to search it. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
 /* The looks at one process. Times are CLOCK_MONOTONIC. */
-struct lookout {
+struct search_schedule {
 	uint64_t start_ns;
 	uint64_t end_ns; /* the first look at or after this time is the last */
 
@@ -16,20 +16,21 @@ struct lookout {
 	int err;	      /* result of the last search; 0: none yet */
 };
 
-/* Look for wait_ns from now_ns on; 0 means one look. */
-void lookout_init(struct lookout *lookout, uint64_t now_ns, uint64_t wait_ns);
+/* Schedule looks for wait_ns from now_ns on; 0 means one look. */
+void search_schedule_init(struct search_schedule *schedule, uint64_t now_ns, uint64_t wait_ns);
 
 /*
- * Whether the look at now_ns must search. unchanged means that the mappings are those of the last
+ * Whether a search is due at now_ns. unchanged means that the mappings are those of the last
  * search. A program without Python is searched again only after it has loaded something. A
  * CPython without an interpreter can start one in memory that is already mapped: it is searched
  * at every look for half a second, when this is likely, then twice a second. The last look always
  * searches.
  */
-bool lookout_must_search(const struct lookout *lookout, bool unchanged, uint64_t now_ns);
+bool search_schedule_is_due(const struct search_schedule *schedule, bool unchanged,
+			    uint64_t now_ns);
 
 /* Record a search that returned err, an error of runtime_find(). */
-void lookout_searched(struct lookout *lookout, int err, uint64_t now_ns);
+void search_schedule_record(struct search_schedule *schedule, int err, uint64_t now_ns);
 
 /*
  * Returns how long to sleep before the next look: 1 ms at first, then twice as long each time, up
@@ -37,4 +38,5 @@ void lookout_searched(struct lookout *lookout, int err, uint64_t now_ns);
  * a twentieth of the time, but never longer than half a second. The sleep never extends past the
  * last look.
  */
-uint64_t lookout_pause_ns(struct lookout *lookout, uint64_t now_ns, uint64_t look_ns);
+uint64_t search_schedule_pause_ns(struct search_schedule *schedule, uint64_t now_ns,
+				  uint64_t look_ns);
