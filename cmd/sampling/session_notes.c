@@ -4,8 +4,8 @@
 #include <inttypes.h>
 #include <sys/stat.h>
 
-#include "cmd/next_command.h"
 #include "cmd/print.h"
+#include "cmd/viewer_command.h"
 #include "output/caveats.h"
 #include "output/run/loss.h"
 #include "output/run/stats.h"
@@ -271,14 +271,14 @@ void session_notes_end(const struct session *session)
  * Print the size of an output that is a regular file, and the command that shows it. Returns
  * false if no command is needed.
  */
-static bool print_next(const struct output *output)
+static bool print_viewer_command(const struct output *output)
 {
 	struct text command = {0}, size = {0};
 	struct stat status;
 	bool is_needed = false;
 
 	if (output->path && stat(output->path, &status) == 0 && S_ISREG(status.st_mode)) {
-		next_command_append(output->format, output->path, &command);
+		viewer_command_append(output->format, output->path, &command);
 		progress_append_bytes((uint64_t)status.st_size, &size);
 		is_needed = command.length > 0;
 	}
@@ -297,7 +297,7 @@ void session_notes_written(const struct session *session)
 	if (session->options.quiet)
 		return;
 	for (unsigned i = 0; i < outputs->nr; i++)
-		if (print_next(&outputs->list[i]))
+		if (print_viewer_command(&outputs->list[i]))
 			return;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/next_command.h"
+#include "cmd/viewer_command.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -20,19 +20,19 @@ static void expect_command(const struct format *format, const char *path, const 
 {
 	struct text text = {0};
 
-	next_command_append(format, path, &text);
+	viewer_command_append(format, path, &text);
 	cr_expect(eq(str, (char *)text_string(&text), (char *)expected), "%s", path);
 	text_done(&text);
 }
 
-Test(next_command, names_the_file)
+Test(viewer_command, names_the_file)
 {
 	expect_command(&pprof, "a/out.pb.gz", "go tool pprof -http=: a/out.pb.gz");
 	expect_command(&callgrind, "x", "kcachegrind x");
 	expect_command(&summary, "x.summary", "");
 }
 
-Test(next_command, suggests_a_page_for_a_recording)
+Test(viewer_command, suggests_a_page_for_a_recording)
 {
 	static const struct {
 		const char *path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Suggests what to type once a profile is written: the command that opens its file. */
+/* The command that opens a file that was written, as a suggestion to the user. */
 #pragma once
 
 #include "output/format.h"
@@ -9,4 +9,4 @@
  * Append the shell command that shows a file of this format; for a recording, the command that
  * makes a page of it. Appends nothing if the file needs no command.
  */
-void next_command_append(const struct format *format, const char *path, struct text *text);
+void viewer_command_append(const struct format *format, const char *path, struct text *text);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/next_command.h"
+#include "cmd/viewer_command.h"
 
 #include <stdbool.h>
 #include <stdlib.h>
@@ -63,7 +63,7 @@ static void append_report(const struct format *format, const char *path, struct 
 	append_word(page, text);
 }
 
-void next_command_append(const struct format *format, const char *path, struct text *text)
+void viewer_command_append(const struct format *format, const char *path, struct text *text)
 {
 	if (!format->write) {
 		append_report(format, path, text);
