@@ -10,7 +10,7 @@
 #include "output/profile/label.h"
 #include "output/run/loss.h"
 #include "output/run/stats.h"
-#include "output/summary/summary_parts.h"
+#include "output/summary/summary_sections.h"
 #include "procmem/clock.h"
 
 /* With more runs, each has a single line. */

@@ -8,7 +8,7 @@
 
 #include "output/profile/call_graph.h"
 #include "output/summary/summary_names.h"
-#include "output/summary/summary_parts.h"
+#include "output/summary/summary_sections.h"
 
 /* Only the hottest matches are shown; a longer text matches fewer. */
 #define MAX_MATCHES 10

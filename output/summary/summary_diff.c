@@ -7,7 +7,7 @@
 
 #include "output/profile/label.h"
 #include "output/summary/summary_names.h"
-#include "output/summary/summary_parts.h"
+#include "output/summary/summary_sections.h"
 #include "procmem/cleanup.h"
 
 /* Narrower terminals omit the times, or the shares before. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The page of a summary: lines cut to the terminal, optional styles, and columns of times and
- * shares. Modes without time show counts in place of times. For the parts of
+ * shares. Modes without time show counts in place of times. For the sections of
  * output/summary/summary.c.
  */
 #pragma once

@@ -13,7 +13,7 @@
 
 #include "output/profile/label.h"
 #include "output/profile/tree_walk.h"
-#include "output/summary/summary_parts.h"
+#include "output/summary/summary_sections.h"
 #include "output/text/text_width.h"
 #include "procmem/cleanup.h"
 

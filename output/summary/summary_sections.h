@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The parts of a summary below its head, one file each. output/summary/summary.c combines them.
+ * The sections of a summary below its header, one file each. output/summary/summary.c combines
+ * them.
  */
 #pragma once
 
