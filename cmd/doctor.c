@@ -263,7 +263,7 @@ static int try_engine(struct target *target, struct sampler *sampler, bool *ret_
 		report("engine", "bpf: stacks are read in the threads' own interrupts");
 	else
 		report("engine", "preempt: see preemption; bpf is unavailable: %s",
-		       engine.no_interrupts.text);
+		       engine.why_no_interrupts.text);
 	engine_close(&engine);
 	return err == -ESRCH ? err : 0;
 }
@@ -272,11 +272,11 @@ static int try_engine(struct target *target, struct sampler *sampler, bool *ret_
  * Report which C and kernel frames attach -n could sample. Returns 0, or -ESRCH if the process
  * has ended.
  */
-static int try_natives(struct target *target, struct sampler *sampler)
+static int try_native(struct target *target, struct sampler *sampler)
 {
 	const struct engine_options options = {
 		.native = true,
-		.tells_kernel = true,
+		.kernel_frames = true,
 		.period_ns = PERIOD_NS,
 	};
 	struct engine engine = {.before = NULL};
@@ -286,13 +286,13 @@ static int try_natives(struct target *target, struct sampler *sampler)
 		report("C frames", "cannot be sampled: %s", strerror(-err));
 		return err == -ESRCH ? err : 0;
 	}
-	if (engine.no_natives.text[0])
-		report("C frames", "for waiting threads only: %s", engine.no_natives.text);
+	if (engine.why_no_native.text[0])
+		report("C frames", "for waiting threads only: %s", engine.why_no_native.text);
 	else
 		report("C frames", "available%s: attach -n",
 		       sampler_natives_stats(engine.natives)->user_only ? ", user CPU only" : "");
-	if (engine.no_kernel.text[0])
-		report("kernel", "no frames: %s", engine.no_kernel.text);
+	if (engine.why_no_kernel.text[0])
+		report("kernel", "no frames: %s", engine.why_no_kernel.text);
 	else
 		report("kernel", "available: attach -n --kernel");
 	engine_close(&engine);
@@ -321,7 +321,7 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 		err = try_engine(target, sampler, &has_interrupts);
 	}
 	if (!err)
-		err = try_natives(target, sampler);
+		err = try_native(target, sampler);
 	sampler_destroy(sampler);
 	cpu_pin_close(&pin);
 	if (err)

@@ -49,7 +49,7 @@ static bool open_missing_descriptors(void)
  * threshold to the size of the largest block ever freed, up to 32 MiB, and keeps freed blocks
  * below that size; a line table whose size was torn may claim 16 MiB.
  */
-static void give_back_large_blocks(void)
+static void return_large_blocks(void)
 {
 #ifdef M_MMAP_THRESHOLD
 	enum { LARGE_BYTES = 256 << 10 };
@@ -71,7 +71,7 @@ static void enlarge_stdout(void)
 
 int main(int argc, char **argv)
 {
-	give_back_large_blocks();
+	return_large_blocks();
 	enlarge_stdout();
 	if (!open_missing_descriptors())
 		return EXIT_ERROR;

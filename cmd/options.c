@@ -89,7 +89,7 @@ static bool apply(const struct option_spec *spec, void *target, const char *valu
 	case OPTION_CLEARS:
 		*(bool *)place = spec->action == OPTION_SETS;
 		return true;
-	case OPTION_KEEPS:
+	case OPTION_STORES:
 		*(const char **)place = value;
 		return true;
 	}

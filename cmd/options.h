@@ -17,7 +17,7 @@ enum option_action {
 	OPTION_CALLS,  /* calls .apply() */
 	OPTION_SETS,   /* sets the bool at .at */
 	OPTION_CLEARS, /* clears the bool at .at */
-	OPTION_KEEPS,  /* stores its value, borrowed, in the const char * at .at */
+	OPTION_STORES, /* stores its value, borrowed, in the const char * at .at */
 };
 
 struct option_spec {

@@ -100,7 +100,7 @@ static void close_stream(struct output_file *file)
 }
 
 /* Restore the signal mask: there is no temporary file left to clean up. */
-static void forget_temporary(struct output_file *file)
+static void release_temporary(struct output_file *file)
 {
 	free(file->temporary);
 	file->temporary = NULL;
@@ -112,11 +112,11 @@ static void remove_temporary(struct output_file *file)
 	if (!file->temporary)
 		return;
 	(void)unlink(file->temporary);
-	forget_temporary(file);
+	release_temporary(file);
 }
 
-/* Block all signals until forget_temporary(). */
-static void hold_signals(struct output_file *file)
+/* Block all signals until release_temporary(). */
+static void block_signals(struct output_file *file)
 {
 	sigset_t all;
 
@@ -133,11 +133,11 @@ static int open_temporary(struct output_file *file)
 		file->temporary = NULL;
 		return -ENOMEM;
 	}
-	hold_signals(file);
+	block_signals(file);
 	fd = mkostemp(file->temporary, O_CLOEXEC);
 	if (fd < 0) {
 		err = -errno;
-		forget_temporary(file);
+		release_temporary(file);
 		return err;
 	}
 	file->stream = fdopen(fd, "w");
@@ -210,7 +210,7 @@ static mode_t new_file_mode(void)
  * Set a file's owner, which only root can, and its group. Returns whether the file has that group
  * now.
  */
-static bool give(int fd, uid_t owner, gid_t group)
+static bool set_owner(int fd, uid_t owner, gid_t group)
 {
 	struct stat status;
 
@@ -222,7 +222,7 @@ static bool give(int fd, uid_t owner, gid_t group)
  * Give the temporary file the attributes of the file that it replaces. If it cannot have that
  * group, its own group gets no more permissions than everybody, whatever the old group had.
  */
-static void keep_attributes(const struct output_file *file)
+static void copy_attributes(const struct output_file *file)
 {
 	int fd = fileno(file->stream);
 	mode_t mode = new_file_mode();
@@ -230,7 +230,7 @@ static void keep_attributes(const struct output_file *file)
 
 	if (lstat(file->target, &status) == 0 && S_ISREG(status.st_mode)) {
 		mode = status.st_mode & 0777;
-		if (!give(fd, status.st_uid, status.st_gid))
+		if (!set_owner(fd, status.st_uid, status.st_gid))
 			mode &= S_IRWXU | (mode & S_IRWXO) << 3 | S_IRWXO;
 	}
 	(void)fchmod(fd, mode);
@@ -373,7 +373,7 @@ int output_file_open_again(const struct output_file *file, struct output_file *r
 	return 0;
 }
 
-bool output_file_is(const struct output_file *file, int fd)
+bool output_file_has_fd(const struct output_file *file, int fd)
 {
 	struct stat status, other;
 	int err = file->target ? stat(file->target, &status) : fstat(fileno(file->stream), &status);
@@ -428,7 +428,7 @@ static int begin(struct output_file *file, int (*open_new)(struct output_file *f
 	if (file->target) {
 		err = open_new(file);
 		if (!err)
-			keep_attributes(file);
+			copy_attributes(file);
 	} else if (file->stream != stdout && fstat(fileno(file->stream), &status) == 0 &&
 		   S_ISREG(status.st_mode) && ftruncate(fileno(file->stream), 0) != 0) {
 		err = -errno;
@@ -480,7 +480,7 @@ int output_file_publish(struct output_file *file, struct message *reterr)
 
 	if (!file->target || file->is_published)
 		return 0;
-	hold_signals(file);
+	block_signals(file);
 	if (!file->temporary)
 		err = link_temporary(file);
 	err = err ? failed_to_name(file, err, reterr) : rename_temporary(file, reterr);
@@ -489,7 +489,7 @@ int output_file_publish(struct output_file *file, struct message *reterr)
 		return err;
 	}
 	file->is_published = true;
-	forget_temporary(file);
+	release_temporary(file);
 	return 0;
 }
 
@@ -512,7 +512,7 @@ static int finish_growing(struct output_file *file, struct message *reterr)
 {
 	int err = output_file_publish(file, reterr);
 
-	if (!err && file->target && !output_file_is(file, fileno(file->stream))) {
+	if (!err && file->target && !output_file_has_fd(file, fileno(file->stream))) {
 		err = -ESTALE;
 		message_set(reterr,
 			    "%s was removed or replaced while it was being written: the "
@@ -542,7 +542,7 @@ int output_file_finish(struct output_file *file, int err, struct message *reterr
 		stays = true;
 	}
 	if (stays && file->temporary)
-		forget_temporary(file);
+		release_temporary(file);
 	output_file_discard(file);
 	return err;
 }

@@ -49,7 +49,7 @@ static inline bool output_file_is_open(const struct output_file *file)
 }
 
 /* Whether fd, open for reading, is the file that would be written. */
-bool output_file_is(const struct output_file *file, int fd);
+bool output_file_has_fd(const struct output_file *file, int fd);
 
 /*
  * Whether two open files are the same file, under any names, so that one would overwrite the

@@ -29,7 +29,7 @@ static bool add(struct outputs *outputs, const char *path, const struct format *
 	return true;
 }
 
-bool outputs_take_path(struct outputs *outputs, const char *path)
+bool outputs_add_path(struct outputs *outputs, const char *path)
 {
 	const struct format *format = outputs->next;
 
@@ -52,17 +52,17 @@ static bool counts(const struct format *format)
 	return !format->needs_time;
 }
 
-/* Append the names of the formats for which is_meant(): "collapsed, summary or …". */
-static void append_names(struct text *text, bool is_meant(const struct format *))
+/* Append the names of the formats for which is_named(): "collapsed, summary or …". */
+static void append_names(struct text *text, bool is_named(const struct format *))
 {
 	size_t nr, nr_left = 0;
 	const struct format *formats = format_list(&nr);
 	const char *separator = "";
 
 	for (size_t i = 0; i < nr; i++)
-		nr_left += is_meant(&formats[i]);
+		nr_left += is_named(&formats[i]);
 	for (size_t i = 0; i < nr; i++) {
-		if (!is_meant(&formats[i]))
+		if (!is_named(&formats[i]))
 			continue;
 		text_printf(text, "%s%s", separator, formats[i].name);
 		separator = --nr_left > 1 ? ", " : " or ";
@@ -79,7 +79,7 @@ static void print_formats(const char *what, const char *name, const char *remedy
 	text_done(&names);
 }
 
-bool outputs_take_format(struct outputs *outputs, const char *name)
+bool outputs_add_format(struct outputs *outputs, const char *name)
 {
 	struct output *last = outputs->nr ? &outputs->list[outputs->nr - 1] : NULL;
 	const struct format *format = format_find(name);
@@ -122,7 +122,7 @@ static const struct format *format_of_stdout(void)
  * Whether at most one output goes to stdout and at most one is a recording. Returns false after
  * printing an error.
  */
-static bool are_one_of_a_kind(const struct outputs *outputs)
+static bool check_unique(const struct outputs *outputs)
 {
 	unsigned nr_stdout = 0, nr_recordings = 0;
 
@@ -153,15 +153,15 @@ bool outputs_choose(struct outputs *outputs)
 		if (!output->format)
 			return false;
 	}
-	return are_one_of_a_kind(outputs);
+	return check_unique(outputs);
 }
 
 /*
  * Whether fits() holds for all formats. Otherwise prints why_not and the formats that fit, and
  * returns false.
  */
-static bool all_fit(const struct outputs *outputs, bool (*fits)(const struct format *format),
-		    const char *why_not)
+static bool check_formats(const struct outputs *outputs, bool (*fits)(const struct format *format),
+			  const char *why_not)
 {
 	struct text names = {0};
 	unsigned i = 0;
@@ -178,12 +178,13 @@ static bool all_fit(const struct outputs *outputs, bool (*fits)(const struct for
 
 bool outputs_can_compare(const struct outputs *outputs)
 {
-	return all_fit(outputs, compares, "cannot show a comparison: with --diff use");
+	return check_formats(outputs, compares, "cannot show a comparison: with --diff use");
 }
 
 bool outputs_can_count(const struct outputs *outputs)
 {
-	return all_fit(outputs, counts, "shows samples over time, and a core has no time: use");
+	return check_formats(outputs, counts,
+			     "shows samples over time, and a core has no time: use");
 }
 
 void outputs_print_formats(FILE *out)
@@ -236,7 +237,7 @@ static const char *name_of(const struct output *output)
 const char *outputs_find(const struct outputs *outputs, int fd)
 {
 	for (unsigned i = 0; i < outputs->nr; i++)
-		if (output_file_is(&outputs->list[i].file, fd))
+		if (output_file_has_fd(&outputs->list[i].file, fd))
 			return name_of(&outputs->list[i]);
 	return NULL;
 }
@@ -244,7 +245,7 @@ const char *outputs_find(const struct outputs *outputs, int fd)
 /* Opening. */
 
 /* Whether the output suits its format: a recording cannot go to a terminal. */
-static bool is_fit(const struct output *output, struct message *reterr)
+static bool check_not_terminal(const struct output *output, struct message *reterr)
 {
 	const struct output_file *file = &output->file;
 
@@ -256,7 +257,7 @@ static bool is_fit(const struct output *output, struct message *reterr)
 }
 
 /* Whether an output is a different file from those before it. */
-static bool is_another(const struct outputs *outputs, unsigned index, struct message *reterr)
+static bool check_distinct(const struct outputs *outputs, unsigned index, struct message *reterr)
 {
 	const struct output *output = &outputs->list[index];
 
@@ -276,7 +277,7 @@ enum exit_status outputs_open(struct outputs *outputs, struct message *reterr)
 
 		if (output_file_open(output->path, &output->file, reterr) != 0)
 			return EXIT_ERROR;
-		if (!is_fit(output, reterr) || !is_another(outputs, i, reterr))
+		if (!check_not_terminal(output, reterr) || !check_distinct(outputs, i, reterr))
 			return EXIT_USAGE;
 	}
 	return EXIT_OK;
@@ -311,7 +312,7 @@ void outputs_discard(struct outputs *outputs)
 static bool is_due(const struct outputs *outputs, const struct output *output)
 {
 	return output->format->write && !output->is_written &&
-	       !(outputs->holds_stdout && output->file.stream == stdout);
+	       !(outputs->defers_stdout && output->file.stream == stdout);
 }
 
 bool outputs_are_ours(const struct outputs *outputs)
@@ -331,9 +332,9 @@ const struct output *outputs_next(const struct outputs *outputs)
 }
 
 struct profile_options output_profile_options(const struct output *output,
-					      const struct profile_options *asked)
+					      const struct profile_options *requested)
 {
-	struct profile_options options = *asked;
+	struct profile_options options = *requested;
 
 	options.by_line |= output->format->by_line;
 	options.keep_samples |= output->format->keep_samples;
@@ -341,7 +342,7 @@ struct profile_options output_profile_options(const struct output *output,
 }
 
 /* Adapt text to the stream: its width and colour. */
-static void fit_stream(struct artefact_options *options, FILE *stream)
+static void set_stream_layout(struct artefact_options *options, FILE *stream)
 {
 	struct winsize size;
 	bool terminal = isatty(fileno(stream));
@@ -361,7 +362,7 @@ static enum exit_status output_write(struct output *output, const struct artefac
 
 	output->is_written = true;
 	if (!err) {
-		fit_stream(&fitted.options, output->file.stream);
+		set_stream_layout(&fitted.options, output->file.stream);
 		err = output->format->write(&fitted, output->file.stream);
 		err = output_file_finish(&output->file, err, &message);
 	}
@@ -372,15 +373,15 @@ static enum exit_status output_write(struct output *output, const struct artefac
 
 /* Whether an output is made from a profile with the options made. */
 static bool is_made_from(const struct output *output, const struct profile_options *made,
-			 const struct profile_options *asked)
+			 const struct profile_options *requested)
 {
-	const struct profile_options own = output_profile_options(output, asked);
+	const struct profile_options own = output_profile_options(output, requested);
 
 	return own.by_line == made->by_line && own.keep_samples == made->keep_samples;
 }
 
 enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,
-			       const struct profile_options *asked)
+			       const struct profile_options *requested)
 {
 	const struct profile_options *made = profile_options(artefact->profile);
 	enum exit_status status = EXIT_OK;
@@ -388,20 +389,20 @@ enum exit_status outputs_write(struct outputs *outputs, const struct artefact *a
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
 
-		if (is_due(outputs, output) && is_made_from(output, made, asked) &&
+		if (is_due(outputs, output) && is_made_from(output, made, requested) &&
 		    output_write(output, artefact) != EXIT_OK)
 			status = EXIT_ERROR;
 	}
 	return status;
 }
 
-void outputs_pass_over(struct outputs *outputs, const struct profile_options *made,
-		       const struct profile_options *asked)
+void outputs_skip(struct outputs *outputs, const struct profile_options *made,
+		  const struct profile_options *requested)
 {
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
 
-		if (is_due(outputs, output) && is_made_from(output, made, asked))
+		if (is_due(outputs, output) && is_made_from(output, made, requested))
 			output->is_written = true;
 	}
 }

@@ -28,15 +28,15 @@ struct outputs {
 	struct output list[MAX_OUTPUTS];
 	unsigned nr;
 	const struct format *next; /* a -f that waits for its -o; NULL: none */
-	bool holds_stdout;	   /* outputs to stdout are not written yet */
+	bool defers_stdout;	   /* outputs to stdout wait for a later call */
 };
 
 /*
  * Process an option: -o PATH or -f NAME. A -f belongs to the -o before it if that has no format
  * yet, otherwise to the next one. Returns false after printing an error.
  */
-bool outputs_take_path(struct outputs *outputs, const char *path);
-bool outputs_take_format(struct outputs *outputs, const char *name);
+bool outputs_add_path(struct outputs *outputs, const char *path);
+bool outputs_add_format(struct outputs *outputs, const char *name);
 
 /*
  * Choose the format of each output, after all options: the one given by -f; else by the longest
@@ -96,9 +96,9 @@ bool outputs_are_ours(const struct outputs *outputs);
  */
 const struct output *outputs_next(const struct outputs *outputs);
 
-/* Returns the options of an output's profile, given those that were asked for. */
+/* Returns the options of an output's profile, given those that were requested. */
 struct profile_options output_profile_options(const struct output *output,
-					      const struct profile_options *asked);
+					      const struct profile_options *requested);
 
 /*
  * Write the open outputs that are not written yet and whose profile has the options of the
@@ -106,11 +106,11 @@ struct profile_options output_profile_options(const struct output *output,
  * after printing an error for each that failed.
  */
 enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,
-			       const struct profile_options *asked);
+			       const struct profile_options *requested);
 
 /* Give up the outputs that need a profile with the options made, which could not be created. */
-void outputs_pass_over(struct outputs *outputs, const struct profile_options *made,
-		       const struct profile_options *asked);
+void outputs_skip(struct outputs *outputs, const struct profile_options *made,
+		  const struct profile_options *requested);
 
 /* Close all open outputs; what was not written is not kept. */
 void outputs_discard(struct outputs *outputs);

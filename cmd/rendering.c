@@ -8,8 +8,8 @@
 #include "procmem/cleanup.h"
 
 /* Add recordings to one side of a profile. */
-static int play(const struct rendering *rendering, struct recording *const *recordings,
-		uint32_t nr_recordings, struct profile *profile, enum profile_side side)
+static int replay_all(const struct rendering *rendering, struct recording *const *recordings,
+		      uint32_t nr_recordings, struct profile *profile, enum profile_side side)
 {
 	int err = 0;
 
@@ -25,10 +25,11 @@ int rendering_profile(const struct rendering *rendering, const struct profile_op
 	int err = profile ? 0 : -ENOMEM;
 
 	if (!err)
-		err = play(rendering, rendering->recordings, rendering->nr_recordings, profile,
-			   PROFILE_SELF);
+		err = replay_all(rendering, rendering->recordings, rendering->nr_recordings,
+				 profile, PROFILE_SELF);
 	if (!err)
-		err = play(rendering, rendering->bases, rendering->nr_bases, profile, PROFILE_BASE);
+		err = replay_all(rendering, rendering->bases, rendering->nr_bases, profile,
+				 PROFILE_BASE);
 	if (err)
 		profile_destroy(profile);
 	else
@@ -53,14 +54,14 @@ static struct run *copy_runs(struct recording *const *recordings, uint32_t nr,
 }
 
 /* Whether a side that was asked for has nothing to show. */
-static bool is_empty(const struct rendering *rendering)
+static bool has_empty_side(const struct rendering *rendering)
 {
-	return !rendering->left[PROFILE_SELF].nr_shown ||
-	       (rendering->nr_bases && !rendering->left[PROFILE_BASE].nr_shown);
+	return !rendering->accounts[PROFILE_SELF].nr_shown ||
+	       (rendering->nr_bases && !rendering->accounts[PROFILE_BASE].nr_shown);
 }
 
 /* Write the outputs whose profile has the same options as the next one's. */
-static enum exit_status write_some(struct rendering *rendering, struct artefact *artefact,
+static enum exit_status write_next(struct rendering *rendering, struct artefact *artefact,
 				   struct outputs *outputs)
 {
 	struct profile_options options =
@@ -73,13 +74,13 @@ static enum exit_status write_some(struct rendering *rendering, struct artefact 
 	err = rendering_profile(rendering, &options, &profile);
 	if (err) {
 		print_error("cannot read the recording: %s", strerror(-err));
-		outputs_pass_over(outputs, &options, &rendering->profile);
+		outputs_skip(outputs, &options, &rendering->profile);
 		return EXIT_ERROR;
 	}
 	artefact->profile = profile;
 	for (int side = 0; side < NR_PROFILE_SIDES; side++)
-		rendering->left[side] = profile_sums(profile, (enum profile_side)side)->account;
-	if (!is_empty(rendering))
+		rendering->accounts[side] = profile_sums(profile, (enum profile_side)side)->account;
+	if (!has_empty_side(rendering))
 		status = outputs_write(outputs, artefact, &rendering->profile);
 	profile_destroy(profile);
 	return status;
@@ -106,7 +107,7 @@ enum exit_status rendering_write(struct rendering *rendering, struct outputs *ou
 		return EXIT_ERROR;
 	}
 	while (outputs_next(outputs)) {
-		const enum exit_status written = write_some(rendering, &artefact, outputs);
+		const enum exit_status written = write_next(rendering, &artefact, outputs);
 
 		if (written == EXIT_NO_SAMPLE)
 			return status == EXIT_OK ? written : status;

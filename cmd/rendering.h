@@ -8,7 +8,7 @@
 #include "output/recording/recording.h"
 #include "output/recording/replay.h"
 
-/* All pointers are borrowed. rendering_write() sets left. */
+/* All pointers are borrowed. rendering_write() sets accounts. */
 struct rendering {
 	struct recording *const *recordings;
 	uint32_t nr_recordings;
@@ -17,7 +17,8 @@ struct rendering {
 	struct replay_filter filter; /* for both */
 	struct profile_options profile;
 	struct artefact_options layout;
-	struct profile_account left[NR_PROFILE_SIDES]; /* what passed, and what the mode shows */
+	/* What passed the filter, and what the mode shows of it. */
+	struct profile_account accounts[NR_PROFILE_SIDES];
 };
 
 /*

@@ -11,22 +11,22 @@
 /* Longest value of a variable shown, in characters: the default and the limit. */
 enum { VALUE_USUAL_CHARS = 100, VALUE_MAX_CHARS = 65536 };
 
-static bool take_path(void *outputs, const char *value)
+static bool apply_path(void *outputs, const char *value)
 {
-	return outputs_take_path(outputs, value);
+	return outputs_add_path(outputs, value);
 }
 
-static bool take_format(void *outputs, const char *value)
+static bool apply_format(void *outputs, const char *value)
 {
-	return outputs_take_format(outputs, value);
+	return outputs_add_format(outputs, value);
 }
 
-static bool take_wait(void *wait, const char *value)
+static bool apply_wait(void *wait, const char *value)
 {
 	return target_parse_wait(value, wait);
 }
 
-static bool take_mode(void *choice, const char *value)
+static bool apply_mode(void *choice, const char *value)
 {
 	enum profile_mode mode;
 
@@ -39,7 +39,7 @@ static bool take_mode(void *choice, const char *value)
 	return true;
 }
 
-static bool take_locals(void *nr_chars, const char *value)
+static bool apply_locals(void *nr_chars, const char *value)
 {
 	(void)value;
 	if (!*(uint32_t *)nr_chars)
@@ -47,7 +47,7 @@ static bool take_locals(void *nr_chars, const char *value)
 	return true;
 }
 
-static bool take_max_value(void *nr_chars, const char *value)
+static bool apply_max_value(void *nr_chars, const char *value)
 {
 	uint32_t nr;
 
@@ -64,12 +64,12 @@ const struct option_spec output_options[2] = {
 	{"output", "FILE",
 	 "output file; - is stdout, the default (for run: a recording\n"
 	 "in the current folder). May be given several times",
-	 .letter = 'o', .apply = take_path},
+	 .letter = 'o', .apply = apply_path},
 	{"format", "FORMAT",
 	 "format of the adjacent -o, or of stdout.\n"
 	 "Default: from the suffix of FILE, else summary on a terminal\n"
 	 "and collapsed in a file or pipe",
-	 .letter = 'f', .apply = take_format},
+	 .letter = 'f', .apply = apply_format},
 };
 
 const struct option_spec row_options[3] = {
@@ -102,7 +102,7 @@ const struct option_spec wait_option[1] = {
 	 "how long to wait for the process to start an interpreter;\n"
 	 "0: do not wait. Default: 500ms if it was just started or has\n"
 	 "loaded CPython; for run: as long as it runs",
-	 .apply = take_wait},
+	 .apply = apply_wait},
 };
 
 const struct option_spec quiet_option[1] = {
@@ -118,14 +118,14 @@ const struct option_spec mode_option[1] = {
 	 "gil: only samples of threads that held the GIL;\n"
 	 "exception: only samples while an exception was handled.\n"
 	 "A recording keeps all samples",
-	 .apply = take_mode, .words = "wall cpu gil exception"},
+	 .apply = apply_mode, .words = "wall cpu gil exception"},
 };
 
 const struct option_spec value_options[2] = {
 	{"locals", NULL, "show the arguments and local variables of each frame",
-	 .apply = take_locals},
+	 .apply = apply_locals},
 	{"max-value", "N",
 	 "truncate values to N characters (default: 100); implies\n"
 	 "--locals",
-	 .apply = take_max_value},
+	 .apply = apply_max_value},
 };

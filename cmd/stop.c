@@ -17,7 +17,7 @@ static volatile sig_atomic_t stop_requested;
 static volatile sig_atomic_t stop_number; /* the signal that asked */
 static struct timespec stop_time;	  /* when it came; set before stop_requested */
 static volatile sig_atomic_t write_requested;
-static volatile sig_atomic_t passed_on_to; /* 0: no process */
+static volatile sig_atomic_t forward_pid; /* 0: no process */
 
 static const struct {
 	int number;
@@ -34,7 +34,7 @@ const volatile sig_atomic_t *stop_flag(void)
 	return &stop_requested;
 }
 
-static void pass_on(int number, siginfo_t *info, void *context)
+static void forward(int number, siginfo_t *info, void *context)
 {
 	int before = errno;
 
@@ -43,8 +43,8 @@ static void pass_on(int number, siginfo_t *info, void *context)
 	 * A signal that the command sends to its process group, also ours, has reached it
 	 * already.
 	 */
-	if (passed_on_to && stop_was_sent(info) && info->si_pid != passed_on_to)
-		(void)kill(passed_on_to, number);
+	if (forward_pid && stop_was_sent(info) && info->si_pid != forward_pid)
+		(void)kill(forward_pid, number);
 	errno = before;
 }
 
@@ -64,7 +64,7 @@ static void on_stop(int number, siginfo_t *info, void *context)
 {
 	if (is_echo(number))
 		return;
-	pass_on(number, info, context);
+	forward(number, info, context);
 	if (stop_requested)
 		_exit(128 + number);
 	(void)clock_gettime(CLOCK_MONOTONIC, &stop_time);
@@ -83,7 +83,7 @@ static bool is_ignored(int number)
 static void catch_signals(bool stops, int flags)
 {
 	struct sigaction action = {
-		.sa_sigaction = stops ? on_stop : pass_on,
+		.sa_sigaction = stops ? on_stop : forward,
 		.sa_flags = SA_SIGINFO | flags,
 	};
 
@@ -132,9 +132,9 @@ void stop_survive_writes(void)
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
-void stop_pass_on_to(pid_t pid)
+void stop_forward_to(pid_t pid)
 {
-	passed_on_to = pid;
+	forward_pid = pid;
 	if (pid)
 		catch_signals(false, SA_RESTART);
 }
@@ -147,7 +147,7 @@ void stop_signals(sigset_t *ret_set)
 			(void)sigaddset(ret_set, signals[i].number);
 }
 
-bool stop_is_asked_by(int number)
+bool stop_is_request(int number)
 {
 	for (size_t i = 0; i < NR_SIGNALS; i++)
 		if (signals[i].number == number)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signal handling. SIGINT, SIGTERM and SIGHUP set a flag that asks us to stop; SIGUSR1 asks to
- * write what there is; signals can be passed on to a child. All globals of the program are here,
+ * write what there is; signals can be forwarded to a child. All globals of the program are here,
  * because a signal handler can reach nothing else.
  */
 #pragma once
@@ -40,13 +40,13 @@ void stop_survive_writes(void);
  * another process than pid sends them to us (stop_was_sent()), are also sent to our child pid. 0
  * ends that.
  */
-void stop_pass_on_to(pid_t pid);
+void stop_forward_to(pid_t pid);
 
 /* Set *ret_set to all these signals, except those that are ignored. */
 void stop_signals(sigset_t *ret_set);
 
 /* Whether number is SIGINT, SIGTERM or SIGHUP. */
-bool stop_is_asked_by(int number);
+bool stop_is_request(int number);
 
 /*
  * Whether a process sent the signal, which then most likely went to us alone. Signals typed on a

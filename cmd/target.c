@@ -140,8 +140,8 @@ static int look(struct target *target, struct search_schedule *schedule,
  * that must be refused may have its libpython or its data mapped a moment later. After
  * TARGET_STARTING_NS it is refused, however long a wait was asked for.
  */
-static bool worth_waiting(struct target *target, const struct target_wait *wait, int err,
-			  uint64_t waited_ns)
+static bool is_worth_waiting(struct target *target, const struct target_wait *wait, int err,
+			     uint64_t waited_ns)
 {
 	bool may_change = wait->for_any || process_age_ns(&target->process) < TARGET_STARTING_NS;
 	pid_t tid;
@@ -163,7 +163,7 @@ static bool worth_waiting(struct target *target, const struct target_wait *wait,
 }
 
 /* Sleep until the pause is over or a signal comes. */
-static void pause_looking(uint64_t pause_ns)
+static void sleep_ns(uint64_t pause_ns)
 {
 	struct timespec pause = {
 		.tv_sec = (time_t)(pause_ns / NS_PER_S),
@@ -193,12 +193,12 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 			return -ESRCH;
 		err = look(target, &schedule, wait->stop, reterr);
 		if (!err || begin_ns >= schedule.end_ns ||
-		    !worth_waiting(target, wait, err, begin_ns - schedule.start_ns))
+		    !is_worth_waiting(target, wait, err, begin_ns - schedule.start_ns))
 			return err;
 		if (wait->stop && *wait->stop)
 			return -EINTR;
 		end_ns = clock_now_ns();
-		pause_looking(search_schedule_pause_ns(&schedule, end_ns, end_ns - begin_ns));
+		sleep_ns(search_schedule_pause_ns(&schedule, end_ns, end_ns - begin_ns));
 	}
 }
 
@@ -296,7 +296,7 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 		return TARGET_ENDED;
 	case -EINTR:
 		*reterr = (struct message){0};
-		return TARGET_NOT_AWAITED;
+		return TARGET_INTERRUPTED;
 	case -ENOENT:
 		process_command_line(&target->process, command_line, sizeof(command_line));
 		message_set(reterr, "no CPython in %s", command_line);
@@ -319,7 +319,7 @@ void target_print_found(const struct target *target)
 		print_note("the memory is read" TARGET_THROUGH_FILE);
 }
 
-void target_print_doubts(const struct target *target)
+void target_print_untested(const struct target *target)
 {
 	if (target->runtime.build.newer_than_tested)
 		print_note("CPython %s is newer than this pysample was tested with, or a "

@@ -67,7 +67,7 @@ enum target_next {
 	TARGET_FOLLOWED,       /* an interpreter of a new program, or at another address */
 	TARGET_SAME,	       /* the interpreter from before, or a new one in its place */
 	TARGET_ENDED,	       /* the process has ended */
-	TARGET_NOT_AWAITED,    /* *stop was set before the answer was known */
+	TARGET_INTERRUPTED,    /* *stop was set before the answer was known */
 	TARGET_NO_PYTHON,      /* a program without CPython */
 	TARGET_NO_INTERPRETER, /* CPython without an interpreter, no longer or not yet */
 	TARGET_REFUSED,	       /* a target that cannot be read; the message says why */
@@ -95,7 +95,7 @@ void target_print_found(const struct target *target);
 void target_close(struct target *target);
 
 /* Print a note if its CPython is newer than any that this pysample was tested with. */
-void target_print_doubts(const struct target *target);
+void target_print_untested(const struct target *target);
 
 /*
  * Set the message for an error of a read or a tick after target_open(), and return the exit

@@ -62,8 +62,8 @@ static enum exit_status add_to_groups(struct stack_groups *groups, const struct 
  * Write one core, or add it to groups. Returns EXIT_OK, or another status after printing an
  * error.
  */
-static enum exit_status take_core(const struct core_options *options, const char *path,
-				  struct stack_groups *groups)
+static enum exit_status report_core(const struct core_options *options, const char *path,
+				    struct stack_groups *groups)
 {
 	struct message message = {0};
 	struct core_target target;
@@ -88,22 +88,22 @@ static enum exit_status take_core(const struct core_options *options, const char
  * Write each core by itself, or all of them by where they died. Returns EXIT_OK if one could be
  * read.
  */
-static enum exit_status take_cores(const struct core_options *options)
+static enum exit_status report_cores(const struct core_options *options)
 {
-	const bool in_groups = options->nr_paths > 1 && !options->json;
+	const bool is_grouped = options->nr_paths > 1 && !options->json;
 	struct stack_groups groups = {0};
 	enum exit_status status = EXIT_ERROR;
-	size_t nr_taken = 0;
+	size_t nr_reported = 0;
 
 	for (size_t i = 0; i < options->nr_paths; i++) {
-		enum exit_status taken =
-			take_core(options, options->paths[i], in_groups ? &groups : NULL);
+		enum exit_status core_status =
+			report_core(options, options->paths[i], is_grouped ? &groups : NULL);
 
-		if (!nr_taken)
-			status = taken;
-		nr_taken += taken == EXIT_OK;
+		if (!nr_reported)
+			status = core_status;
+		nr_reported += core_status == EXIT_OK;
 	}
-	if (nr_taken && in_groups) {
+	if (nr_reported && is_grouped) {
 		(void)stack_groups_write(&groups, MAX_NAMES_OF_GROUP, stdout);
 		status = print_finish(EXIT_OK);
 	}
@@ -140,7 +140,7 @@ static enum exit_status run(int argc, char **argv)
 
 	if (status == EXIT_OK && !done) {
 		stop_survive_writes();
-		status = options.wants_profile ? write_profile(&options) : take_cores(&options);
+		status = options.wants_profile ? write_profile(&options) : report_cores(&options);
 	}
 	core_options_done(&options);
 	return status;

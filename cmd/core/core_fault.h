@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Finds the fault behind a signal that the process sent to itself. A handler that raises its
+ * Finds the fault that caused a signal which the process sent to itself. A handler that raises its
  * signal again, as Python's faulthandler does after its report, leaves a core in which a process
  * sent the signal. What the kernel reported of the fault is still on the C stack, in the frame
  * that the handler would have returned to.

@@ -15,9 +15,9 @@ static size_t max_frames(const struct core_native *native)
 							       : CORE_NATIVE_MAX_FRAMES;
 }
 
-/* Pass a thread's sample on with its C stack. Returns 0, -ENOMEM, or what next returned. */
-static int hand_on(struct core_native *native, const struct core_thread *thread,
-		   const struct sample *sample)
+/* Emit a thread's sample with its C stack. Returns 0, -ENOMEM, or what next returned. */
+static int emit_with_c_frames(struct core_native *native, const struct core_thread *thread,
+			      const struct sample *sample)
 {
 	const struct registers registers = registers_of_user(thread->registers);
 	struct native_stacks *stacks = &native->stacks;
@@ -45,7 +45,7 @@ static int core_native_sample(struct sample_sink *sink, const struct sample *sam
 	/* Without a C stack there is nothing to add, not even a hole. */
 	if (!thread || !sample->details || (sample->flags & SAMPLE_C_STACK_MISSING))
 		return native->next->ops->sample(native->next, sample);
-	return hand_on(native, thread, sample);
+	return emit_with_c_frames(native, thread, sample);
 }
 
 static int core_native_task(struct sample_sink *sink, const struct task_sample *task)
@@ -72,7 +72,7 @@ int core_native_add_unknown(struct core_native *native)
 
 		if (native->has_sample[i])
 			continue;
-		err = hand_on(native, &notes->threads[i], &sample);
+		err = emit_with_c_frames(native, &notes->threads[i], &sample);
 		native->nr_added++;
 	}
 	return err;

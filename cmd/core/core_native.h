@@ -48,7 +48,7 @@ struct core_native {
 };
 
 /*
- * Pass samples of the sampler on to next with their C frames. threads identifies the threads of
+ * Emit samples of the sampler to next with their C frames. threads identifies the threads of
  * the core and must be ready before the first sample. core, threads, images, sampler and next are
  * borrowed until core_native_done(), which accepts a zeroed struct. Returns 0 or -ENOMEM.
  */
@@ -58,7 +58,7 @@ int core_native_init(struct core_native *native, struct core *core,
 void core_native_done(struct core_native *native);
 
 /*
- * Pass on a sample of C frames only for each thread of the core that had no sample so far, since
+ * Emit a sample of C frames only for each thread of the core that had no sample so far, since
  * Python does not know it. Returns 0, -ENOMEM, or what next returned.
  */
 int core_native_add_unknown(struct core_native *native);

@@ -15,7 +15,7 @@
 #define SUMMARY_MAX_ROWS 30
 
 /* Parse the value of --native. Returns false after printing an error. */
-static bool take_native(void *options, const char *threads)
+static bool apply_native(void *options, const char *threads)
 {
 	if (threads && strcmp(threads, "all") != 0) {
 		print_error("--native takes no value but all: --native is for Python threads, "
@@ -33,7 +33,7 @@ static const struct option_spec dump_rows[] = {
 	{"native", "[=all]",
 	 "merge C frames with Python frames; all: also for threads\n"
 	 "unknown to Python",
-	 .apply = take_native, .words = "all"},
+	 .apply = apply_native, .words = "all"},
 	{"modules", NULL,
 	 "list the programs and libraries: where they were loaded, their\n"
 	 "build IDs, and which file was used, or why none",
@@ -41,8 +41,8 @@ static const struct option_spec dump_rows[] = {
 	{"sysroot", "DIR",
 	 "root folder for the programs and libraries of the process;\n"
 	 "files that do not match the core are not used",
-	 .action = OPTION_KEEPS, .at = offsetof(struct core_options, places.sysroot)},
-	{"lib-path", "DIR:DIR", "folders to search for them by name", .action = OPTION_KEEPS,
+	 .action = OPTION_STORES, .at = offsetof(struct core_options, places.sysroot)},
+	{"lib-path", "DIR:DIR", "folders to search for them by name", .action = OPTION_STORES,
 	 .at = offsetof(struct core_options, places.folders)},
 	{"verbose", NULL, "print how the interpreter was found", .letter = 'v',
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, verbose)},

@@ -30,7 +30,7 @@ static void collector_done(struct collector *collector)
 	profile_destroy(collector->profile);
 }
 
-static int take_sample(struct sample_sink *sink, const struct sample *sample)
+static int collector_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct collector *collector = (struct collector *)sink;
 	struct sample_sink *next = profile_sink(collector->profile);
@@ -48,7 +48,7 @@ static int take_sample(struct sample_sink *sink, const struct sample *sample)
 static int collector_init(struct collector *collector, const struct core_profile *cores,
 			  const struct profile_options *options)
 {
-	static const struct sample_sink_ops ops = {.sample = take_sample};
+	static const struct sample_sink_ops ops = {.sample = collector_sample};
 
 	*collector = (struct collector){
 		.sink.ops = &ops,
@@ -59,7 +59,7 @@ static int collector_init(struct collector *collector, const struct core_profile
 	return collector->profile && collector->runs ? 0 : -ENOMEM;
 }
 
-static void take_pair(void *context, const char *name, const char *value)
+static void store_pair(void *context, const char *name, const char *value)
 {
 	struct stored_run *stored = context;
 
@@ -67,9 +67,9 @@ static void take_pair(void *context, const char *name, const char *value)
 	(void)stored_run_set(stored, name, value);
 }
 
-/* Keep what is known of a core, which has nr_samples samples in the profile. */
-static void keep_run(struct collector *collector, const struct core_target *target,
-		     uint64_t nr_samples)
+/* Add the run of a core, which has nr_samples samples in the profile. */
+static void add_run(struct collector *collector, const struct core_target *target,
+		    uint64_t nr_samples)
 {
 	const struct core_notes *notes = &target->core->notes;
 	struct post_mortem post_mortem;
@@ -92,11 +92,11 @@ static void keep_run(struct collector *collector, const struct core_target *targ
 	core_target_describe(target, &post_mortem);
 	post_mortem_append_death(&death, &post_mortem);
 	run.info.target.death = text_string(&death);
-	run_for_each_pair(&run, take_pair, &collector->runs[collector->nr_runs++]);
+	run_for_each_pair(&run, store_pair, &collector->runs[collector->nr_runs++]);
 	text_done(&death);
 }
 
-/* The sampler of one core, and the sinks that its samples pass on their way to the collector. */
+/* The sampler of one core, and the sinks between it and the collector. */
 struct stages {
 	struct core_threads threads;
 	struct core_native native;
@@ -111,7 +111,7 @@ static void stages_done(struct stages *stages)
 }
 
 /*
- * Pass the threads of a core to the collector. Returns errors of sampler_create() and
+ * Emit the threads of a core to the collector. Returns errors of sampler_create() and
  * sampler_dump().
  */
 static int walk_threads(struct collector *collector, struct core_target *target,
@@ -167,7 +167,7 @@ static enum exit_status add_core(struct collector *collector, const char *path)
 		if (err)
 			status = core_target_explain(&target, err, &message);
 		else
-			keep_run(collector, &target, collector->nr_samples - nr_before);
+			add_run(collector, &target, collector->nr_samples - nr_before);
 	}
 	core_target_close(&target);
 	if (status != EXIT_OK)
@@ -213,7 +213,7 @@ static enum exit_status write_outputs(struct collector *collector, struct output
 }
 
 /* Write the outputs whose profile has the same options as the next one's. */
-static enum exit_status write_some(const struct core_profile *cores, struct outputs *outputs)
+static enum exit_status write_next(const struct core_profile *cores, struct outputs *outputs)
 {
 	struct profile_options options =
 		output_profile_options(outputs_next(outputs), &cores->profile);
@@ -228,7 +228,7 @@ static enum exit_status write_some(const struct core_profile *cores, struct outp
 	if (status == EXIT_OK)
 		status = write_outputs(&collector, outputs);
 	else
-		outputs_pass_over(outputs, &options, &cores->profile);
+		outputs_skip(outputs, &options, &cores->profile);
 	collector_done(&collector);
 	return status;
 }
@@ -238,7 +238,7 @@ enum exit_status core_profile_write(const struct core_profile *cores, struct out
 	enum exit_status status = EXIT_OK;
 
 	while (outputs_next(outputs)) {
-		const enum exit_status written = write_some(cores, outputs);
+		const enum exit_status written = write_next(cores, outputs);
 
 		if (written != EXIT_OK)
 			status = written;

@@ -23,7 +23,7 @@ struct core_target {
 	struct type_names names; /* stacks are read through its memory */
 	struct sys_info sys_info;
 	struct text command_line; /* owned; arguments separated by blanks; "": unknown */
-	struct core_fault fault;  /* the fault behind the signal, if was_raised_again */
+	struct core_fault fault;  /* what caused the signal, if was_raised_again */
 	bool was_raised_again;
 	char version[VERSION_MAX_BYTES];
 	struct message unpack_problem; /* why a packed core is not whole; "": it is whole */

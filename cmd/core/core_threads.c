@@ -32,7 +32,7 @@ static struct core_thread_index *find_thread(const struct core_threads *threads,
 }
 
 /* Count a thread that has no C stack to follow. Returns flags for its sample. */
-static uint32_t look_at_stack(struct core_threads *threads, const struct core_thread *thread)
+static uint32_t check_c_stack(struct core_threads *threads, const struct core_thread *thread)
 {
 	switch (core_stack_look(threads->core, thread)) {
 	case CORE_STACK_MISSING:
@@ -64,7 +64,7 @@ static void describe(struct core_threads *threads, struct core_thread_index *ent
 	entry->seen = true;
 	thread->tid = own->tid;
 	thread->is_main = own->tid == core->notes.psinfo.pid && thread->interpreter_id == 0;
-	sample->flags |= core_thread_flags(core, entry->thread) | look_at_stack(threads, own);
+	sample->flags |= core_thread_flags(core, entry->thread) | check_c_stack(threads, own);
 }
 
 static int core_threads_sample(struct sample_sink *sink, const struct sample *sample)

@@ -29,7 +29,7 @@ struct core_threads {
 };
 
 /*
- * Pass samples on to next with their tid, and with whether the thread is the main one, crashed,
+ * Emit samples to next with their tid, and with whether the thread is the main one, crashed,
  * or lacks its C stack. core and next are borrowed until core_threads_done(), which accepts a
  * zeroed struct. Returns 0 or -ENOMEM.
  */

@@ -24,7 +24,7 @@ struct dump_options {
 	struct target_wait wait;
 	bool json;
 	bool native;
-	bool tells_kernel;
+	bool kernel_frames;
 	bool source;
 	bool verbose;
 	uint32_t value_max_chars; /* 0: no variables */
@@ -39,7 +39,7 @@ static const struct option_spec stack_rows[] = {
 	{"kernel", NULL,
 	 "with -n, add kernel functions for threads inside the kernel\n"
 	 "(waiting threads need CAP_SYS_ADMIN; running ones: as attach)",
-	 .action = OPTION_SETS, .at = offsetof(struct dump_options, tells_kernel)},
+	 .action = OPTION_SETS, .at = offsetof(struct dump_options, kernel_frames)},
 	{"source", NULL,
 	 "show each source line, with its current expression marked\n"
 	 "(3.11+), unless the file changed after the process started",
@@ -68,7 +68,7 @@ static const struct option_group groups[] = {
  */
 static bool finish_options(int argc, char **argv, int first, struct dump_options *options)
 {
-	if (options->tells_kernel && !options->native) {
+	if (options->kernel_frames && !options->native) {
 		print_error("--kernel requires -n");
 		return false;
 	}
@@ -135,8 +135,8 @@ static uint64_t start_of(const struct process *process)
 }
 
 /* Collect the stacks, then the tasks. Returns errors of sampler_dump(). */
-static int take_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
-		       struct sample_sink *sink)
+static int collect_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
+			  struct sample_sink *sink)
 {
 	int err = sampler_dump(sampler, sink);
 
@@ -144,20 +144,20 @@ static int take_stacks(struct sampler *sampler, struct target *target, struct du
 }
 
 /* The same with C frames, whose functions native keeps. */
-static int take_native_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
-			      bool tells_kernel, struct dump_native *native)
+static int collect_native_stacks(struct sampler *sampler, struct target *target, struct dump *dump,
+				 bool kernel_frames, struct dump_native *native)
 {
-	int err = dump_native_init(native, target, sampler, tells_kernel, dump_sink(dump));
+	int err = dump_native_init(native, target, sampler, kernel_frames, dump_sink(dump));
 
 	if (!err && native->why_no_kernel.text[0])
 		print_note("no kernel frames: %s", native->why_no_kernel.text);
 	if (!err)
-		err = take_stacks(sampler, target, dump, &native->sink);
+		err = collect_stacks(sampler, target, dump, &native->sink);
 	if (!err && native->nr_unknown)
 		print_note("no C frames for %zu of %zu threads: %s", native->nr_unknown,
 			   native->nr_threads,
-			   native->why.text[0]
-				   ? native->why.text
+			   native->why_no_native.text[0]
+				   ? native->why_no_native.text
 				   : "they moved, but did not run long enough to be copied; "
 				     "another dump may succeed");
 	return err;
@@ -183,9 +183,9 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 		dump_want_variables(dump);
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
-		err = options->native ? take_native_stacks(sampler, target, dump,
-							   options->tells_kernel, &native)
-				      : take_stacks(sampler, target, dump, dump_sink(dump));
+		err = options->native ? collect_native_stacks(sampler, target, dump,
+							      options->kernel_frames, &native)
+				      : collect_stacks(sampler, target, dump, dump_sink(dump));
 	}
 	if (!err && options->source) {
 		sources.until_ns = start_of(&target->process);
@@ -220,7 +220,7 @@ static enum exit_status run(int argc, char **argv)
 	if (status == EXIT_OK && options.verbose)
 		target_print_found(&target);
 	if (status == EXIT_OK)
-		target_print_doubts(&target);
+		target_print_untested(&target);
 	if (status == EXIT_OK)
 		status = dump_target(&options, &target, &message);
 	if (status != EXIT_OK)

@@ -7,11 +7,11 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 
-/* Limit on the looks at a thread that moves while it is looked at. */
+/* Limit on the looks at a thread that moves meanwhile. */
 enum { MAX_LOOKS = 20 };
 
 /* Read where the thread waits, before its Python frames are read. */
-static void begin_look(struct sample_sink *sink, const struct sample_thread *thread)
+static void dump_native_look(struct sample_sink *sink, const struct sample_thread *thread)
 {
 	struct dump_native *native = (struct dump_native *)sink;
 
@@ -21,8 +21,8 @@ static void begin_look(struct sample_sink *sink, const struct sample_thread *thr
 						       &native->place) == 0;
 }
 
-/* Unwind the thread. Returns -EAGAIN if it has moved. */
-static int unwind(struct dump_native *native, const struct sample *sample)
+/* Unwind a waiting thread. Returns -EAGAIN if it has moved. */
+static int unwind_waiting(struct dump_native *native, const struct sample *sample)
 {
 	cleanup_free struct loop_entry *entries =
 		calloc(sample->nr_frames + 1ull, sizeof(*entries));
@@ -40,20 +40,20 @@ static int unwind(struct dump_native *native, const struct sample *sample)
 	return task_check_place(native->process, sample->thread->tid, &native->place) ? -EAGAIN : 0;
 }
 
-static int hand_on_alone(struct dump_native *native, const struct sample *sample)
+static int emit_without_c_frames(struct dump_native *native, const struct sample *sample)
 {
 	native->nr_unknown++;
 	return native->next->ops->sample(native->next, sample);
 }
 
-/* Pass on the frames of a copy, which is a moment older but of one instant. */
-static int hand_on_running(struct dump_native *native, const struct sample *sample)
+/* Emit the frames of a copy, which is a moment older but of one instant. */
+static int emit_copied_stack(struct dump_native *native, const struct sample *sample)
 {
 	const struct running_stack *stack = running_stacks_find(&native->running, sample->thread);
 	struct sample copied = *sample;
 
 	if (!stack)
-		return hand_on_alone(native, sample);
+		return emit_without_c_frames(native, sample);
 	copied.frames = stack->frames;
 	copied.details = stack->details;
 	copied.nr_frames = stack->nr_frames;
@@ -69,13 +69,13 @@ static int dump_native_sample(struct sample_sink *sink, const struct sample *sam
 
 	if (native->waits && sample->flags & SAMPLE_UNPROVEN)
 		native->waits = false;
-	err = native->waits ? unwind(native, sample) : 0;
+	err = native->waits ? unwind_waiting(native, sample) : 0;
 	if (err == -EAGAIN && native->nr_looks < MAX_LOOKS)
 		return err;
 	native->nr_looks = 0;
 	native->nr_threads++;
 	if (err == -EAGAIN || !native->waits)
-		return hand_on_running(native, sample);
+		return emit_copied_stack(native, sample);
 	return err ? err : native_stacks_emit(&native->stacks, sample, native->next);
 }
 
@@ -87,10 +87,10 @@ static int dump_native_task(struct sample_sink *sink, const struct task_sample *
 }
 
 int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
-		     bool tells_kernel, struct sample_sink *next)
+		     bool kernel_frames, struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {
-		.look = begin_look,
+		.look = dump_native_look,
 		.sample = dump_native_sample,
 		.task = dump_native_task,
 	};
@@ -105,12 +105,12 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 	int err;
 
 	*native = (struct dump_native){.sink.ops = &ops, .next = next, .process = &target->process};
-	err = tells_kernel ? kernel_frames_open(&native->kernel, &target->process, sampler,
-						&native->why_no_kernel)
-			   : 0;
+	err = kernel_frames ? kernel_frames_open(&native->kernel, &target->process, sampler,
+						 &native->why_no_kernel)
+			    : 0;
 	if (!err)
-		err = running_stacks_take(&native->running, target, tells_kernel, &native->why,
-					  &native->why_no_kernel);
+		err = running_stacks_collect(&native->running, target, kernel_frames,
+					     &native->why_no_native, &native->why_no_kernel);
 	if (!err)
 		err = jit_frames_create(&target->process, &target->live.memory, &native->jit);
 	options.jit = native->jit;

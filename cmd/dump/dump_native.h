@@ -24,7 +24,7 @@ struct dump_native {
 	struct sample_sink *next;     /* borrowed */
 	size_t nr_threads;	      /* threads that had a sample */
 	size_t nr_unknown;	      /* those of them without C frames */
-	struct message why;	      /* why running threads have none; "": not the reason */
+	struct message why_no_native; /* why running threads have none; "": not the reason */
 	struct message why_no_kernel; /* why kernel frames are missing; "": no failure */
 
 	/* Private. */
@@ -33,17 +33,17 @@ struct dump_native {
 	struct native_stacks stacks;
 	struct kernel_frames kernel;
 	struct running_stacks running;
-	struct task_place place; /* of the thread that is being looked at */
+	struct task_place place; /* of the thread that is being read */
 	bool waits;		 /* the thread waits at place */
 	unsigned int nr_looks;	 /* looks at that thread so far */
 };
 
 /*
- * Pass samples of sampler_dump() on to next with their C frames, and with kernel frames if
- * tells_kernel. Running threads, if any, are copied now, for a tenth of a second. All arguments
+ * Emit samples of sampler_dump() to next with their C frames, and with kernel frames on request.
+ * Running threads, if any, are copied now, for a tenth of a second. All arguments
  * are borrowed until dump_native_done(), which must be called in any case and accepts a zeroed
  * struct. Returns 0, -ENOMEM, -ESRCH or -EPERM.
  */
 int dump_native_init(struct dump_native *native, struct target *target, struct sampler *sampler,
-		     bool tells_kernel, struct sample_sink *next);
+		     bool kernel_frames, struct sample_sink *next);
 void dump_native_done(struct dump_native *native);

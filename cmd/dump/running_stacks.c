@@ -158,24 +158,26 @@ static int sample(struct running_stacks *running, struct target *target,
 	if (!err)
 		err = engine_open(engine_options, target, running->sampler, engine);
 	*ret_end = END_DURATION;
-	return err || engine->no_natives.text[0] ? err
-						 : sampler_run(running->sampler,
-							       &(struct sampler_options){
-								       .engine = engine->kind,
-								       .may_change = true,
-								       .rate_hz = RATE_HZ,
-								       .duration_ns = DURATION_NS,
-							       },
-							       &running->sink, ret_end);
+	if (err || engine->why_no_native.text[0])
+		return err;
+	return sampler_run(running->sampler,
+			   &(struct sampler_options){
+				   .engine = engine->kind,
+				   .may_change = true,
+				   .rate_hz = RATE_HZ,
+				   .duration_ns = DURATION_NS,
+			   },
+			   &running->sink, ret_end);
 }
 
-int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
-			struct message *ret_why, struct message *ret_why_no_kernel)
+int running_stacks_collect(struct running_stacks *running, struct target *target,
+			   bool kernel_frames, struct message *ret_why_no_native,
+			   struct message *ret_why_no_kernel)
 {
 	static const struct sample_sink_ops ops = {.sample = keep};
 	struct engine_options engine_options = {
 		.native = true,
-		.tells_kernel = tells_kernel,
+		.kernel_frames = kernel_frames,
 		.period_ns = PERIOD_NS,
 	};
 	enum sampler_end end;
@@ -195,8 +197,8 @@ int running_stacks_take(struct running_stacks *running, struct target *target, b
 		running->sampler = NULL;
 		err = sample(running, target, &engine_options, &end);
 	}
-	*ret_why = running->engine.no_natives;
-	*ret_why_no_kernel = running->engine.no_kernel;
+	*ret_why_no_native = running->engine.why_no_native;
+	*ret_why_no_kernel = running->engine.why_no_kernel;
 	return err;
 }
 

@@ -15,7 +15,7 @@
 #include "procmem/message.h"
 #include "sampler/sampler.h"
 
-/* A stack as the sampler passed it on. */
+/* A stack as the sampler emitted it. */
 struct running_stack {
 	pid_t tid;
 	int64_t interpreter_id; /* the interpreter whose code it runs, once there are frames */
@@ -36,13 +36,14 @@ struct running_stacks {
 };
 
 /*
- * Collect the stacks of the running threads, with kernel frames if tells_kernel; ends at once if
- * no thread runs. Returns 0, also if it cannot be done: then *ret_why or *ret_why_no_kernel says
- * why; -ENOMEM, -ESRCH or -EPERM. target is borrowed until running_stacks_done(), which must be
- * called in any case and accepts a zeroed struct.
+ * Collect the stacks of the running threads, with kernel frames on request; ends at once if no
+ * thread runs. Returns 0, also if it cannot be done: then *ret_why_no_native or
+ * *ret_why_no_kernel says why; -ENOMEM, -ESRCH or -EPERM. target is borrowed until
+ * running_stacks_done(), which must be called in any case and accepts a zeroed struct.
  */
-int running_stacks_take(struct running_stacks *running, struct target *target, bool tells_kernel,
-			struct message *ret_why, struct message *ret_why_no_kernel);
+int running_stacks_collect(struct running_stacks *running, struct target *target,
+			   bool kernel_frames, struct message *ret_why_no_native,
+			   struct message *ret_why_no_kernel);
 void running_stacks_done(struct running_stacks *running);
 
 /*

@@ -63,8 +63,8 @@ static enum exit_status check_sources(const struct jit_target *target, struct me
 	return EXIT_NO_SAMPLE;
 }
 
-static enum exit_status do_task(const struct jit_options *options, struct jit_target *target,
-				struct message *reterr)
+static enum exit_status run_task(const struct jit_options *options, struct jit_target *target,
+				 struct message *reterr)
 {
 	enum exit_status status;
 
@@ -100,7 +100,7 @@ static enum exit_status run(int argc, char **argv)
 		stop_catch_signals();
 	status = jit_target_open(&options, &target, &message);
 	if (status == EXIT_OK)
-		status = do_task(&options, &target, &message);
+		status = run_task(&options, &target, &message);
 	if (message.text[0])
 		print_error("%s", message.text);
 	jit_target_close(&target);

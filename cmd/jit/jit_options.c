@@ -34,19 +34,19 @@ static bool set_task(struct jit_options *options, enum jit_task task)
 	return true;
 }
 
-static bool take_watch(void *options, const char *value)
+static bool apply_watch(void *options, const char *value)
 {
 	(void)value;
 	return set_task(options, JIT_TASK_WATCH);
 }
 
-static bool take_verify(void *options, const char *value)
+static bool apply_verify(void *options, const char *value)
 {
 	(void)value;
 	return set_task(options, JIT_TASK_VERIFY);
 }
 
-static bool take_dump(void *options, const char *value)
+static bool apply_dump(void *options, const char *value)
 {
 	return set_task(options, JIT_TASK_DUMP) &&
 	       parse_addr(value, &((struct jit_options *)options)->dump_addr);
@@ -56,7 +56,7 @@ static const struct option_spec rows[] = {
 	{"watch", NULL,
 	 "print each function as it appears, until the process ends or\n"
 	 "Ctrl-C",
-	 .apply = take_watch},
+	 .apply = apply_watch},
 	{"json", NULL,
 	 "print one JSON object; with --watch one for each function, one\n"
 	 "per line",
@@ -64,13 +64,13 @@ static const struct option_spec rows[] = {
 	{"verify", NULL,
 	 "check the jitdumps: report errors with their offsets, and the\n"
 	 "number of records of each kind",
-	 .apply = take_verify},
+	 .apply = apply_verify},
 	{"dump", "ADDR",
 	 "write the function at ADDR to the file of -o as an ELF\n"
 	 "object that objdump -dl, readelf and gdb read: its code,\n"
 	 "symbol and, if known, lines and unwind information",
-	 .apply = take_dump},
-	{"output", "FILE", "output file of --dump", .letter = 'o', .action = OPTION_KEEPS,
+	 .apply = apply_dump},
+	{"output", "FILE", "output file of --dump", .letter = 'o', .action = OPTION_STORES,
 	 .at = offsetof(struct jit_options, output_path)},
 };
 

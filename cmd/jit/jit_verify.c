@@ -209,7 +209,7 @@ static void write_file(struct json *json, const struct jit_target *target,
 	json_object_end(json);
 }
 
-static void tell_nothing(const struct jit_target *target, struct message *reterr)
+static void explain_no_jitdump(const struct jit_target *target, struct message *reterr)
 {
 	if (jit_target_is_process(target))
 		message_set(
@@ -247,7 +247,7 @@ enum exit_status jit_verify_print(const struct jit_target *target, bool as_json,
 		(void)json_finish(&json); /* print_finish() reports errors */
 	}
 	if (!nr_jitdumps) {
-		tell_nothing(target, reterr);
+		explain_no_jitdump(target, reterr);
 		return EXIT_NO_SAMPLE;
 	}
 	return damaged ? EXIT_ERROR : EXIT_OK;

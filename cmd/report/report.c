@@ -15,39 +15,39 @@
 #include "output/text/text.h"
 
 /* Print why a side has nothing to show, and the remedy. */
-static void explain_nothing(const struct rendering *rendering, const struct inputs *inputs,
-			    const struct inputs *bases)
+static void explain_none_shown(const struct rendering *rendering, const struct inputs *inputs,
+			       const struct inputs *bases)
 {
 	static const char *const verbs[NR_PROFILE_MODES] = {
 		[PROFILE_WALL] = "is shown",	[PROFILE_CPU] = "used CPU time",
 		[PROFILE_GIL] = "held the GIL", [PROFILE_EXCEPTION] = "handled an exception",
 		[PROFILE_COUNT] = "is shown",
 	};
-	const bool is_base = rendering->left[PROFILE_SELF].nr_shown > 0;
-	const struct profile_account *left =
-		&rendering->left[is_base ? PROFILE_BASE : PROFILE_SELF];
+	const bool is_base = rendering->accounts[PROFILE_SELF].nr_shown > 0;
+	const struct profile_account *account =
+		&rendering->accounts[is_base ? PROFILE_BASE : PROFILE_SELF];
 	const struct inputs *side = is_base ? bases : inputs;
 	const char *others = side->nr > 1 ? " and the others" : "";
 	const char *name = input_name(&side->list[0]);
 
-	if (!left->nr_samples)
+	if (!account->nr_samples)
 		print_error("no samples of %s%s are left: there are none, or none match --from, "
 			    "--to, --thread, --pid, --state, --include and --exclude",
 			    name, others);
-	else if (rendering->profile.mode == PROFILE_CPU && !left->nr_cpu_measured)
+	else if (rendering->profile.mode == PROFILE_CPU && !account->nr_cpu_measured)
 		print_error("no CPU times were measured in %s%s: --mode wall shows the samples, "
 			    "attach --cpu measures CPU times",
 			    name, others);
 	else
 		print_error("no sample of %s%s (%" PRIu64 " in all) %s: --mode wall shows all",
-			    name, others, left->nr_samples, verbs[rendering->profile.mode]);
+			    name, others, account->nr_samples, verbs[rendering->profile.mode]);
 }
 
 /* Print a note if what was written is approximate. */
 static void note_approximate(const struct rendering *rendering)
 {
-	const struct profile_account *self = &rendering->left[PROFILE_SELF];
-	const struct profile_account *base = &rendering->left[PROFILE_BASE];
+	const struct profile_account *self = &rendering->accounts[PROFILE_SELF];
+	const struct profile_account *base = &rendering->accounts[PROFILE_BASE];
 	struct text text = {0};
 
 	caveats_append_approximate(&text, self->nr_approximate + base->nr_approximate,
@@ -75,7 +75,7 @@ static enum exit_status compare(const struct rendering *rendering, double max_po
  * Whether no output would overwrite a recording that is read. Returns false after printing an
  * error.
  */
-static bool are_apart(const struct outputs *outputs, const struct inputs *inputs)
+static bool check_no_overwrite(const struct outputs *outputs, const struct inputs *inputs)
 {
 	for (uint32_t i = 0; i < inputs->nr; i++) {
 		const char *name = outputs_find(outputs, inputs->list[i].fd);
@@ -108,7 +108,8 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 		print_error("%s", message.text);
 		return status;
 	}
-	if (!are_apart(&options->outputs, inputs) || !are_apart(&options->outputs, bases))
+	if (!check_no_overwrite(&options->outputs, inputs) ||
+	    !check_no_overwrite(&options->outputs, bases))
 		return EXIT_USAGE;
 	if (!options->mode.is_made)
 		rendering.profile.mode = recording_run(inputs->recordings[0])->info.mode;
@@ -116,7 +117,7 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 	if (!options->quiet)
 		note_approximate(&rendering);
 	if (status == EXIT_NO_SAMPLE)
-		explain_nothing(&rendering, inputs, bases);
+		explain_none_shown(&rendering, inputs, bases);
 	else if (options->has_fail_above)
 		status = compare(&rendering, options->fail_above_percent, status);
 	return status;

@@ -16,7 +16,7 @@
  * Make the filter pass only samples in a state, or with a '!' only those not in it. Returns false
  * after printing an error.
  */
-static bool apply_state(struct replay_filter *filter, const char *value)
+static bool filter_state(struct replay_filter *filter, const char *value)
 {
 	static const struct {
 		const char *name;
@@ -52,7 +52,7 @@ static bool apply_state(struct replay_filter *filter, const char *value)
 }
 
 /* Add an alternative to a pattern. Returns false after printing an error. */
-static bool apply_pattern(struct text *pattern, const char *value)
+static bool add_pattern(struct text *pattern, const char *value)
 {
 	char reason[256];
 	regex_t compiled;
@@ -68,7 +68,7 @@ static bool apply_pattern(struct text *pattern, const char *value)
 	return true;
 }
 
-static bool apply_moment(const char *value, int64_t *ret_moment_ns)
+static bool parse_moment_option(const char *value, int64_t *ret_moment_ns)
 {
 	if (parse_moment(value, ret_moment_ns))
 		return true;
@@ -78,20 +78,20 @@ static bool apply_moment(const char *value, int64_t *ret_moment_ns)
 	return false;
 }
 
-static bool take_from(void *options, const char *value)
+static bool apply_from(void *options, const char *value)
 {
-	return apply_moment(value, &((struct report_options *)options)->filter.from_ns);
+	return parse_moment_option(value, &((struct report_options *)options)->filter.from_ns);
 }
 
-static bool take_to(void *options, const char *value)
+static bool apply_to(void *options, const char *value)
 {
 	struct report_options *report = options;
 
 	report->has_to = true;
-	return apply_moment(value, &report->filter.to_ns);
+	return parse_moment_option(value, &report->filter.to_ns);
 }
 
-static bool take_thread(void *options, const char *value)
+static bool apply_thread(void *options, const char *value)
 {
 	struct report_options *report = options;
 
@@ -99,7 +99,7 @@ static bool take_thread(void *options, const char *value)
 	return true;
 }
 
-static bool take_pid(void *options, const char *value)
+static bool apply_pid(void *options, const char *value)
 {
 	if (parse_pid(value, &((struct report_options *)options)->filter.pid))
 		return true;
@@ -107,22 +107,22 @@ static bool take_pid(void *options, const char *value)
 	return false;
 }
 
-static bool take_state(void *options, const char *value)
+static bool apply_state(void *options, const char *value)
 {
-	return apply_state(&((struct report_options *)options)->filter, value);
+	return filter_state(&((struct report_options *)options)->filter, value);
 }
 
-static bool take_include(void *options, const char *value)
+static bool apply_include(void *options, const char *value)
 {
-	return apply_pattern(&((struct report_options *)options)->included, value);
+	return add_pattern(&((struct report_options *)options)->included, value);
 }
 
-static bool take_exclude(void *options, const char *value)
+static bool apply_exclude(void *options, const char *value)
 {
-	return apply_pattern(&((struct report_options *)options)->excluded, value);
+	return add_pattern(&((struct report_options *)options)->excluded, value);
 }
 
-static bool take_rows(void *options, const char *value)
+static bool apply_rows(void *options, const char *value)
 {
 	struct report_options *report = options;
 
@@ -132,7 +132,7 @@ static bool take_rows(void *options, const char *value)
 	return false;
 }
 
-static bool take_diff(void *options, const char *value)
+static bool apply_diff(void *options, const char *value)
 {
 	struct report_options *report = options;
 
@@ -140,7 +140,7 @@ static bool take_diff(void *options, const char *value)
 	return true;
 }
 
-static bool take_fail_above(void *options, const char *value)
+static bool apply_fail_above(void *options, const char *value)
 {
 	struct report_options *report = options;
 
@@ -164,11 +164,11 @@ static const struct option_spec filter_rows[] = {
 	{"from", "TIME",
 	 "from TIME on, since the start: 1.5s, 90s, 5m; -2s is two\n"
 	 "seconds before the last sample",
-	 .apply = take_from},
-	{"to", "TIME", "until TIME, counted in the same way", .apply = take_to},
+	 .apply = apply_from},
+	{"to", "TIME", "until TIME, counted in the same way", .apply = apply_to},
 	{"thread", "NAME|TID", "only this thread; may be given several times",
-	 .apply = take_thread},
-	{"pid", "PID", "only this process", .apply = take_pid},
+	 .apply = apply_thread},
+	{"pid", "PID", "only this process", .apply = apply_pid},
 	{"state", "NAME",
 	 "only samples of threads that held the GIL (gil), used the CPU\n"
 	 "(cpu), collected garbage (gc), handled an exception\n"
@@ -176,32 +176,32 @@ static const struct option_spec filter_rows[] = {
 	 "running (approximate), ran Python and were not seen off the CPU\n"
 	 "(busy), or all others (idle). !NAME negates the state.\n"
 	 "If given several times, all must hold",
-	 .apply = take_state, .words = "gil cpu gc exception jit approximate busy idle"},
+	 .apply = apply_state, .words = "gil cpu gc exception jit approximate busy idle"},
 	{"include", "RE",
 	 "only stacks with a frame 'name (path:line)' matching this\n"
 	 "extended regular expression",
-	 .apply = take_include},
-	{"exclude", "RE", "only stacks without such a frame", .apply = take_exclude},
+	 .apply = apply_include},
+	{"exclude", "RE", "only stacks without such a frame", .apply = apply_exclude},
 };
 
 static const struct option_spec table_rows[] = {
-	{"rows", "N", "number of rows in a summary; 0: all (default: 30)", .apply = take_rows},
+	{"rows", "N", "number of rows in a summary; 0: all (default: 30)", .apply = apply_rows},
 	{"tree", NULL, "show a summary as a tree, with callers above callees",
 	 .action = OPTION_SETS, .at = offsetof(struct report_options, layout.tree)},
-	{"callers", "FUNCTION", "show the callers of FUNCTION in a summary", .action = OPTION_KEEPS,
-	 .at = offsetof(struct report_options, layout.callers)},
-	{"callees", "FUNCTION", "show the callees of FUNCTION in a summary", .action = OPTION_KEEPS,
-	 .at = offsetof(struct report_options, layout.callees)},
+	{"callers", "FUNCTION", "show the callers of FUNCTION in a summary",
+	 .action = OPTION_STORES, .at = offsetof(struct report_options, layout.callers)},
+	{"callees", "FUNCTION", "show the callees of FUNCTION in a summary",
+	 .action = OPTION_STORES, .at = offsetof(struct report_options, layout.callees)},
 };
 
 static const struct option_spec diff_rows[] = {
 	{"diff", "BASE", "show changes since recording BASE; several are merged",
-	 .apply = take_diff},
+	 .apply = apply_diff},
 	{"fail-above", "PCT",
 	 "with --diff, exit with 10 if the share of a function, its own\n"
 	 "or with its callees, grew by more than PCT percentage\n"
 	 "points",
-	 .apply = take_fail_above},
+	 .apply = apply_fail_above},
 };
 
 const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {

@@ -45,13 +45,13 @@ static void close_end(int *fd)
  * The child's part. A successful exec closes both descriptors, which is how the parent learns of
  * it.
  */
-static _Noreturn void become(char *const argv[], int gate_fd, int exec_fd,
-			     const struct sigaction *child_action)
+static _Noreturn void exec_command(char *const argv[], int gate_fd, int exec_fd,
+				   const struct sigaction *child_action)
 {
 	char go;
 	int error;
 
-	/* End of file: the parent is gone, and nobody wants the command to run. */
+	/* End of file: the parent is gone, and the command must not run. */
 	if (read_word(gate_fd, &go, sizeof(go)) != sizeof(go))
 		_exit(0);
 	(void)sigaction(SIGCHLD, child_action, NULL);
@@ -82,7 +82,7 @@ int child_fork(char *const argv[], struct child *ret_child)
 	if (pid == 0) {
 		close_end(&gate_out);
 		close_end(&exec_in);
-		become(argv, gate_in, exec_out, &before);
+		exec_command(argv, gate_in, exec_out, &before);
 	}
 	*ret_child = (struct child){
 		.pid = pid,
@@ -121,7 +121,7 @@ int child_begin(struct child *child)
 		error = 0;
 	close_end(&child->exec_fd);
 	if (error) {
-		stop_pass_on_to(0);
+		stop_forward_to(0);
 		(void)reap(child, 0);
 	}
 	return -error;
@@ -143,10 +143,10 @@ static bool reached_child(const struct child *child, const siginfo_t *info)
 }
 
 /*
- * Take the next signal of set. Passes it on to the child if another process sent it to us.
+ * Wait for the next signal of set. Forwards it to the child if another process sent it to us.
  * Returns its number if it asks us to stop and did not reach the child by itself, otherwise 0.
  */
-static int take_signal(const struct child *child, const sigset_t *set)
+static int forward_next_signal(const struct child *child, const sigset_t *set)
 {
 	siginfo_t info;
 	int number = sigwaitinfo(set, &info);
@@ -155,12 +155,12 @@ static int take_signal(const struct child *child, const sigset_t *set)
 		return 0;
 	if (stop_was_sent(&info) && info.si_pid != child->pid)
 		(void)kill(child->pid, number);
-	return stop_is_asked_by(number) ? number : 0;
+	return stop_is_request(number) ? number : 0;
 }
 
 /*
- * Signals are blocked and taken one by one, so that none is missed between the check of the child
- * and the sleep. That includes SIGCHLD, which would otherwise be discarded.
+ * Signals are blocked and received one by one, so that none is missed between the check of the
+ * child and the sleep. That includes SIGCHLD, which would otherwise be discarded.
  */
 int child_wait(struct child *child, bool impatient)
 {
@@ -170,9 +170,9 @@ int child_wait(struct child *child, bool impatient)
 	stop_signals(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
-	stop_pass_on_to(0); /* take_signal() does it, as long as the id is the child's */
+	stop_forward_to(0); /* forward_next_signal() does it, as long as the id is the child's */
 	while (!reap(child, WNOHANG)) {
-		number = take_signal(child, &set);
+		number = forward_next_signal(child, &set);
 		if (number && impatient)
 			break;
 		impatient |= number != 0;
@@ -193,6 +193,6 @@ void child_discard(struct child *child)
 		return;
 	close_end(&child->gate_fd);
 	close_end(&child->exec_fd);
-	stop_pass_on_to(0);
+	stop_forward_to(0);
 	(void)reap(child, 0);
 }

@@ -24,7 +24,7 @@ const char *engine_name(enum sampler_engine kind)
 	return names[kind];
 }
 
-bool engine_take_name(struct engine_options *options, const char *name)
+bool engine_select(struct engine_options *options, const char *name)
 {
 	for (int kind = ENGINE_PREEMPT; kind <= ENGINE_RACING; kind++) {
 		if (strcmp(name, names[kind]) != 0)
@@ -54,21 +54,21 @@ static int try_interrupts(const struct engine_options *options, struct sampler *
 		.before = engine->before,
 	};
 	int err = sampler_interrupts_create(sampler, &interrupts_options, &engine->interrupts,
-					    &engine->no_interrupts);
+					    &engine->why_no_interrupts);
 
 	engine->before = NULL;
 	if (!err) {
 		engine->kind = has_tick ? ENGINE_TICK : ENGINE_BPF;
 		engine->period_ns =
 			interrupts_period_ns(sampler_interrupts_program(engine->interrupts));
-	} else if (!engine->no_interrupts.text[0]) {
-		message_set(&engine->no_interrupts, "%s", strerror(-err));
+	} else if (!engine->why_no_interrupts.text[0]) {
+		message_set(&engine->why_no_interrupts, "%s", strerror(-err));
 	}
 	return err == -ENOMEM || err == -ESRCH ? err : 0;
 }
 
-static int create_natives(const struct engine_options *options, struct target *target,
-			  struct sampler *sampler, struct engine *engine)
+static int create_native(const struct engine_options *options, struct target *target,
+			 struct sampler *sampler, struct engine *engine)
 {
 	return sampler_natives_create(
 		&(struct sampler_natives_options){
@@ -78,27 +78,27 @@ static int create_natives(const struct engine_options *options, struct target *t
 			.sampler = sampler,
 			.period_ns = options->period_ns,
 			.keeps_trampolines = options->keeps_trampolines,
-			.has_kernel_frames = options->tells_kernel,
+			.has_kernel_frames = options->kernel_frames,
 		},
-		&engine->natives, &engine->no_natives, &engine->no_kernel);
+		&engine->natives, &engine->why_no_native, &engine->why_no_kernel);
 }
 
 /*
  * Set up the C frames after the engine was chosen. If they are not possible with BPF, which needs
  * the events, the engine becomes preempt.
  */
-static int open_natives(const struct engine_options *options, struct target *target,
-			struct sampler *sampler, struct engine *engine)
+static int open_native(const struct engine_options *options, struct target *target,
+		       struct sampler *sampler, struct engine *engine)
 {
-	int err = create_natives(options, target, sampler, engine);
+	int err = create_native(options, target, sampler, engine);
 
-	if (err || !engine->no_natives.text[0] || engine->kind != ENGINE_BPF)
+	if (err || !engine->why_no_native.text[0] || engine->kind != ENGINE_BPF)
 		return err;
-	engine->no_interrupts = engine->no_natives;
-	engine->no_natives.text[0] = '\0';
+	engine->why_no_interrupts = engine->why_no_native;
+	engine->why_no_native.text[0] = '\0';
 	engine_close(engine);
 	engine->kind = ENGINE_PREEMPT;
-	return create_natives(options, target, sampler, engine);
+	return create_native(options, target, sampler, engine);
 }
 
 int engine_open(const struct engine_options *options, struct target *target,
@@ -119,7 +119,7 @@ int engine_open(const struct engine_options *options, struct target *target,
 	else if (options->kind == ENGINE_RACING && racing_supports(&target->runtime.build))
 		engine->kind = ENGINE_RACING;
 	if (!err && options->native)
-		err = open_natives(options, target, sampler, engine);
+		err = open_native(options, target, sampler, engine);
 	if (err)
 		engine_close(engine);
 	return err;

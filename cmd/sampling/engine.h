@@ -28,7 +28,7 @@ struct engine_options {
 	bool is_exact;		/* nothing approximate */
 	bool is_verbose;	/* print the kernel's messages on the BPF program to stderr */
 	bool native;		/* C frames, too */
-	bool tells_kernel;	/* kernel frames, too */
+	bool kernel_frames;	/* kernel frames, too */
 	bool keeps_trampolines;
 	uint64_t period_ns; /* between two samples of a thread */
 };
@@ -40,16 +40,16 @@ struct engine {
 	struct sampler_interrupts *interrupts; /* of bpf and tick */
 	struct sampler_natives *natives;       /* if C frames are wanted */
 	struct interrupts *before;	       /* of the replaced program, for engine_open() */
-	struct message no_interrupts;	       /* why the engine is not bpf; "": not tried */
-	struct message no_natives; /* why running threads have no C frames; "": they have */
-	struct message no_kernel;  /* why there are no kernel frames; "": there are */
+	struct message why_no_interrupts;      /* why the engine is not bpf; "": not tried */
+	struct message why_no_native; /* why running threads have no C frames; "": they have */
+	struct message why_no_kernel; /* why there are no kernel frames; "": there are */
 };
 
 /* Returns the name of an engine, as in --engine. */
 const char *engine_name(enum sampler_engine kind);
 
 /* Select the engine of that name. Returns false if there is none. */
-bool engine_take_name(struct engine_options *options, const char *name);
+bool engine_select(struct engine_options *options, const char *name);
 
 /*
  * Choose the engine for a sampler of target, before its first run. engine->kind says which one it

@@ -158,7 +158,7 @@ static bool stops_background(int fd)
  * who shares the descriptor. Returns -1 if it cannot be opened (a terminal that su(1) left to
  * another user, a socket), or if writes to it never wait and must be complete.
  */
-static int open_anew(int fd)
+static int reopen_nonblocking(int fd)
 {
 	char path[sizeof("/proc/self/fd/") + 3 * sizeof(fd)];
 	struct stat status;
@@ -193,7 +193,7 @@ void progress_begin(struct progress *progress, int fd, bool shares_terminal, uin
 	progress->rewrites = can_rewrite(fd);
 	progress->pause_ns = progress->rewrites ? TERMINAL_PAUSE_NS : OTHER_PAUSE_NS;
 	progress->due_ns = now_ns + progress->pause_ns;
-	progress->own_fd = open_anew(fd);
+	progress->own_fd = reopen_nonblocking(fd);
 }
 
 void progress_end(struct progress *progress)
@@ -254,7 +254,7 @@ void progress_clear(struct progress *progress)
 	put_line(progress);
 }
 
-void progress_tell(struct progress *progress, const char *text)
+void progress_print_line(struct progress *progress, const char *text)
 {
 	if (!progress->pause_ns || stops_background(progress->fd))
 		return;

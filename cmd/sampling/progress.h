@@ -70,7 +70,7 @@ void progress_show(struct progress *progress, const struct progress_figures *fig
  * Print a line, "pysample: " and the text, which has no control characters, in place of the one
  * that is shown. Does nothing if nothing is shown.
  */
-void progress_tell(struct progress *progress, const char *text);
+void progress_print_line(struct progress *progress, const char *text);
 
 /* Erase the line before something else is printed. */
 void progress_clear(struct progress *progress);

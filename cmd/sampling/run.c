@@ -57,7 +57,7 @@ static bool name_outputs(struct run_command *run, const char *program)
 		print_error("out of memory");
 		return false;
 	}
-	return outputs_take_path(&options->outputs, run->recording_path) &&
+	return outputs_add_path(&options->outputs, run->recording_path) &&
 	       sampling_options_choose(options);
 }
 
@@ -73,7 +73,7 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 	}
 	stop_catch_signals();
 	stop_survive_writes();
-	stop_pass_on_to(run->child.pid);
+	stop_forward_to(run->child.pid);
 	if (!name_outputs(run, argv[0]) || session_open_outputs(&run->session, reterr) != EXIT_OK)
 		return EXIT_RUN_FAILED;
 	recording = outputs_recording(&run->session.options.outputs);

@@ -19,7 +19,7 @@
 
 #define SUMMARY_MAX_ROWS 30
 
-static bool take_rate(void *options, const char *value)
+static bool apply_rate(void *options, const char *value)
 {
 	if (parse_rate(value, &((struct sampling_options *)options)->rate_hz))
 		return true;
@@ -27,7 +27,7 @@ static bool take_rate(void *options, const char *value)
 	return false;
 }
 
-static bool take_duration(void *options, const char *value)
+static bool apply_duration(void *options, const char *value)
 {
 	if (parse_duration(value, &((struct sampling_options *)options)->duration_ns))
 		return true;
@@ -35,34 +35,34 @@ static bool take_duration(void *options, const char *value)
 	return false;
 }
 
-static bool take_engine(void *options, const char *value)
+static bool apply_engine(void *options, const char *value)
 {
-	if (engine_take_name(&((struct sampling_options *)options)->engine, value))
+	if (engine_select(&((struct sampling_options *)options)->engine, value))
 		return true;
 	print_error("unknown engine '%s': use bpf, tick, preempt or racing", value);
 	return false;
 }
 
-static bool take_cpu(struct sampling_options *options, bool is_wanted)
+static bool set_cpu(struct sampling_options *options, bool is_wanted)
 {
 	options->looks.cpu = is_wanted;
 	options->cpu_is_given = true;
 	return true;
 }
 
-static bool take_with_cpu(void *options, const char *value)
+static bool apply_cpu(void *options, const char *value)
 {
 	(void)value;
-	return take_cpu(options, true);
+	return set_cpu(options, true);
 }
 
-static bool take_without_cpu(void *options, const char *value)
+static bool apply_no_cpu(void *options, const char *value)
 {
 	(void)value;
-	return take_cpu(options, false);
+	return set_cpu(options, false);
 }
 
-static bool take_verbose(void *options, const char *value)
+static bool apply_verbose(void *options, const char *value)
 {
 	struct sampling_options *sampling = options;
 
@@ -74,11 +74,11 @@ static bool take_verbose(void *options, const char *value)
 
 static const struct option_spec sampling_rows[] = {
 	{"rate", "HZ", "samples per second: 100, 1khz, 10k, max (default: 100)", .letter = 'r',
-	 .apply = take_rate},
+	 .apply = apply_rate},
 	{"duration", "TIME",
 	 "how long to sample: 10, 2.5, 500ms, 5m, 1h (default: until\n"
 	 "the process ends)",
-	 .letter = 'd', .apply = take_duration},
+	 .letter = 'd', .apply = apply_duration},
 	{"engine", "NAME",
 	 "how stacks are read (default: bpf where it is allowed, else\n"
 	 "preempt, or racing if the process runs only on CPUs that\n"
@@ -92,7 +92,7 @@ static const struct option_spec sampling_rows[] = {
 	 "bpf, and CAP_SYSLOG; at most the kernel's HZ; not with -n).\n"
 	 "racing: while the threads run; approximate (CPython 3.11 and\n"
 	 "newer, with a GIL; not with -n)",
-	 .apply = take_engine, .words = "bpf preempt tick racing"},
+	 .apply = apply_engine, .words = "bpf preempt tick racing"},
 	{"exact", NULL,
 	 "refuse approximate results: exit with status 4 instead of\n"
 	 "racing, or with -n if BPF is unavailable",
@@ -100,8 +100,8 @@ static const struct option_spec sampling_rows[] = {
 	{"cpu", NULL,
 	 "measure CPU times in every mode (default: in recordings up to\n"
 	 "2 kHz and the formats made from them)",
-	 .apply = take_with_cpu},
-	{"no-cpu", NULL, "do not measure CPU times", .apply = take_without_cpu},
+	 .apply = apply_cpu},
+	{"no-cpu", NULL, "do not measure CPU times", .apply = apply_no_cpu},
 };
 
 static const struct option_spec writing_rows[] = {
@@ -128,7 +128,7 @@ static const struct option_spec stack_rows[] = {
 	 "(running threads need CAP_PERFMON and CAP_SYSLOG, or what\n"
 	 "perf_event_paranoid and kptr_restrict allow; waiting ones need\n"
 	 "CAP_SYS_ADMIN)",
-	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.tells_kernel)},
+	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.kernel_frames)},
 };
 
 static const struct option_spec collector_rows[] = {
@@ -140,12 +140,12 @@ static const struct option_spec collector_rows[] = {
 
 static const struct option_spec note_rows[] = {
 	{"stats-json", "FILE", "write the counters of the run as one JSON object",
-	 .action = OPTION_KEEPS, .at = offsetof(struct sampling_options, stats_path)},
+	 .action = OPTION_STORES, .at = offsetof(struct sampling_options, stats_path)},
 };
 
 static const struct option_spec verbose_rows[] = {
 	{"verbose", NULL, "print what was found and what sampling cost", .letter = 'v',
-	 .apply = take_verbose},
+	 .apply = apply_verbose},
 };
 
 const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = {
@@ -190,9 +190,9 @@ static void choose_looks(struct sampling_options *options)
 }
 
 /* Returns the first given option that only applies to C frames, or NULL if there is none. */
-static const char *option_of_natives(const struct sampling_options *options)
+static const char *native_option(const struct sampling_options *options)
 {
-	return options->engine.tells_kernel	   ? "--kernel"
+	return options->engine.kernel_frames	   ? "--kernel"
 	       : options->engine.keeps_trampolines ? "--trampolines"
 	       : options->profile.keep_plumbing	   ? "--plumbing"
 						   : NULL;
@@ -230,8 +230,8 @@ bool sampling_options_choose(struct sampling_options *options)
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
 		return false;
 	}
-	if (!options->engine.native && option_of_natives(options)) {
-		print_error("%s requires -n", option_of_natives(options));
+	if (!options->engine.native && native_option(options)) {
+		print_error("%s requires -n", native_option(options));
 		return false;
 	}
 	options->engine.period_ns = (uint64_t)(NS_PER_S / options->rate_hz);

@@ -113,7 +113,7 @@ static void print_refused(uint64_t nr)
 }
 
 /* Print how many stacks have C frames, and how many have holes. */
-static void print_natives(const struct session *session)
+static void print_native(const struct session *session)
 {
 	struct run_native native;
 
@@ -256,7 +256,7 @@ void session_notes_end(const struct session *session)
 			   "; run 'pysample doctor %d' for details",
 			   session->before.stats.lost[LOSS_LATE], session->pid);
 	print_mode(session);
-	print_natives(session);
+	print_native(session);
 	if (session->course.not_followed.text[0])
 		print_note("the new program is not sampled: %s", session->course.not_followed.text);
 	if (nr_other)
@@ -307,8 +307,8 @@ static void print_engine(const struct session *session)
 	const struct engine *engine = &session->engine;
 
 	print_note("engine %s%s%s", engine_name(engine->kind),
-		   engine->no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
-		   engine->no_interrupts.text);
+		   engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
+		   engine->why_no_interrupts.text);
 }
 
 void session_notes_begin(const struct session *session)
@@ -321,14 +321,14 @@ void session_notes_begin(const struct session *session)
 		   options->duration_ns || session->is_child
 			   ? ""
 			   : "; Ctrl-C stops and writes the profile");
-	target_print_doubts(&session->target);
+	target_print_untested(&session->target);
 	if (options->verbose) {
 		target_print_found(&session->target);
 		print_engine(session);
 	}
 }
 
-void session_notes_natives(const struct session *session)
+void session_notes_native(const struct session *session)
 {
 	const struct engine *engine = &session->engine;
 
@@ -339,10 +339,10 @@ void session_notes_natives(const struct session *session)
 			   "work "
 			   "in step with it is misrepresented",
 			   (double)NS_PER_S / (double)engine->period_ns);
-	if (engine->no_natives.text[0])
-		print_note("no C frames for running threads: %s", engine->no_natives.text);
-	if (engine->no_kernel.text[0])
-		print_note("no kernel frames: %s", engine->no_kernel.text);
+	if (engine->why_no_native.text[0])
+		print_note("no C frames for running threads: %s", engine->why_no_native.text);
+	if (engine->why_no_kernel.text[0])
+		print_note("no kernel frames: %s", engine->why_no_kernel.text);
 }
 
 void session_notes_change(const struct session *session)
@@ -369,7 +369,7 @@ void session_notes_followed(const struct session *session)
 		return;
 	print_note("followed into %s, CPython %s", session->target.command_line,
 		   session->target.version);
-	target_print_doubts(&session->target);
+	target_print_untested(&session->target);
 	target_print_found(&session->target);
 	print_engine(session);
 }

@@ -8,7 +8,7 @@
 void session_notes_begin(const struct session *session);
 
 /* Print which C frames are missing, and why. Prints nothing with --quiet. */
-void session_notes_natives(const struct session *session);
+void session_notes_native(const struct session *session);
 
 /*
  * Print that another engine continues, why, and for racing the remedy. Prints nothing with

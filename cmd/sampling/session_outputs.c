@@ -112,14 +112,14 @@ static enum exit_status write_rest(struct session *session, const struct run *ru
 	struct output_file *stats = &session->stats_output;
 	enum exit_status status = write_outputs(session, run, session->recording_fd, outputs);
 
-	if (!output_file_is_open(stats) || (outputs->holds_stdout && stats->stream == stdout))
+	if (!output_file_is_open(stats) || (outputs->defers_stdout && stats->stream == stdout))
 		return status;
 	return first_failure(status, write_stats(run, stats));
 }
 
 /* Print what was written, and how long sampling had to wait for it. */
-static void tell_written(struct session *session, unsigned int nr_files, enum exit_status status,
-			 uint64_t took_ns)
+static void print_written(struct session *session, unsigned int nr_files, enum exit_status status,
+			  uint64_t took_ns)
 {
 	struct message line = {0};
 
@@ -130,7 +130,7 @@ static void tell_written(struct session *session, unsigned int nr_files, enum ex
 			    nr_files, text_plural(nr_files), (double)took_ns / 1e6);
 	else
 		message_set(&line, "SIGUSR1: there is no file to write yet; sampling continues");
-	progress_tell(&session->progress, line.text);
+	progress_print_line(&session->progress, line.text);
 }
 
 /* Write the files that were opened again. */
@@ -176,13 +176,14 @@ int session_write_now(struct session *session)
 			   nr_recordings(session);
 		progress_clear(&session->progress);
 		status = write_again(session, &run, &outputs, &stats);
-		tell_written(session, nr_files, status, clock_now_ns() - begin_ns);
+		print_written(session, nr_files, status, clock_now_ns() - begin_ns);
 	}
 	outputs_discard(&outputs);
 	return err;
 }
 
-enum exit_status session_finish(struct session *session, enum exit_status status, bool holds_stdout)
+enum exit_status session_finish(struct session *session, enum exit_status status,
+				bool defers_stdout)
 {
 	struct run run;
 
@@ -197,7 +198,7 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	 */
 	session_destroy_sampler(session);
 	status = first_failure(status, end_recording(session, &run));
-	session->options.outputs.holds_stdout = holds_stdout;
+	session->options.outputs.defers_stdout = defers_stdout;
 	status = first_failure(status, write_rest(session, &run));
 	if (status == EXIT_OK)
 		session_notes_written(session);
@@ -208,9 +209,9 @@ enum exit_status session_finish_stdout(struct session *session, enum exit_status
 {
 	struct run run;
 
-	if (!session->options.outputs.holds_stdout)
+	if (!session->options.outputs.defers_stdout)
 		return status;
-	session->options.outputs.holds_stdout = false;
+	session->options.outputs.defers_stdout = false;
 	session_describe(session, &run);
 	return first_failure(status, write_rest(session, &run));
 }

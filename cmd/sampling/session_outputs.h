@@ -14,12 +14,12 @@
 int session_write_now(struct session *session);
 
 /*
- * Write all outputs that have something to show; with holds_stdout, all except those to stdout.
+ * Write all outputs that have something to show; with defers_stdout, all except those to stdout.
  * status is that of the previous call. Returns status if it is not EXIT_OK, otherwise the status
  * of the writing, after printing errors.
  */
 enum exit_status session_finish(struct session *session, enum exit_status status,
-				bool holds_stdout);
+				bool defers_stdout);
 
 /* After session_finish(), write what was held back. Returns as session_finish() does. */
 enum exit_status session_finish_stdout(struct session *session, enum exit_status status);

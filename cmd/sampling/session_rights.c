@@ -17,7 +17,7 @@
 	(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_BPF) | CAPABILITY(CAP_CHECKPOINT_RESTORE))
 
 /* Whether every use of a BPF program needs CAP_BPF, as before Linux 5.19. */
-static bool bpf_takes_capability(void)
+static bool bpf_needs_capability(void)
 {
 	struct utsname name;
 	unsigned long major, minor;
@@ -31,17 +31,17 @@ static bool bpf_takes_capability(void)
 }
 
 /*
- * Returns what reading needs: for the memory, the files that the target maps, and the events of
- * threads that come later.
+ * Returns the capabilities that reading needs: for the memory, the files that the target maps, and
+ * the events of threads that come later.
  */
-static uint64_t reading(const struct session *session)
+static uint64_t rights_to_read(const struct session *session)
 {
 	const struct engine_options *engine = &session->options.engine;
 	uint64_t rights = CAPABILITY(CAP_SYS_PTRACE) | CAPABILITY(CAP_DAC_READ_SEARCH) |
 			  CAPABILITY(CAP_CHECKPOINT_RESTORE) | CAPABILITY(CAP_PERFMON) |
 			  CAPABILITY(CAP_IPC_LOCK);
 
-	if (session->engine.interrupts && bpf_takes_capability())
+	if (session->engine.interrupts && bpf_needs_capability())
 		rights |= CAPABILITY(CAP_BPF);
 	/*
 	 * CAP_SYS_ADMIN replaces those that we do not have, or that kernels before 5.8 and 5.9
@@ -50,7 +50,7 @@ static uint64_t reading(const struct session *session)
 	if (rights & SPLIT_OFF & ~capabilities_effective())
 		rights |= CAPABILITY(CAP_SYS_ADMIN);
 	/* For the kernel stacks of waiting threads, and for kernel symbols after an exec. */
-	if (engine->tells_kernel)
+	if (engine->kernel_frames)
 		rights |= CAPABILITY(CAP_SYS_ADMIN) | CAPABILITY(CAP_SYSLOG);
 	/* Our child gets our signals, whatever user it runs as. */
 	if (session->is_child)
@@ -90,13 +90,13 @@ static void print_kept(uint64_t rights)
 	text_done(&line);
 }
 
-void session_give_up_rights(struct session *session)
+void session_drop_rights(struct session *session)
 {
 	uint64_t needed;
 
 	if (!(capabilities_effective() & CAPABILITY(CAP_SYS_PTRACE)))
 		return;
-	needed = reading(session);
+	needed = rights_to_read(session);
 	/* Check who owns the outputs while the right to write to everything is not in effect. */
 	if (capabilities_keep(needed, needed | WRITING))
 		return;

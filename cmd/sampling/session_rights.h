@@ -10,4 +10,4 @@
  * CAP_SYS_PTRACE is in effect: the target may be readable because we have as many capabilities as
  * it has. With --verbose, prints those that are kept.
  */
-void session_give_up_rights(struct session *session);
+void session_drop_rights(struct session *session);

@@ -59,7 +59,7 @@ static uint64_t max_rss_kib(void)
 }
 
 /* Sum up the counters so far, also while sampling. */
-static void count(const struct session *session, struct sampler_stats *ret_stats)
+static void sum_counters(const struct session *session, struct sampler_stats *ret_stats)
 {
 	const struct live_memory *live = &session->target.live, *before = &session->live_before;
 
@@ -106,7 +106,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 	struct sampler_stats stats;
 	struct rusage usage;
 
-	count(session, &stats);
+	sum_counters(session, &stats);
 	if (session->is_sampling)
 		stats.end_ns = clock_now_ns();
 	(void)getrusage(RUSAGE_SELF, &usage);
@@ -184,7 +184,7 @@ static int create_sampler(struct session *session)
 	sampler_set_looks(session->sampler, &session->options.looks);
 	err = engine_open(&session->engine_options, target, session->sampler, &session->engine);
 	if (!err)
-		session_notes_natives(session);
+		session_notes_native(session);
 	return err;
 }
 
@@ -246,8 +246,8 @@ static enum exit_status check_engine(const struct session *session, struct messa
 
 	if (asked->is_exact && asked->native && session->engine.kind != ENGINE_BPF) {
 		message_set(reterr, "--exact with C frames requires engine bpf: %s",
-			    session->engine.no_interrupts.text[0]
-				    ? session->engine.no_interrupts.text
+			    session->engine.why_no_interrupts.text[0]
+				    ? session->engine.why_no_interrupts.text
 				    : "leave out --engine");
 		return EXIT_PERMISSION;
 	}
@@ -255,7 +255,7 @@ static enum exit_status check_engine(const struct session *session, struct messa
 		return EXIT_OK;
 	if (asked->kind != ENGINE_RACING)
 		message_set(reterr, "--engine %s: %s", engine_name(asked->kind),
-			    session->engine.no_interrupts.text);
+			    session->engine.why_no_interrupts.text);
 	else
 		message_set(
 			reterr,
@@ -271,7 +271,7 @@ static void show_progress(struct session *session, uint64_t now_ns)
 	struct sampler_stats stats;
 	struct progress_figures figures;
 
-	count(session, &stats);
+	sum_counters(session, &stats);
 	figures = (struct progress_figures){
 		.elapsed_ns = now_ns - stats.start_ns,
 		.nr_samples = stats.samples,
@@ -297,7 +297,7 @@ static int ticked(void *context, uint64_t now_ns)
 	struct session *session = context;
 
 	if (has_stats(session) && now_ns - session->watched.at_ns >= WATCH_EVERY_NS) {
-		count(session, &session->watched.stats);
+		sum_counters(session, &session->watched.stats);
 		session->watched.at_ns = now_ns;
 	}
 	if (progress_is_due(&session->progress, now_ns))
@@ -380,20 +380,20 @@ static bool time_left(const struct session *session, uint64_t *ret_left_ns)
 }
 
 /* Set the counters for a recording: those of the first sampler itself, later the sum of all. */
-static void watch(struct session *session)
+static void watch_counters(struct session *session)
 {
 	const struct sampler_stats *own = sampler_stats(session->sampler);
 
 	session->is_sampling = true;
 	session->live_before = session->target.live;
-	count(session, &session->watched.stats);
+	sum_counters(session, &session->watched.stats);
 	session_sink_watch(&session->sink, has_stats(session) ? &session->watched.stats : own);
 }
 
 /* Add the counters of a program that is no longer sampled to those of the run. */
-static void count_program(struct session *session)
+static void add_program_counters(struct session *session)
 {
-	count(session, &session->before.stats);
+	sum_counters(session, &session->before.stats);
 	session_count_native(session, &session->before.native);
 	session->is_sampling = false;
 	session_sink_watch(&session->sink, &session->before.stats);
@@ -423,9 +423,9 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	};
 	int err;
 
-	watch(session);
+	watch_counters(session);
 	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->course.end);
-	count_program(session);
+	add_program_counters(session);
 	return err;
 }
 
@@ -465,7 +465,7 @@ static int begin_next(struct session *session)
 	if (err)
 		return err;
 	if (had_interrupts && !session->engine.interrupts && session->has_fewer_rights)
-		message_set(&session->engine.no_interrupts,
+		message_set(&session->engine.why_no_interrupts,
 			    "this CPython has another layout than the previous one, and the right "
 			    "to load a BPF program for it was given up when sampling began");
 	if (is_new)
@@ -477,7 +477,7 @@ static int begin_next(struct session *session)
  * Whether the next program can be sampled as asked for. --exact is required; a named engine is
  * only preferred.
  */
-static bool may_go_on(struct session *session)
+static bool may_continue(struct session *session)
 {
 	struct message why = {0};
 
@@ -526,7 +526,7 @@ static bool follow(struct session *session)
 	if (session->course.after == TARGET_FOLLOWED ||
 	    (session->course.after == TARGET_SAME && had_ticks))
 		return true;
-	if (session->course.after == TARGET_NOT_AWAITED)
+	if (session->course.after == TARGET_INTERRUPTED)
 		session->course.end = END_STOPPED;
 	else
 		session->course.end =
@@ -566,7 +566,7 @@ static int sample_programs(struct session *session)
 		if (!follow(session))
 			return 0;
 		err = begin_next(session);
-		if (err || !may_go_on(session))
+		if (err || !may_continue(session))
 			return err;
 	}
 	return 0;
@@ -586,7 +586,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	int err;
 
 	session_notes_begin(session);
-	session_give_up_rights(session);
+	session_drop_rights(session);
 	if (!session->options.quiet)
 		progress_begin(&session->progress, STDERR_FILENO,
 			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());

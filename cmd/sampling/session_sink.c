@@ -58,7 +58,7 @@ static void explain(const struct session_sink *sink, int err, struct message *re
 }
 
 /* Keep the first error of the recording. Returns err. */
-static int note_error(struct session_sink *sink, int err)
+static int keep_error(struct session_sink *sink, int err)
 {
 	if (err && sink->recorder && !sink->error) {
 		sink->error = err;
@@ -68,14 +68,14 @@ static int note_error(struct session_sink *sink, int err)
 	return err;
 }
 
-static int take_sample(struct sample_sink *base, const struct sample *sample)
+static int session_sink_sample(struct sample_sink *base, const struct sample *sample)
 {
 	struct session_sink *sink = (struct session_sink *)base;
 
-	return note_error(sink, sink->next->ops->sample(sink->next, sample));
+	return keep_error(sink, sink->next->ops->sample(sink->next, sample));
 }
 
-static void take_name(struct sample_sink *base, const struct sample_thread *thread)
+static void session_sink_renamed(struct sample_sink *base, const struct sample_thread *thread)
 {
 	struct sample_sink *next = ((struct session_sink *)base)->next;
 
@@ -95,7 +95,7 @@ static void publish(struct session_sink *sink)
 		(void)output_file_publish(&sink->recording->file, NULL); /* reported at the end */
 }
 
-static int take_tick(struct sample_sink *base, uint64_t now_ns)
+static int session_sink_tick(struct sample_sink *base, uint64_t now_ns)
 {
 	struct session_sink *sink = (struct session_sink *)base;
 	const struct session_watcher *watcher = &sink->watcher;
@@ -106,7 +106,7 @@ static int take_tick(struct sample_sink *base, uint64_t now_ns)
 	if (!err && next->ops->tick)
 		err = next->ops->tick(next, now_ns);
 	if (err)
-		return note_error(sink, err);
+		return keep_error(sink, err);
 	if (sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
 		publish(sink); /* after a flush */
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
@@ -141,9 +141,9 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 		       struct message *reterr)
 {
 	static const struct sample_sink_ops ops = {
-		.sample = take_sample,
-		.renamed = take_name,
-		.tick = take_tick,
+		.sample = session_sink_sample,
+		.renamed = session_sink_renamed,
+		.tick = session_sink_tick,
 	};
 	int err;
 
@@ -198,7 +198,7 @@ int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_
 	err = recorder_flush(sink->recorder, run, now_ns);
 	if (!err)
 		publish(sink);
-	return note_error(sink, err);
+	return keep_error(sink, err);
 }
 
 int session_sink_reopen(const struct session_sink *sink)
@@ -225,7 +225,7 @@ int session_sink_finish(struct session_sink *sink, const struct run *run,
 		return 0;
 	if (!err) {
 		err = recorder_finish(sink->recorder, run);
-		(void)note_error(sink, err);
+		(void)keep_error(sink, err);
 	}
 	if (err)
 		publish(sink); /* what was flushed before */

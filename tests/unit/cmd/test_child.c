@@ -166,7 +166,7 @@ Test(child, receives_forwarded_signals, .timeout = 60)
 	cr_assert(eq(int, child_fork(argv, &child), 0));
 	stop_catch_signals();
 	stop_survive_writes();
-	stop_pass_on_to(child.pid);
+	stop_forward_to(child.pid);
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_assert(eq(int, (int)read(ends[0], &byte, 1), 1));
 	cr_assert(eq(int, raise(SIGTERM), 0)); /* while sampling goes on */

@@ -45,8 +45,8 @@ static bool parse_options(struct outputs *outputs, const char *const *options)
 {
 	*outputs = (struct outputs){0};
 	for (; *options; options++)
-		if (!(**options == 'o' ? outputs_take_path : outputs_take_format)(outputs,
-										  *options + 2))
+		if (!(**options == 'o' ? outputs_add_path : outputs_add_format)(outputs,
+										*options + 2))
 			return false;
 	return outputs_choose(outputs);
 }
@@ -118,8 +118,8 @@ Test(outputs, number_of_outputs_is_limited)
 	struct outputs outputs = {0};
 
 	for (int i = 0; i < MAX_OUTPUTS; i++)
-		cr_assert(outputs_take_path(&outputs, "x"));
-	cr_expect(not(outputs_take_path(&outputs, "x")));
+		cr_assert(outputs_add_path(&outputs, "x"));
+	cr_expect(not(outputs_add_path(&outputs, "x")));
 }
 
 Test(outputs, only_recordings_need_samples)
@@ -440,13 +440,13 @@ Test(outputs, stdout_can_be_deferred)
 
 	cr_assert(parse_options(&outputs, options));
 	cr_assert(eq(int, outputs_open(&outputs, NULL), EXIT_OK));
-	outputs.holds_stdout = true;
+	outputs.defers_stdout = true;
 	cr_expect(eq(int, outputs_write(&outputs, &artefact, &asked), EXIT_OK));
 	cr_expect(outputs.list[0].is_written);
 	cr_expect(not(outputs.list[1].is_written));
 	cr_expect(zero(ptr, (void *)outputs_next(&outputs)));
-	outputs_pass_over(&outputs, &asked, &asked);
-	outputs.holds_stdout = false;
+	outputs_skip(&outputs, &asked, &asked);
+	outputs.defers_stdout = false;
 	cr_expect(eq(ptr, (void *)outputs_next(&outputs), (void *)&outputs.list[1]));
 	cr_expect(eq(int, outputs_write(&outputs, &artefact, &asked), EXIT_OK));
 	cr_expect(zero(ptr, (void *)outputs_next(&outputs)));

@@ -199,13 +199,13 @@ Test(progress, message_replaces_the_line)
 	expect_shown(slave, master,
 		     "\rpysample: 12.4 s, 24840 samples, 998 of 1000 Hz, 0.08 % lost, "
 		     "1.2 MiB");
-	progress_tell(&progress, "100 % lost");
+	progress_print_line(&progress, "100 % lost");
 	expect_shown(slave, master,
 		     "\r                                                                "
 		     "       \rpysample: 100 % lost\r\n");
 	progress_end(&progress);
 	expect_shown(slave, master, "");
-	progress_tell(&progress, "nothing");
+	progress_print_line(&progress, "nothing");
 	expect_shown(slave, master, "");
 }
 

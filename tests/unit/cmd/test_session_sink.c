@@ -61,7 +61,7 @@ Test(session_sink, reports_a_full_recording)
 
 	cr_assert(mkdtemp(folder) != NULL);
 	(void)snprintf(path, sizeof(path), "%s/full.pysample", folder);
-	cr_assert(outputs_take_path(&outputs, path) && outputs_choose(&outputs));
+	cr_assert(outputs_add_path(&outputs, path) && outputs_choose(&outputs));
 	cr_assert(eq(int, outputs_open(&outputs, &message), EXIT_OK), "%s", message.text);
 	cr_assert(eq(int, session_sink_open(&sink, &outputs, &message), EXIT_OK));
 	cr_assert(eq(int, session_sink_begin(&sink, &outputs, &options, &run, &message), 0));
