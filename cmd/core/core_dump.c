@@ -187,9 +187,9 @@ enum exit_status core_dump_take(struct core_target *target, const struct core_du
 	int err = begin(dump, target, options);
 
 	if (!err)
-		dump_want_sources(dump->dump, &dump->sources);
+		dump_include_sources(dump->dump, &dump->sources);
 	if (!err && options->value_max_chars)
-		dump_want_variables(dump->dump);
+		dump_include_variables(dump->dump);
 	if (!err)
 		err = sampler_dump(dump->sampler, &dump->threads.sink);
 	if (!err && options->native == CORE_NATIVE_ALL)

@@ -107,7 +107,7 @@ static int add_native_threads(const struct target *target, struct dump *dump)
 	size_t nr_threads;
 	int err = process_threads(&target->process, &threads, &nr_threads);
 
-	dump_want_native(dump);
+	dump_include_native(dump);
 	for (size_t i = 0; !err && i < nr_threads; i++) {
 		struct native_thread native = {.tid = threads[i].tid};
 		struct task_state state;
@@ -180,7 +180,7 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	if (dump)
 		err = target_create_sampler(target, &sampler);
 	if (dump && looks.value_max_chars)
-		dump_want_variables(dump);
+		dump_include_variables(dump);
 	if (!err) {
 		sampler_set_looks(sampler, &looks);
 		err = options->native ? collect_native_stacks(sampler, target, dump,
@@ -189,7 +189,7 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 	}
 	if (!err && options->source) {
 		sources.until_ns = start_of(&target->process);
-		dump_want_sources(dump, &sources);
+		dump_include_sources(dump, &sources);
 	}
 	if (!err && options->verbose)
 		err = add_native_threads(target, dump);

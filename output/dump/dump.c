@@ -30,15 +30,15 @@ struct dump {
 	struct sample_sink sink;
 	struct dumped *threads; /* owned; the first nr_crashed crashed */
 	uint32_t nr_threads, max_threads, nr_crashed;
-	bool wants_native;
-	bool wants_variables;
+	bool includes_native;
+	bool includes_variables;
 	struct source_lines *sources; /* borrowed; NULL: no source */
 	pid_t *tids;		      /* of the first nr_tids threads, ascending; owned */
 	uint32_t nr_tids;
 	struct dump_tasks tasks;
 	enum tasks_read tasks_read;
-	struct native_thread *natives;
-	uint32_t nr_natives, max_natives;
+	struct native_thread *native_threads;
+	uint32_t nr_native_threads, max_native_threads;
 	const struct post_mortem *post_mortem; /* borrowed; NULL for a process */
 };
 
@@ -142,7 +142,7 @@ void dump_destroy(struct dump *dump)
 	free(dump->threads);
 	dump_tasks_done(&dump->tasks);
 	free(dump->tids);
-	free(dump->natives);
+	free(dump->native_threads);
 	free(dump);
 }
 
@@ -156,17 +156,17 @@ void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mort
 	dump->post_mortem = post_mortem;
 }
 
-void dump_want_native(struct dump *dump)
+void dump_include_native(struct dump *dump)
 {
-	dump->wants_native = true;
+	dump->includes_native = true;
 }
 
-void dump_want_variables(struct dump *dump)
+void dump_include_variables(struct dump *dump)
 {
-	dump->wants_variables = true;
+	dump->includes_variables = true;
 }
 
-void dump_want_sources(struct dump *dump, struct source_lines *sources)
+void dump_include_sources(struct dump *dump, struct source_lines *sources)
 {
 	dump->sources = sources;
 }
@@ -204,19 +204,19 @@ static bool sort_tids(struct dump *dump)
 
 int dump_add_native(struct dump *dump, const struct native_thread *thread)
 {
-	struct native_thread *natives;
+	struct native_thread *native_threads;
 
 	if (!sort_tids(dump))
 		return -ENOMEM;
 	if (dump->nr_tids &&
 	    bsearch(&thread->tid, dump->tids, dump->nr_tids, sizeof(*dump->tids), compare_tids))
 		return 0;
-	natives = array_reserve(dump->natives, dump->nr_natives + 1, &dump->max_natives,
-				sizeof(*natives));
-	if (!natives)
+	native_threads = array_reserve(dump->native_threads, dump->nr_native_threads + 1,
+				       &dump->max_native_threads, sizeof(*native_threads));
+	if (!native_threads)
 		return -ENOMEM;
-	dump->natives = natives;
-	natives[dump->nr_natives++] = *thread;
+	dump->native_threads = native_threads;
+	native_threads[dump->nr_native_threads++] = *thread;
 	return 0;
 }
 
@@ -371,7 +371,7 @@ static const char *state_text(char state)
 	}
 }
 
-static void append_native(struct text *text, const struct native_thread *thread)
+static void append_native_thread(struct text *text, const struct native_thread *thread)
 {
 	text_printf(text, "  Thread %d \"", thread->tid);
 	append_name(text, thread->name);
@@ -383,11 +383,11 @@ static void append_native(struct text *text, const struct native_thread *thread)
 	text_puts(text, "\n");
 }
 
-static void append_natives(struct text *text, const struct dump *dump)
+static void append_native_threads(struct text *text, const struct dump *dump)
 {
 	const size_t nr_unknown = dump_count_unknown(dump);
 
-	if (!dump->nr_natives) {
+	if (!dump->nr_native_threads) {
 		text_puts(text, "\nNo other native threads.\n");
 		return;
 	}
@@ -400,8 +400,8 @@ static void append_natives(struct text *text, const struct dump *dump)
 		return;
 	}
 	text_puts(text, "\nNative threads unknown to Python:\n");
-	for (size_t i = 0; i < dump->nr_natives; i++)
-		append_native(text, &dump->natives[i]);
+	for (size_t i = 0; i < dump->nr_native_threads; i++)
+		append_native_thread(text, &dump->native_threads[i]);
 }
 
 static void append_head(struct text *text, const struct dump *dump, const struct run_info *info)
@@ -439,8 +439,8 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 	for (size_t i = 0; i < dump->nr_threads; i++)
 		append_thread(&text, dump, &dump->threads[i]);
 	err = append_tasks(&text, dump);
-	if (dump->wants_native)
-		append_natives(&text, dump);
+	if (dump->includes_native)
+		append_native_threads(&text, dump);
 	if (dump->post_mortem)
 		post_mortem_append_end(&text, dump->post_mortem);
 	if (!err)
@@ -477,7 +477,7 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 		.frames = dumped->frames,
 		.details = dumped->details,
 		.nr = dumped->nr_frames,
-		.with_variables = dump->wants_variables,
+		.with_variables = dump->includes_variables,
 		.sources = dump->sources,
 	};
 
@@ -506,7 +506,7 @@ static void write_thread(struct json *json, const struct dump *dump, const struc
 	json_object_end(json);
 }
 
-static void write_native(struct json *json, const struct native_thread *thread)
+static void write_native_thread(struct json *json, const struct native_thread *thread)
 {
 	const char state[] = {thread->state, '\0'};
 
@@ -522,16 +522,16 @@ static void write_native(struct json *json, const struct native_thread *thread)
 	json_object_end(json);
 }
 
-static void write_natives(struct json *json, const struct dump *dump)
+static void write_native_threads(struct json *json, const struct dump *dump)
 {
 	json_key(json, "native_threads");
-	if (!dump->wants_native || (dump->nr_natives && dump_count_unknown(dump))) {
+	if (!dump->includes_native || (dump->nr_native_threads && dump_count_unknown(dump))) {
 		json_string(json, NULL);
 		return;
 	}
 	json_array_begin(json);
-	for (size_t i = 0; i < dump->nr_natives; i++)
-		write_native(json, &dump->natives[i]);
+	for (size_t i = 0; i < dump->nr_native_threads; i++)
+		write_native_thread(json, &dump->native_threads[i]);
 	json_array_end(json);
 }
 
@@ -575,7 +575,7 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 		write_thread(&json, dump, &dump->threads[i]);
 	json_array_end(&json);
 	write_tasks(&json, dump);
-	write_natives(&json, dump);
+	write_native_threads(&json, dump);
 	json_object_end(&json);
 	return json_finish(&json);
 }

@@ -35,13 +35,13 @@ void dump_destroy(struct dump *dump);
 struct sample_sink *dump_sink(struct dump *dump);
 
 /* Include native threads. Without this call the dump does not mention them. */
-void dump_want_native(struct dump *dump);
+void dump_include_native(struct dump *dump);
 
 /*
  * Include in the JSON the variables of the samples' details. Without this call it does not
  * mention any.
  */
-void dump_want_variables(struct dump *dump);
+void dump_include_variables(struct dump *dump);
 
 /*
  * Add a copy of a native thread, unless it has a sample. Samples with tid 0 may be of any thread;
@@ -56,7 +56,7 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread);
 void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mortem);
 
 /* Include the source line of each frame. sources is borrowed until the dump is written. */
-void dump_want_sources(struct dump *dump, struct source_lines *sources);
+void dump_include_sources(struct dump *dump, struct source_lines *sources);
 
 /*
  * What the dump says about asyncio tasks, which come through the sink like samples: nothing,

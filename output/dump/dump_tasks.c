@@ -92,7 +92,7 @@ static int add_stack(struct dump_tasks *tasks, const struct task_sample *task, u
 }
 
 /* Find the stack of a task, or add it. */
-static int take_stack(struct dump_tasks *tasks, const struct task_sample *task, uint32_t *ret_stack)
+static int get_stack(struct dump_tasks *tasks, const struct task_sample *task, uint32_t *ret_stack)
 {
 	const uint64_t hash = hash_of(task);
 	const uint32_t first = (uint32_t)(hash >> 32);
@@ -130,7 +130,7 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task)
 		tasks->tasks = grown;
 	if (!grown || !name || !awaited_by)
 		return -ENOMEM;
-	err = take_stack(tasks, task, &stack);
+	err = get_stack(tasks, task, &stack);
 	if (!err && find_task(tasks, task->addr) == PAIR_MAP_NONE)
 		err = pair_map_add(&tasks->by_addr, (uint32_t)(task->addr >> 32),
 				   (uint32_t)task->addr, tasks->nr_tasks);
@@ -233,7 +233,7 @@ static void groups_done(struct groups *groups)
 }
 
 /* Return whether a task may be grouped: its stack is complete and of one instant. */
-static bool may_join(const struct dumped_task *task)
+static bool may_group(const struct dumped_task *task)
 {
 	return !task->running && !task->error && !(task->flags & SAMPLE_UNPROVEN);
 }
@@ -250,7 +250,7 @@ static int add_group(struct groups *groups, uint32_t task)
 	return 0;
 }
 
-static int join(struct groups *groups, const struct dump_tasks *tasks, uint32_t index)
+static int group_task(struct groups *groups, const struct dump_tasks *tasks, uint32_t index)
 {
 	const struct dumped_task *task = &tasks->tasks[index];
 	const uint32_t thread = task->has_thread ? (uint32_t)task->tid : UINT32_MAX;
@@ -259,7 +259,7 @@ static int join(struct groups *groups, const struct dump_tasks *tasks, uint32_t 
 	int err;
 
 	groups->next[index] = DUMP_TASKS_NONE;
-	if (!may_join(task))
+	if (!may_group(task))
 		return add_group(groups, index);
 	known = pair_map_find(&groups->by_place, task->stack, thread);
 	if (known >= groups->nr) { /* none yet */
@@ -282,7 +282,7 @@ static int groups_fill(struct groups *groups, const struct dump_tasks *tasks)
 	if (!groups->next)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < tasks->nr_tasks; i++)
-		err = join(groups, tasks, i);
+		err = group_task(groups, tasks, i);
 	return err;
 }
 
@@ -322,7 +322,7 @@ static int compare_addrs(const void *a, const void *b)
 }
 
 /* Sort and remove duplicates. Returns how many remain at the front. */
-static size_t keep_different(uint64_t *addrs, size_t nr)
+static size_t remove_duplicates(uint64_t *addrs, size_t nr)
 {
 	size_t nr_kept = 0;
 
@@ -359,7 +359,7 @@ static uint64_t *collect_awaiters(const struct dump_tasks *tasks, const struct g
 	for (uint32_t i = group->first; i != DUMP_TASKS_NONE; i = groups->next[i])
 		for (uint32_t n = 0; n < tasks->tasks[i].nr_awaited_by; n++)
 			addrs[nr++] = tasks->tasks[i].awaited_by[n];
-	*ret_nr = group->nr == 1 ? nr : keep_different(addrs, nr);
+	*ret_nr = group->nr == 1 ? nr : remove_duplicates(addrs, nr);
 	return addrs;
 }
 

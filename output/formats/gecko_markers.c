@@ -37,7 +37,7 @@ static const struct profile_sample *sample_at(const struct gecko_markers *marker
 }
 
 /* Return whether a sample has the flag and directly continues the previous one. */
-static bool goes_on(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
+static bool continues(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
 {
 	const struct profile_sample *before;
 
@@ -51,7 +51,7 @@ static bool goes_on(const struct gecko_markers *markers, uint32_t index, uint32_
 /* Return whether a marker begins at the sample. */
 static bool begins(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
 {
-	return (sample_at(markers, index)->flags & flag) && !goes_on(markers, index, flag);
+	return (sample_at(markers, index)->flags & flag) && !continues(markers, index, flag);
 }
 
 /* Return the marker that begins at the sample. */
@@ -60,7 +60,7 @@ static struct gecko_marker marker_at(const struct gecko_markers *markers, uint32
 {
 	uint32_t last = index;
 
-	while (last + 1 < markers->end && goes_on(markers, last + 1, kinds[kind].flag))
+	while (last + 1 < markers->end && continues(markers, last + 1, kinds[kind].flag))
 		last++;
 	return (struct gecko_marker){
 		.kind = kind,

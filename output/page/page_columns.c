@@ -23,7 +23,7 @@ static uint64_t common_divisor(uint64_t one, uint64_t other)
 }
 
 /* Count a number in the column and return it in the column's unit. */
-static uint64_t take_number(struct page_numbers *numbers, uint64_t value)
+static uint64_t scale_number(struct page_numbers *numbers, uint64_t value)
 {
 	numbers->nr++;
 	if (numbers->divisor != 1)
@@ -47,13 +47,13 @@ static void put_leb128(struct page_numbers *numbers, uint64_t value)
 
 static void put_unsigned(struct page_numbers *numbers, uint64_t value)
 {
-	put_leb128(numbers, take_number(numbers, value));
+	put_leb128(numbers, scale_number(numbers, value));
 }
 
 /* Zigzag: small numbers are short, whatever their sign: 0, -1, 1, -2, … */
 static void put_signed(struct page_numbers *numbers, int64_t value)
 {
-	uint64_t size = take_number(numbers, value < 0 ? -(uint64_t)value : (uint64_t)value);
+	uint64_t size = scale_number(numbers, value < 0 ? -(uint64_t)value : (uint64_t)value);
 
 	put_leb128(numbers, value < 0 ? size * 2 - 1 : size * 2);
 }

@@ -358,7 +358,7 @@ static int sample_find(struct profile *profile, const struct sample *sample,
 }
 
 /* Skip a sample: keep only the part of the path that it shares with the previous one. */
-static void sample_pass_over(struct profile *profile, const struct sample *sample)
+static void sample_skip(struct profile *profile, const struct sample *sample)
 {
 	struct thread_path *path = thread_paths_find(&profile->paths, sample->thread);
 
@@ -384,7 +384,7 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 			       sample->cpu_ns, &weight_ns))
 		err = sample_find(profile, sample, &entry);
 	else
-		sample_pass_over(profile, sample);
+		sample_skip(profile, sample);
 	return err ? err : profile_add(profile, PROFILE_SELF, &entry);
 }
 

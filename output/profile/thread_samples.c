@@ -161,7 +161,7 @@ static void slices_fill(struct thread_samples *samples, const struct profile *pr
 }
 
 /* Drop the threads without samples and sort the others. */
-static void slices_tidy(struct thread_samples *samples, const struct profile *profile)
+static void slices_arrange(struct thread_samples *samples, const struct profile *profile)
 {
 	uint32_t nr_threads;
 	const struct profile_thread *threads = profile_threads(profile, &nr_threads);
@@ -181,7 +181,7 @@ static bool is_busier(const struct thread_slice *slice, const struct thread_slic
 }
 
 /* Compute what concerns all threads: the busiest one, start and end. */
-static void slices_survey(struct thread_samples *samples, const struct profile *profile)
+static void slices_summarise(struct thread_samples *samples, const struct profile *profile)
 {
 	uint32_t nr;
 	const struct profile_sample *rows = profile_samples(profile, &nr);
@@ -222,7 +222,7 @@ int thread_samples_init(struct thread_samples *samples, const struct profile *pr
 	slices_count(samples->slices, profile);
 	slices_place(samples->slices, nr_threads + 1);
 	slices_fill(samples, profile);
-	slices_tidy(samples, profile);
-	slices_survey(samples, profile);
+	slices_arrange(samples, profile);
+	slices_summarise(samples, profile);
 	return 0;
 }

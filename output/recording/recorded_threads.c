@@ -7,14 +7,14 @@
 
 #include "procmem/array.h"
 
-static int read_process(void *context, pid_t pid, const char *command_line)
+static int add_process(void *context, pid_t pid, const char *command_line)
 {
 	struct recorded_threads *threads = context;
 
 	return process_rows_add(&threads->processes, pid, command_line);
 }
 
-static int read_thread(void *context, uint32_t process, const struct profile_thread *thread)
+static int add_thread(void *context, uint32_t process, const struct profile_thread *thread)
 {
 	struct recorded_threads *threads = context;
 	struct profile_thread *rows;
@@ -29,7 +29,7 @@ static int read_thread(void *context, uint32_t process, const struct profile_thr
 	return 0;
 }
 
-static int read_name(void *context, uint32_t thread, const char *name)
+static int rename_thread(void *context, uint32_t thread, const char *name)
 {
 	struct recorded_threads *threads = context;
 	char *kept = threads->threads[thread].name;
@@ -40,7 +40,7 @@ static int read_name(void *context, uint32_t thread, const char *name)
 	return 0;
 }
 
-static int read_sample(void *context, const struct recorded_sample *sample)
+static int count_sample(void *context, const struct recorded_sample *sample)
 {
 	struct recorded_threads *threads = context;
 
@@ -50,14 +50,14 @@ static int read_sample(void *context, const struct recorded_sample *sample)
 	return 0;
 }
 
-static int pass_function(void *context, const struct function *function)
+static int ignore_function(void *context, const struct function *function)
 {
 	(void)context;
 	(void)function;
 	return 0;
 }
 
-static int pass_node(void *context, uint32_t parent, uint32_t function, int32_t line)
+static int ignore_node(void *context, uint32_t parent, uint32_t function, int32_t line)
 {
 	(void)context;
 	(void)parent;
@@ -66,7 +66,7 @@ static int pass_node(void *context, uint32_t parent, uint32_t function, int32_t 
 	return 0;
 }
 
-static int pass_reset(void *context)
+static int ignore_reset(void *context)
 {
 	(void)context;
 	return 0;
@@ -75,13 +75,13 @@ static int pass_reset(void *context)
 int recorded_threads_read(struct recording *recording, struct recorded_threads *ret_threads)
 {
 	static const struct recording_ops ops = {
-		.process = read_process,
-		.thread = read_thread,
-		.function = pass_function,
-		.node = pass_node,
-		.renamed = read_name,
-		.sample = read_sample,
-		.reset = pass_reset,
+		.process = add_process,
+		.thread = add_thread,
+		.function = ignore_function,
+		.node = ignore_node,
+		.renamed = rename_thread,
+		.sample = count_sample,
+		.reset = ignore_reset,
 	};
 
 	*ret_threads = (struct recorded_threads){0};

@@ -91,7 +91,7 @@ static uint64_t find_epoch_us(const struct run *run)
 	return unix_ns > monotonic_ns ? (unix_ns - monotonic_ns) / US_NS : 0;
 }
 
-static void keep_pair(void *context, const char *name, const char *value)
+static void store_pair(void *context, const char *name, const char *value)
 {
 	struct recorder *recorder = context;
 
@@ -175,7 +175,7 @@ int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t no
 }
 
 /* Flush if the last flush is FLUSH_EVERY_NS ago. */
-static int flush_now_and_then(struct recorder *recorder, uint64_t now_ns)
+static int flush_periodically(struct recorder *recorder, uint64_t now_ns)
 {
 	if (!recorder->flushed_ns)
 		recorder->flushed_ns = now_ns;
@@ -270,7 +270,7 @@ static int find_node(struct recorder *recorder, const struct sample *sample, uin
 }
 
 /* Return the whole microseconds of a time and an earlier remainder. */
-static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
+static uint64_t round_us(uint64_t time_ns, uint32_t *rest_ns)
 {
 	uint64_t sum_ns = time_ns + *rest_ns;
 
@@ -284,7 +284,7 @@ static uint64_t take_us(uint64_t time_ns, uint32_t *rest_ns)
  * the other can show, and storing that takes almost no room. The remainder keeps the sums right
  * either way.
  */
-static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns, int64_t *rest_ns)
+static uint64_t round_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns, int64_t *rest_ns)
 {
 	const int64_t unit = (int64_t)unit_ns;
 	const int64_t due_ns = (int64_t)cpu_ns + *rest_ns;
@@ -300,8 +300,8 @@ static uint64_t take_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns,
  * Set the flags and weights of a sample. Weights are stored only if they do not follow from the
  * ticks' times.
  */
-static void weigh(const struct recorder *recorder, struct recorder_thread *thread,
-		  const struct sample *sample, struct batch_sample *stored)
+static void set_weights(const struct recorder *recorder, struct recorder_thread *thread,
+			const struct sample *sample, struct batch_sample *stored)
 {
 	const struct sample_state *state = &thread->state;
 	const uint64_t unit_ns = recorder->batch.times.unit_ns;
@@ -312,16 +312,16 @@ static void weigh(const struct recorder *recorder, struct recorder_thread *threa
 	if (sample->wall_ns != since_ns || (sample->cpu_ns && (sample->flags & ran) != ran))
 		stored->flags |= RECORD_WEIGHED;
 	if (stored->flags & RECORD_WEIGHED)
-		stored->wall_us = take_us(sample->wall_ns, &thread->wall_rest_ns);
+		stored->wall_us = round_us(sample->wall_ns, &thread->wall_rest_ns);
 	else if (state->has_time)
 		stored->wall_us = (recorder->tick.time_units - state->units) * (unit_ns / US_NS);
 	if (sample->cpu_ns)
-		stored->cpu_us =
-			take_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns, &thread->cpu_rest_ns);
+		stored->cpu_us = round_cpu_us(sample->cpu_ns, stored->wall_us, unit_ns,
+					      &thread->cpu_rest_ns);
 }
 
 /* Count a sample as a profile of the recording would. */
-static void count(struct recorder *recorder, const struct batch_sample *stored)
+static void count_sample(struct recorder *recorder, const struct batch_sample *stored)
 {
 	struct profile_sample sample = {
 		.flags = stored->flags & ~RECORD_WEIGHED,
@@ -335,12 +335,12 @@ static void count(struct recorder *recorder, const struct batch_sample *stored)
 }
 
 /* Add a sample to the batch. */
-static void store(struct recorder *recorder, const struct sample *sample, uint64_t node)
+static void store_sample(struct recorder *recorder, const struct sample *sample, uint64_t node)
 {
 	struct recorder_thread *thread = &recorder->threads[sample->thread->slot];
 	struct batch_sample stored = {.slot = sample->thread->slot, .node = node};
 
-	weigh(recorder, thread, sample, &stored);
+	set_weights(recorder, thread, sample, &stored);
 	if (!recorder->tick.is_in_batch)
 		sample_batch_tick(&recorder->batch, recorder->tick.time_units);
 	recorder->tick.is_in_batch = true;
@@ -349,7 +349,7 @@ static void store(struct recorder *recorder, const struct sample *sample, uint64
 	thread->state.units = recorder->tick.time_units;
 	thread->last_ns = recorder->tick.time_ns;
 	thread->last_sample = ++recorder->counts.nr_samples;
-	count(recorder, &stored);
+	count_sample(recorder, &stored);
 }
 
 /* Begin a tick if the sample is later than the last one. Time never goes back. */
@@ -362,7 +362,7 @@ static int begin_tick(struct recorder *recorder, uint64_t time_ns)
 	recorder->tick.is_in_batch = false;
 	if (recorder->batch.nr_samples >= BATCH_SAMPLES && close_batch(recorder) != 0)
 		return recorder->stream.error;
-	return flush_now_and_then(recorder, time_ns);
+	return flush_periodically(recorder, time_ns);
 }
 
 static int recorder_sample(struct sample_sink *sink, const struct sample *sample)
@@ -376,7 +376,7 @@ static int recorder_sample(struct sample_sink *sink, const struct sample *sample
 	if (!err)
 		err = find_node(recorder, sample, &node);
 	if (!err)
-		store(recorder, sample, node);
+		store_sample(recorder, sample, node);
 	return err;
 }
 
@@ -396,7 +396,7 @@ static void recorder_renamed(struct sample_sink *sink, const struct sample_threa
 
 static int recorder_tick(struct sample_sink *sink, uint64_t now_ns)
 {
-	return flush_now_and_then((struct recorder *)sink, now_ns);
+	return flush_periodically((struct recorder *)sink, now_ns);
 }
 
 int recorder_create(int fd, const struct run *run, struct recorder **ret_recorder)
@@ -421,7 +421,7 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 	times->unit_ns = (uint64_t)US_NS << tick_times_shift(times->interval_ns);
 	err = record_stream_init(&recorder->stream, fd, recorder->epoch_us);
 	if (!err) {
-		run_for_each_pair(run, keep_pair, recorder);
+		run_for_each_pair(run, store_pair, recorder);
 		err = write_run(recorder, &recorder->known.run, false);
 	}
 	if (!err) /* so that the file can be read at once */

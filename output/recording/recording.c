@@ -65,7 +65,7 @@ static int scan(struct recording *recording, struct recording_decoder *decoder)
 
 		err = frame_reader_next(&recording->reader, &content, &bytes);
 		if (!err)
-			err = recording_decoder_take(decoder, content, bytes);
+			err = recording_decoder_decode(decoder, content, bytes);
 		if (!err) {
 			recording->good_bytes = recording->reader.offset;
 			recording->about.nr_frames++;
@@ -106,7 +106,7 @@ static int scan_file(struct recording *recording)
  * A recording that does not name its engine was made before stacks were proven: each was read
  * while its thread ran. Cores are the exception: they do not move.
  */
-static void judge_engine(struct recording *recording)
+static void infer_engine(struct recording *recording)
 {
 	struct run *run = &recording->stored.run;
 
@@ -137,7 +137,7 @@ int recording_open(int fd, struct recording **ret_recording, struct message *ret
 		recording_close(recording);
 		return err;
 	}
-	judge_engine(recording);
+	infer_engine(recording);
 	*ret_recording = recording;
 	return 0;
 }
@@ -178,7 +178,7 @@ static int read_frames(struct recording *recording, struct recording_decoder *de
 
 		err = frame_reader_next(&recording->reader, &content, &bytes);
 		if (!err)
-			err = recording_decoder_take(decoder, content, bytes);
+			err = recording_decoder_decode(decoder, content, bytes);
 	}
 	return err;
 }

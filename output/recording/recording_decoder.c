@@ -33,7 +33,7 @@ void recording_decoder_done(struct recording_decoder *decoder)
 }
 
 /* Read a string of at most max_bytes into text, which has room for its NUL as well. */
-static bool take_string(struct byte_cursor *payload, char *text, size_t max_bytes)
+static bool read_string(struct byte_cursor *payload, char *text, size_t max_bytes)
 {
 	const uint64_t bytes = byte_cursor_uint(payload);
 	const struct byte_cursor string = byte_cursor_split(payload, bytes);
@@ -46,7 +46,7 @@ static bool take_string(struct byte_cursor *payload, char *text, size_t max_byte
 }
 
 /* Read a number that must be below limit. */
-static bool take_below(struct byte_cursor *payload, uint64_t limit, uint32_t *ret_number)
+static bool read_below(struct byte_cursor *payload, uint64_t limit, uint32_t *ret_number)
 {
 	const uint64_t number = byte_cursor_uint(payload);
 
@@ -55,7 +55,7 @@ static bool take_below(struct byte_cursor *payload, uint64_t limit, uint32_t *re
 }
 
 /* Read a signed 32-bit number that is stored as its distance from base. */
-static bool take_int32(struct byte_cursor *payload, int32_t base, int32_t *ret_number)
+static bool read_int32(struct byte_cursor *payload, int32_t base, int32_t *ret_number)
 {
 	return !__builtin_add_overflow(byte_cursor_int(payload), base, ret_number) &&
 	       !payload->is_bad;
@@ -104,15 +104,15 @@ static int store_pair(struct recording_decoder *decoder, const char *name, const
 	return decoder->run ? stored_run_set(decoder->run, name, value) : 0;
 }
 
-static int take_info(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_info(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	int err = 0;
 
 	while (!err && !byte_cursor_is_at_end(payload)) {
 		struct info_pair *pair;
 
-		if (!take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
-		    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+		if (!read_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
+		    !read_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 			return -EBADMSG;
 		pair = find_pair(&decoder->pairs, decoder->name);
 		if (!pair)
@@ -125,7 +125,7 @@ static int take_info(struct recording_decoder *decoder, struct byte_cursor *payl
 	return err;
 }
 
-static int take_counters(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_counters(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	int err = 0;
 
@@ -133,7 +133,7 @@ static int take_counters(struct recording_decoder *decoder, struct byte_cursor *
 		struct info_pair *pair;
 		uint32_t index;
 
-		if (!take_below(payload, decoder->pairs.nr, &index))
+		if (!read_below(payload, decoder->pairs.nr, &index))
 			return -EBADMSG;
 		pair = &decoder->pairs.rows[index];
 		pair->number += (uint64_t)byte_cursor_int(payload);
@@ -145,13 +145,13 @@ static int take_counters(struct recording_decoder *decoder, struct byte_cursor *
 	return err;
 }
 
-static int take_process(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_process(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	pid_t pid;
 
 	if (decoder->threads.nr_processes == RECORDING_MAX_PROCESSES ||
-	    !take_int32(payload, 0, &pid) ||
-	    !take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+	    !read_int32(payload, 0, &pid) ||
+	    !read_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 		return -EBADMSG;
 	decoder->threads.command_bytes += strlen(decoder->value);
 	if (decoder->threads.command_bytes > RECORDING_MAX_COMMAND_BYTES)
@@ -160,18 +160,18 @@ static int take_process(struct recording_decoder *decoder, struct byte_cursor *p
 	return decoder->ops ? decoder->ops->process(decoder->context, pid, decoder->value) : 0;
 }
 
-static int take_thread(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_thread(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	struct profile_thread thread = {0};
 	struct slot_state *state;
 	uint32_t slot, process;
-	bool is_good = take_below(payload, RECORDING_MAX_SLOTS, &slot) &&
-		       take_below(payload, (uint64_t)decoder->threads.nr_processes + 1, &process) &&
-		       take_int32(payload, 0, &thread.tid);
+	bool is_good = read_below(payload, RECORDING_MAX_SLOTS, &slot) &&
+		       read_below(payload, (uint64_t)decoder->threads.nr_processes + 1, &process) &&
+		       read_int32(payload, 0, &thread.tid);
 
 	thread.interpreter_id = byte_cursor_int(payload);
 	thread.is_main = byte_cursor_uint(payload) & RECORD_MAIN_THREAD;
-	if (!is_good || !take_string(payload, thread.name, THREAD_NAME_MAX_BYTES - 1) ||
+	if (!is_good || !read_string(payload, thread.name, THREAD_NAME_MAX_BYTES - 1) ||
 	    decoder->threads.nr == RECORDING_MAX_THREADS)
 		return -EBADMSG;
 	thread.process = process ? process - 1 : PROFILE_NONE;
@@ -182,13 +182,13 @@ static int take_thread(struct recording_decoder *decoder, struct byte_cursor *pa
 	return decoder->ops ? decoder->ops->thread(decoder->context, thread.process, &thread) : 0;
 }
 
-static int take_rename(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_rename(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	const struct slot_table *table = &decoder->threads.slots;
 	uint32_t slot;
 
-	if (!take_below(payload, table->max_slots, &slot) || !table->slots[slot].is_used ||
-	    !take_string(payload, decoder->name, THREAD_NAME_MAX_BYTES - 1))
+	if (!read_below(payload, table->max_slots, &slot) || !table->slots[slot].is_used ||
+	    !read_string(payload, decoder->name, THREAD_NAME_MAX_BYTES - 1))
 		return -EBADMSG;
 	return decoder->ops ? decoder->ops->renamed(decoder->context, table->slots[slot].thread,
 						    decoder->name)
@@ -221,16 +221,16 @@ static int add_path(struct decoder_tree *tree, const char *path)
 }
 
 /* Read the path of a function, new or by number; borrowed. */
-static int take_path(struct recording_decoder *decoder, struct byte_cursor *payload,
-		     const char **ret_path)
+static int decode_path(struct recording_decoder *decoder, struct byte_cursor *payload,
+		       const char **ret_path)
 {
 	uint32_t number;
 	int err = 0;
 
-	if (!take_below(payload, (uint64_t)decoder->tree.nr_paths + 1, &number))
+	if (!read_below(payload, (uint64_t)decoder->tree.nr_paths + 1, &number))
 		return -EBADMSG;
 	if (!number) {
-		if (!take_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+		if (!read_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
 			return -EBADMSG;
 		err = add_path(&decoder->tree, decoder->value);
 		number = decoder->tree.nr_paths;
@@ -240,7 +240,7 @@ static int take_path(struct recording_decoder *decoder, struct byte_cursor *payl
 	return err;
 }
 
-static int take_function(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_function(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	struct decoder_tree *tree = &decoder->tree;
 	struct function function = {.id = tree->nr_functions, .qualname = decoder->name};
@@ -249,15 +249,15 @@ static int take_function(struct recording_decoder *decoder, struct byte_cursor *
 	int err;
 
 	if (tree->nr_functions == RECORDING_MAX_FUNCTIONS ||
-	    !take_below(payload, NR_FUNCTION_KINDS, &kind) ||
-	    !take_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
+	    !read_below(payload, NR_FUNCTION_KINDS, &kind) ||
+	    !read_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
 	    !count_string(tree, decoder->name))
 		return -EBADMSG;
 	function.kind = (enum function_kind)kind;
-	err = take_path(decoder, payload, &function.path);
+	err = decode_path(decoder, payload, &function.path);
 	if (err)
 		return err;
-	if (!take_int32(payload, 0, &function.first_line))
+	if (!read_int32(payload, 0, &function.first_line))
 		return -EBADMSG;
 	first_lines = array_reserve(tree->first_lines, tree->nr_functions + 1, &tree->max_functions,
 				    sizeof(*first_lines));
@@ -269,44 +269,44 @@ static int take_function(struct recording_decoder *decoder, struct byte_cursor *
 }
 
 /* Read the next node from a record's columns. */
-static int take_node(struct recording_decoder *decoder,
-		     struct byte_cursor columns[NR_NODES_COLUMNS])
+static int decode_node(struct recording_decoder *decoder,
+		       struct byte_cursor columns[NR_NODES_COLUMNS])
 {
 	struct decoder_tree *tree = &decoder->tree;
 	uint32_t function, distance, parent;
 	int32_t line;
 
-	if (!take_below(&columns[NODES_PARENTS], (uint64_t)tree->nr_nodes + 1, &distance) ||
-	    !take_below(&columns[NODES_FUNCTIONS], tree->nr_functions, &function) ||
-	    !take_int32(&columns[NODES_LINES], tree->first_lines[function], &line))
+	if (!read_below(&columns[NODES_PARENTS], (uint64_t)tree->nr_nodes + 1, &distance) ||
+	    !read_below(&columns[NODES_FUNCTIONS], tree->nr_functions, &function) ||
+	    !read_int32(&columns[NODES_LINES], tree->first_lines[function], &line))
 		return -EBADMSG;
 	parent = distance ? tree->nr_nodes - distance : PROFILE_NONE;
 	tree->nr_nodes++;
 	return decoder->ops ? decoder->ops->node(decoder->context, parent, function, line) : 0;
 }
 
-static int take_nodes(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_nodes(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	struct byte_cursor columns[NR_NODES_COLUMNS];
 	uint64_t bytes[NR_NODES_COLUMNS];
 	uint32_t nr;
 	int err = 0;
 
-	if (!take_below(payload, (uint64_t)RECORDING_MAX_NODES - decoder->tree.nr_nodes + 1, &nr))
+	if (!read_below(payload, (uint64_t)RECORDING_MAX_NODES - decoder->tree.nr_nodes + 1, &nr))
 		return -EBADMSG;
 	for (int i = 0; i < NR_NODES_COLUMNS; i++)
 		bytes[i] = byte_cursor_uint(payload);
 	for (int i = 0; i < NR_NODES_COLUMNS; i++)
 		columns[i] = byte_cursor_split(payload, bytes[i]);
 	for (uint32_t i = 0; !err && i < nr; i++)
-		err = take_node(decoder, columns);
+		err = decode_node(decoder, columns);
 	for (int i = 0; !err && i < NR_NODES_COLUMNS; i++)
 		if (!byte_cursor_is_at_end(&columns[i]) || columns[i].is_bad)
 			err = -EBADMSG;
 	return err;
 }
 
-static int take_reset(struct recording_decoder *decoder)
+static int decode_reset(struct recording_decoder *decoder)
 {
 	decoder->tree.nr_functions = 0;
 	decoder->tree.nr_nodes = 0;
@@ -315,8 +315,8 @@ static int take_reset(struct recording_decoder *decoder)
 	return decoder->ops ? decoder->ops->reset(decoder->context) : 0;
 }
 
-/* Pass on one sample. */
-static int pass_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
+/* Emit one sample. */
+static int emit_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
 {
 	struct recorded_sample sample = {
 		.wall_ns = stored->wall_us * US_NS,
@@ -332,7 +332,7 @@ static int pass_sample(const struct recording_decoder *decoder, const struct col
 	return decoder->ops ? decoder->ops->sample(decoder->context, &sample) : 0;
 }
 
-static int take_samples(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_samples(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	struct sample_columns columns;
 	struct column_sample sample;
@@ -346,13 +346,13 @@ static int take_samples(struct recording_decoder *decoder, struct byte_cursor *p
 		err = sample_columns_next(&columns, decoder->tree.nr_nodes, &sample);
 		if (err)
 			return err == -ENOENT ? 0 : err;
-		err = pass_sample(decoder, &sample);
+		err = emit_sample(decoder, &sample);
 		if (err)
 			return err;
 	}
 }
 
-static int take_end(struct recording_decoder *decoder, struct byte_cursor *payload)
+static int decode_end(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	decoder->position.has_end = true;
 	return byte_cursor_uint(payload) == decoder->position.nr_samples && !payload->is_bad
@@ -360,36 +360,38 @@ static int take_end(struct recording_decoder *decoder, struct byte_cursor *paylo
 		       : -EBADMSG;
 }
 
-static int take_record(struct recording_decoder *decoder, uint64_t tag, struct byte_cursor *payload)
+static int decode_record(struct recording_decoder *decoder, uint64_t tag,
+			 struct byte_cursor *payload)
 {
 	switch (tag) {
 	case RECORD_INFO:
-		return take_info(decoder, payload);
+		return decode_info(decoder, payload);
 	case RECORD_COUNTERS:
-		return take_counters(decoder, payload);
+		return decode_counters(decoder, payload);
 	case RECORD_PROCESS:
-		return take_process(decoder, payload);
+		return decode_process(decoder, payload);
 	case RECORD_THREAD:
-		return take_thread(decoder, payload);
+		return decode_thread(decoder, payload);
 	case RECORD_RENAME:
-		return take_rename(decoder, payload);
+		return decode_rename(decoder, payload);
 	case RECORD_FUNCTION:
-		return take_function(decoder, payload);
+		return decode_function(decoder, payload);
 	case RECORD_NODES:
-		return take_nodes(decoder, payload);
+		return decode_nodes(decoder, payload);
 	case RECORD_RESET:
-		return take_reset(decoder);
+		return decode_reset(decoder);
 	case RECORD_SAMPLES:
-		return take_samples(decoder, payload);
+		return decode_samples(decoder, payload);
 	case RECORD_END:
-		return take_end(decoder, payload);
+		return decode_end(decoder, payload);
 	default:
 		return 0; /* of a later version, ignored */
 	}
 }
 
 /* Read the header at the start of the stream. */
-static bool take_header(struct byte_cursor *content, uint64_t *ret_version, uint64_t *ret_epoch_us)
+static bool decode_header(struct byte_cursor *content, uint64_t *ret_version,
+			  uint64_t *ret_epoch_us)
 {
 	const struct byte_cursor magic = byte_cursor_split(content, RECORDING_MAGIC_BYTES);
 
@@ -406,17 +408,18 @@ unsigned int recording_version(const uint8_t *content, size_t bytes)
 	struct byte_cursor cursor = {.at = content, .end = content + bytes};
 	uint64_t version, epoch_us;
 
-	return take_header(&cursor, &version, &epoch_us) ? (unsigned int)version : 0;
+	return decode_header(&cursor, &version, &epoch_us) ? (unsigned int)version : 0;
 }
 
-int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *content, size_t bytes)
+int recording_decoder_decode(struct recording_decoder *decoder, const uint8_t *content,
+			     size_t bytes)
 {
 	struct byte_cursor cursor = {.at = content, .end = content + bytes};
 	uint64_t version;
 	int err = 0;
 
 	if (!decoder->position.has_header) {
-		if (!take_header(&cursor, &version, &decoder->position.epoch_us) ||
+		if (!decode_header(&cursor, &version, &decoder->position.epoch_us) ||
 		    version != RECORDING_VERSION)
 			return -EBADMSG;
 		decoder->position.has_header = true;
@@ -429,7 +432,7 @@ int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *con
 
 		err = payload.is_bad || decoder->position.has_end
 			      ? -EBADMSG
-			      : take_record(decoder, tag, &payload);
+			      : decode_record(decoder, tag, &payload);
 	}
 	return cursor.is_bad && !err ? -EBADMSG : err;
 }

@@ -74,4 +74,5 @@ unsigned int recording_version(const uint8_t *content, size_t bytes);
  * Decode the content of the next frame. Returns 0; the result of an ops call; -ENOMEM; -EBADMSG
  * if it breaks a rule, after which nothing can be decoded.
  */
-int recording_decoder_take(struct recording_decoder *decoder, const uint8_t *content, size_t bytes);
+int recording_decoder_decode(struct recording_decoder *decoder, const uint8_t *content,
+			     size_t bytes);

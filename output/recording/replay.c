@@ -82,11 +82,11 @@ struct player {
 /* Processes and threads. */
 
 /*
- * Return whether the filter asks for a thread and its process. A thread without a process matches
+ * Return whether the filter selects a thread and its process. A thread without a process matches
  * no pid.
  */
-static bool is_asked_for(const struct replay_filter *filter,
-			 const struct recorded_threads *recorded, uint32_t index)
+static bool is_selected(const struct replay_filter *filter, const struct recorded_threads *recorded,
+			uint32_t index)
 {
 	const struct profile_thread *thread = &recorded->threads[index];
 	char tid[16];
@@ -120,7 +120,7 @@ static int play_thread(void *context, uint32_t process, const struct profile_thr
 	if (threads->nr >= threads->recorded.nr_threads)
 		return -ESTALE;
 	threads->rows[threads->nr] = (struct played_thread){
-		.passes = is_asked_for(player->filter, &threads->recorded, threads->nr),
+		.passes = is_selected(player->filter, &threads->recorded, threads->nr),
 	};
 	threads->nr++;
 	return 0;

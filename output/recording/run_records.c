@@ -91,7 +91,7 @@ static void put_change(struct run_records *records, struct run_pair *pair, uint6
 	pair->number = number;
 }
 
-static void take_pair(void *context, const char *name, const char *value)
+static void put_run_pair(void *context, const char *name, const char *value)
 {
 	struct run_records *records = context;
 	struct run_pair *pair = find_pair(records, name);
@@ -134,7 +134,7 @@ int run_records_write(struct run_records *records, const struct run *run, bool i
 	int err;
 
 	records->is_final = is_final;
-	run_for_each_pair(run, take_pair, records);
+	run_for_each_pair(run, put_run_pair, records);
 	err = write_payload(&records->info, RECORD_INFO, stream);
 	return err ? err : write_payload(&records->counters, RECORD_COUNTERS, stream);
 }

@@ -62,7 +62,7 @@ static void sparse_begin(struct sparse_column *column, struct byte_cursor *gaps)
 	sparse_load(column);
 }
 
-static bool take_header(struct sample_columns *columns, struct byte_cursor *payload)
+static bool read_header(struct sample_columns *columns, struct byte_cursor *payload)
 {
 	uint64_t shift, width;
 
@@ -85,7 +85,7 @@ bool sample_columns_begin(struct sample_columns *columns, struct slot_table *tab
 	uint64_t bytes[NR_SAMPLES_COLUMNS];
 
 	*columns = (struct sample_columns){.table = table};
-	if (!take_header(columns, payload))
+	if (!read_header(columns, payload))
 		return false;
 	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)
 		bytes[i] = byte_cursor_uint(payload);
@@ -102,7 +102,7 @@ bool sample_columns_begin(struct sample_columns *columns, struct slot_table *tab
 }
 
 /* Read the next tick's offset in units. Returns false if it exceeds 64 bits. */
-static bool take_offset(struct sample_columns *columns, uint64_t *ret_offset)
+static bool read_offset(struct sample_columns *columns, uint64_t *ret_offset)
 {
 	struct byte_cursor *packed = &columns->columns[SAMPLES_OFFSETS];
 	struct byte_cursor *highs = &columns->columns[SAMPLES_HIGH_OFFSETS];
@@ -122,7 +122,7 @@ static bool take_offset(struct sample_columns *columns, uint64_t *ret_offset)
 }
 
 /* Advance the grid by a tick. */
-static bool take_grid(struct sample_columns *columns)
+static bool advance_grid(struct sample_columns *columns)
 {
 	struct byte_cursor *skips = &columns->columns[SAMPLES_SKIPS];
 	int64_t nr = 1, by_ns;
@@ -140,11 +140,11 @@ static bool take_grid(struct sample_columns *columns)
 	       !__builtin_add_overflow(columns->grid_ns, by_ns, &columns->grid_ns);
 }
 
-static bool take_time(struct sample_columns *columns)
+static bool read_time(struct sample_columns *columns)
 {
 	uint64_t units, offset;
 
-	if (!take_grid(columns) || !take_offset(columns, &offset))
+	if (!advance_grid(columns) || !read_offset(columns, &offset))
 		return false;
 	units = columns->grid_ns / columns->unit_ns;
 	if (__builtin_add_overflow(units, offset, &units) ||
@@ -156,7 +156,7 @@ static bool take_time(struct sample_columns *columns)
 }
 
 /* Read the next tick's threads, if they differ from the previous tick's. */
-static int take_list(struct sample_columns *columns)
+static int read_threads(struct sample_columns *columns)
 {
 	struct byte_cursor *threads = &columns->columns[SAMPLES_THREADS];
 	struct slot_table *table = columns->table;
@@ -183,16 +183,16 @@ static int take_list(struct sample_columns *columns)
 	return 0;
 }
 
-static int take_tick(struct sample_columns *columns)
+static int read_tick(struct sample_columns *columns)
 {
 	int err;
 
 	if (!columns->nr_ticks)
 		return -EBADMSG;
 	columns->nr_ticks--;
-	if (!take_time(columns))
+	if (!read_time(columns))
 		return -EBADMSG;
-	err = take_list(columns);
+	err = read_threads(columns);
 	if (err)
 		return err;
 	columns->next = 0;
@@ -203,7 +203,7 @@ static int take_tick(struct sample_columns *columns)
  * Read the next sample's node, if it differs from its thread's previous one. Returns false if it
  * is out of range.
  */
-static bool take_node(struct sample_columns *columns, struct slot_state *slot, uint64_t nr_nodes)
+static bool read_node(struct sample_columns *columns, struct slot_state *slot, uint64_t nr_nodes)
 {
 	if (slot->resets != columns->table->resets)
 		slot->node = 0;
@@ -215,7 +215,7 @@ static bool take_node(struct sample_columns *columns, struct slot_state *slot, u
 	return slot->node <= nr_nodes;
 }
 
-static bool take_flags(struct sample_columns *columns, struct slot_state *slot)
+static bool read_flags(struct sample_columns *columns, struct slot_state *slot)
 {
 	if (sparse_has_next(&columns->flags)) {
 		uint64_t flags = byte_cursor_uint(&columns->columns[SAMPLES_FLAGS]);
@@ -229,7 +229,7 @@ static bool take_flags(struct sample_columns *columns, struct slot_state *slot)
 }
 
 /* Return by how much a sample's CPU weight is less than its wall weight. */
-static uint64_t take_cpu_less_us(struct sample_columns *columns)
+static uint64_t read_cpu_less_us(struct sample_columns *columns)
 {
 	uint64_t less_us;
 
@@ -241,7 +241,7 @@ static uint64_t take_cpu_less_us(struct sample_columns *columns)
 }
 
 /* Read or derive a sample's weights. Returns false if they are out of range. */
-static bool take_weights(struct sample_columns *columns, struct column_sample *sample)
+static bool read_weights(struct sample_columns *columns, struct column_sample *sample)
 {
 	const struct slot_state *slot = sample->slot;
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
@@ -254,7 +254,7 @@ static bool take_weights(struct sample_columns *columns, struct column_sample *s
 	else if (slot->has_time)
 		sample->wall_us = (columns->time_ns - slot->time_ns) / US_NS;
 	if (is_weighed || (slot->flags & ran) == ran)
-		sample->cpu_us = sample->wall_us - take_cpu_less_us(columns);
+		sample->cpu_us = sample->wall_us - read_cpu_less_us(columns);
 	return sample->wall_us <= UINT64_MAX / US_NS && sample->cpu_us <= UINT64_MAX / US_NS;
 }
 
@@ -280,7 +280,7 @@ int sample_columns_next(struct sample_columns *columns, uint64_t nr_nodes,
 	if (!columns->nr_samples)
 		return is_at_end(columns) ? -ENOENT : -EBADMSG;
 	if (columns->next == table->nr_list) {
-		err = take_tick(columns);
+		err = read_tick(columns);
 		if (err)
 			return err;
 	}
@@ -288,8 +288,8 @@ int sample_columns_next(struct sample_columns *columns, uint64_t nr_nodes,
 	columns->nr_samples--;
 	ret_sample->slot = slot;
 	ret_sample->time_ns = columns->time_ns;
-	if (!take_node(columns, slot, nr_nodes) || !take_flags(columns, slot) ||
-	    !take_weights(columns, ret_sample))
+	if (!read_node(columns, slot, nr_nodes) || !read_flags(columns, slot) ||
+	    !read_weights(columns, ret_sample))
 		return -EBADMSG;
 	slot->has_time = true;
 	slot->time_ns = columns->time_ns;

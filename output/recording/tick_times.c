@@ -108,7 +108,7 @@ static struct tick_plan plan_distances(const struct tick_times *times, uint64_t 
 	return plan;
 }
 
-static void take_distances(struct tick_times *times)
+static void compute_distances(struct tick_times *times)
 {
 	for (uint32_t i = 0; i < times->nr; i++) {
 		times->offsets[i] = i ? times->units[i] - times->units[i - 1] : 0;
@@ -131,7 +131,7 @@ static uint64_t tick_cell(const struct tick_times *times, uint64_t time_ns, uint
 }
 
 /* Compute offsets from the grid and skips. Returns the first tick's interval. */
-static uint64_t take_cells(struct tick_times *times)
+static uint64_t compute_cells(struct tick_times *times)
 {
 	const uint64_t unit_ns = times->unit_ns;
 	const uint64_t first = (times->units[0] * unit_ns - times->phase_ns) / times->interval_ns;
@@ -151,7 +151,7 @@ static uint64_t take_cells(struct tick_times *times)
 /* Plan offsets from a grid, which is shifted by the smallest of them. */
 static struct tick_plan plan_grid(struct tick_times *times, uint64_t *ret_bits)
 {
-	const uint64_t first = take_cells(times);
+	const uint64_t first = compute_cells(times);
 	struct bit_counts counts = {{0}};
 	uint64_t least = UINT64_MAX, nr_skips = 0;
 	struct tick_plan plan = {.interval_ns = times->interval_ns};
@@ -195,7 +195,7 @@ static struct tick_plan choose_plan(struct tick_times *times)
 		grid = plan_grid(times, &grid_bits);
 	if (grid_bits < distance_bits)
 		return grid;
-	take_distances(times);
+	compute_distances(times);
 	return distances;
 }
 

@@ -140,9 +140,9 @@ static const char *field_text(const struct field *field, const struct run *run,
 }
 
 /* Call pair() for the known ones of nr fields. */
-static void tell_fields(const struct run *run, const struct field *list, int nr,
-			void (*pair)(void *context, const char *name, const char *value),
-			void *context)
+static void visit_fields(const struct run *run, const struct field *list, int nr,
+			 void (*pair)(void *context, const char *name, const char *value),
+			 void *context)
 {
 	char text[TEXT_MAX_BYTES];
 
@@ -160,9 +160,9 @@ void run_for_each_pair(const struct run *run,
 {
 	char name[TEXT_MAX_BYTES], text[TEXT_MAX_BYTES];
 
-	tell_fields(run, fields, NR_FIELDS, pair, context);
+	visit_fields(run, fields, NR_FIELDS, pair, context);
 	if (run->info.native.is_on)
-		tell_fields(run, native_fields, NR_NATIVE_FIELDS, pair, context);
+		visit_fields(run, native_fields, NR_NATIVE_FIELDS, pair, context);
 	for (int i = 0; i < NR_SAMPLE_LOSSES; i++) {
 		(void)snprintf(name, sizeof(name), LOST "%s", loss_name((enum sample_loss)i));
 		pair(context, name, number_text(run->stats.lost[i], text));
@@ -172,7 +172,7 @@ void run_for_each_pair(const struct run *run,
 }
 
 /* Store a copy of value in a field and free the copy it replaces. */
-static int take_string(struct stored_run *stored, const char **field, const char *value)
+static int set_string(struct stored_run *stored, const char **field, const char *value)
 {
 	uint32_t index = 0;
 	char **strings;
@@ -213,7 +213,7 @@ static bool parse_number(const char *value, uint64_t *ret_number)
 	return true;
 }
 
-static void take_double(double *field, const char *value)
+static void set_double(double *field, const char *value)
 {
 	char *end;
 	double number;
@@ -225,7 +225,7 @@ static void take_double(double *field, const char *value)
 		*field = number;
 }
 
-static void take_bool(bool *field, const char *value)
+static void set_bool(bool *field, const char *value)
 {
 	if (strcmp(value, "true") == 0)
 		*field = true;
@@ -233,23 +233,23 @@ static void take_bool(bool *field, const char *value)
 		*field = false;
 }
 
-static int field_take(struct stored_run *stored, const struct field *field, const char *value)
+static int field_set(struct stored_run *stored, const struct field *field, const char *value)
 {
 	void *at = (char *)&stored->run + field->offset;
 	uint64_t number;
 
 	switch (field->type) {
 	case FIELD_STRING:
-		return take_string(stored, at, value);
+		return set_string(stored, at, value);
 	case FIELD_U64:
 		if (parse_number(value, &number))
 			*(uint64_t *)at = number;
 		return 0;
 	case FIELD_DOUBLE:
-		take_double(at, value);
+		set_double(at, value);
 		return 0;
 	case FIELD_BOOL:
-		take_bool(at, value);
+		set_bool(at, value);
 		return 0;
 	case FIELD_PID:
 		if (parse_number(value, &number) && number <= INT_MAX)
@@ -294,7 +294,7 @@ int stored_run_set(struct stored_run *stored, const char *name, const char *valu
 
 	if (loss < NR_SAMPLE_LOSSES)
 		(void)parse_number(value, &stored->run.stats.lost[loss]);
-	return field ? field_take(stored, field, value) : 0;
+	return field ? field_set(stored, field, value) : 0;
 }
 
 void stored_run_done(struct stored_run *stored)

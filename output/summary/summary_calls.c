@@ -150,8 +150,8 @@ static void rows_print(const struct table *table, uint32_t party)
 	summary_names_init(&names);
 	for (uint32_t i = 0; i < nr_shown; i++)
 		summary_names_widen(&names, page, &table->rows[i].name);
-	summary_names_share(&names, page,
-			    strlen("share%  total%  ") + summary_page_time_columns(page));
+	summary_names_fit(&names, page,
+			  strlen("share%  total%  ") + summary_page_time_columns(page));
 	summary_page_style(page, SUMMARY_DIM);
 	text_printf(&page->out, "%6s  %6s  ", "share%", "total%");
 	summary_page_time_head(page, "total");

@@ -135,7 +135,7 @@ static void widths_find(struct table *table)
 			longest_ns = row->before.total_ns;
 	}
 	summary_page_fit_time(table->page, longest_ns);
-	summary_names_share(&table->names, table->page, numbers_width(table));
+	summary_names_fit(&table->names, table->page, numbers_width(table));
 }
 
 static void change_print(const struct table *table, uint64_t now_ns, uint64_t before_ns,

@@ -75,8 +75,8 @@ void summary_names_widen(struct summary_names *names, struct summary_page *page,
  * If both columns do not fit, the places get their width and the names the rest, but at least
  * half.
  */
-void summary_names_share(struct summary_names *names, const struct summary_page *page,
-			 size_t numbers_width)
+void summary_names_fit(struct summary_names *names, const struct summary_page *page,
+		       size_t numbers_width)
 {
 	size_t left = summary_page_columns(page);
 	size_t name_width;

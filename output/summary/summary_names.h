@@ -35,8 +35,8 @@ struct summary_names {
 void summary_names_init(struct summary_names *names);
 void summary_names_widen(struct summary_names *names, struct summary_page *page,
 			 const struct summary_name *name);
-void summary_names_share(struct summary_names *names, const struct summary_page *page,
-			 size_t numbers_width);
+void summary_names_fit(struct summary_names *names, const struct summary_page *page,
+		       size_t numbers_width);
 
 /* End a line with the headings, or with a row's name and place. */
 void summary_names_print_head(const struct summary_names *names, struct summary_page *page);

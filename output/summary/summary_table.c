@@ -84,9 +84,8 @@ static void widths_find(struct table *table)
 			longest_ns = table->rows[i].total_ns;
 	}
 	summary_page_fit_time(table->page, longest_ns);
-	summary_names_share(&table->names, table->page,
-			    strlen(" self%  total%  ") +
-				    2 * summary_page_time_columns(table->page));
+	summary_names_fit(&table->names, table->page,
+			  strlen(" self%  total%  ") + 2 * summary_page_time_columns(table->page));
 }
 
 static void row_print(const struct table *table, const struct row *row)

@@ -118,7 +118,7 @@ static void read_stream(const uint8_t *data, size_t size)
 	decoder->ops = &ops;
 	decoder->context = &counts;
 	decoder->run = &stored;
-	(void)recording_decoder_take(decoder, data, size);
+	(void)recording_decoder_decode(decoder, data, size);
 	recording_decoder_done(decoder);
 	stored_run_done(&stored);
 	free(decoder);

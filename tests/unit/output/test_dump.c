@@ -104,7 +104,7 @@ static void add_thread(struct dump *dump, pid_t tid)
 /* Add the kernel's threads 1 to nr_threads. */
 static void add_natives(struct dump *dump, pid_t nr_threads)
 {
-	dump_want_native(dump);
+	dump_include_native(dump);
 	for (pid_t tid = 1; tid <= nr_threads; tid++) {
 		struct native_thread thread = {.tid = tid, .name = "native", .state = 'S'};
 

@@ -79,7 +79,7 @@ static void decode_header(struct recording_decoder *decoder)
 {
 	static const uint8_t header[RECORDING_HEADER_BYTES] = RECORDING_MAGIC "\1";
 
-	cr_assert(eq(int, recording_decoder_take(decoder, header, sizeof(header)), 0));
+	cr_assert(eq(int, recording_decoder_decode(decoder, header, sizeof(header)), 0));
 }
 
 /* A decoder that has read the header. */
@@ -104,7 +104,7 @@ static void free_decoder(struct recording_decoder *decoder)
 /* Decode content as one frame, and clear it. */
 static int decode(struct recording_decoder *decoder, struct byte_buffer *content)
 {
-	int err = recording_decoder_take(decoder, content->bytes, content->nr);
+	int err = recording_decoder_decode(decoder, content->bytes, content->nr);
 
 	cr_assert(not(content->failed));
 	byte_buffer_clear(content);
