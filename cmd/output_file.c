@@ -318,18 +318,11 @@ static int try_to_replace(struct output_file *file, char *name)
 	return err;
 }
 
-static int open_in_place(struct output_file *file, int fd)
-{
-	file->stream = fdopen(fd, "w");
-	return file->stream ? 0 : -errno;
-}
-
 static int open_path(struct output_file *file)
 {
 	cleanup_close int fd = open(file->path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
 	bool exists = fd >= 0;
 	char *name;
-	int err;
 
 	if (!exists && errno != ENOENT)
 		return -errno;
@@ -342,10 +335,11 @@ static int open_path(struct output_file *file)
 		free(name);
 	else if (try_to_replace(file, name) == 0)
 		return 0;
-	err = open_in_place(file, fd);
-	if (!err)
-		(void)take_fd(fd);
-	return err;
+	file->stream = fdopen(fd, "w"); /* written in place */
+	if (!file->stream)
+		return -errno;
+	(void)take_fd(fd);
+	return 0;
 }
 
 int output_file_open(const char *path, struct output_file *ret_file, struct message *reterr)

@@ -143,8 +143,8 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 }
 
 /*
- * Create the sampler and the sinks that its samples pass on their way to the dump. Returns errors
- * of their init functions.
+ * Create the sampler and the sinks between it and the dump. Returns errors of their init
+ * functions.
  */
 static int begin(struct core_dump *dump, struct core_target *target,
 		 const struct core_dump_options *options)

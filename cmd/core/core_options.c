@@ -76,15 +76,6 @@ static bool is_program(const char *path)
 	       (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
-/* Store the cores, and the program after them if there is one. */
-static void take_arguments(int argc, char **argv, int first, struct core_options *options)
-{
-	if (argc - first > 1 && is_program(argv[argc - 1]))
-		options->places.executable = argv[--argc];
-	for (int i = first; i < argc; i++)
-		options->paths[options->nr_paths++] = argv[i];
-}
-
 static bool shows_groups(const struct core_options *options)
 {
 	return options->nr_paths > 1 && !options->json && !options->wants_profile;
@@ -127,16 +118,6 @@ static bool check(struct core_options *options)
 	return !error;
 }
 
-static enum exit_status complete(struct core_options *options)
-{
-	if (!check(options))
-		return EXIT_USAGE;
-	if (options->wants_profile &&
-	    (!outputs_choose(&options->outputs) || !outputs_can_count(&options->outputs)))
-		return EXIT_USAGE;
-	return EXIT_OK;
-}
-
 enum exit_status core_options_parse(int argc, char **argv, struct core_options *options,
 				    bool *ret_done)
 {
@@ -156,8 +137,17 @@ enum exit_status core_options_parse(int argc, char **argv, struct core_options *
 	status = options_parse(&core_command, argc, argv, options, &first, ret_done);
 	if (status != EXIT_OK || *ret_done)
 		return status;
-	take_arguments(argc, argv, first, options);
-	return complete(options);
+	/* The program may follow the cores. */
+	if (argc - first > 1 && is_program(argv[argc - 1]))
+		options->places.executable = argv[--argc];
+	for (int i = first; i < argc; i++)
+		options->paths[options->nr_paths++] = argv[i];
+	if (!check(options))
+		return EXIT_USAGE;
+	if (options->wants_profile &&
+	    (!outputs_choose(&options->outputs) || !outputs_can_count(&options->outputs)))
+		return EXIT_USAGE;
+	return EXIT_OK;
 }
 
 void core_options_done(struct core_options *options)

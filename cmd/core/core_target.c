@@ -16,15 +16,6 @@
 /* Room for "core file " and a path. */
 enum { NAME_MAX_BYTES = PATH_MAX + 16 };
 
-/* Open path, or stdin for "-". Returns a descriptor, or a negative errno. */
-static int open_path(const char *path)
-{
-	int fd = strcmp(path, "-") == 0 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
-					: open(path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-
-	return fd < 0 ? -errno : fd;
-}
-
 /* Returns when the open file was last written (CLOCK_REALTIME); 0 if that is unknown. */
 static uint64_t written_ns(int fd)
 {
@@ -35,31 +26,26 @@ static uint64_t written_ns(int fd)
 	return timespec_ns(status.st_mtim);
 }
 
-/* Open the core, unpacked. Returns errors of unpack() and core_open(). */
-static int open_core(struct core_target *target, int fd, struct message *reterr)
-{
-	struct unpacked unpacked;
-	int err;
-
-	target->written_ns = written_ns(fd);
-	err = unpack(fd, &unpacked, reterr);
-	if (err)
-		return err;
-	target->unpack_problem = unpacked.problem;
-	return core_open(unpacked.fd, &target->core, reterr);
-}
-
-static enum exit_status open_file(struct core_target *target, struct message *reterr)
+/* Open the file or stdin, unpack it, and open the core in it. */
+static enum exit_status open_core(struct core_target *target, struct message *reterr)
 {
 	struct message reason = {0};
-	int fd = open_path(target->path);
-	int err;
+	struct unpacked unpacked;
+	int fd = strcmp(target->path, "-") == 0
+			 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+			 : open(target->path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
+	int err = fd < 0 ? errno : 0;
 
-	if (fd < 0) {
-		message_set(reterr, "%s could not be opened: %s", target->path, strerror(-fd));
-		return fd == -EACCES || fd == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
+	if (err) {
+		message_set(reterr, "%s could not be opened: %s", target->path, strerror(err));
+		return err == EACCES || err == EPERM ? EXIT_PERMISSION : EXIT_ERROR;
 	}
-	err = open_core(target, fd, &reason);
+	target->written_ns = written_ns(fd);
+	err = unpack(fd, &unpacked, &reason);
+	if (!err) {
+		target->unpack_problem = unpacked.problem;
+		err = core_open(unpacked.fd, &target->core, &reason);
+	}
 	if (err)
 		message_set(reterr, "%s: %s", target->path, reason.text);
 	return err ? EXIT_ERROR : EXIT_OK;
@@ -80,15 +66,6 @@ static bool has_private_memory(const struct core *core, struct remote_memory *me
 	return false;
 }
 
-/* Add why the core was not fully unpacked: the interpreter may be in the rest. */
-static void add_unpack_problem(const struct core_target *target, struct message *reterr)
-{
-	const struct message found = *reterr;
-
-	if (target->unpack_problem.text[0])
-		message_set(reterr, "%s; %s", found.text, target->unpack_problem.text);
-}
-
 /* Set the message and return the exit status after no interpreter was found. */
 static enum exit_status explain(const struct core_target *target, int err, struct message *reterr)
 {
@@ -105,7 +82,12 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 	else if (!reterr->text[0])
 		message_set(reterr, "no CPython interpreter was found in core file %s",
 			    target->path);
-	add_unpack_problem(target, reterr);
+	/* The interpreter may be in the part that was not unpacked. */
+	if (target->unpack_problem.text[0]) {
+		const struct message found = *reterr;
+
+		message_set(reterr, "%s; %s", found.text, target->unpack_problem.text);
+	}
 	return EXIT_NOT_PYTHON;
 }
 
@@ -117,9 +99,9 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 static int make_command_line(struct core_target *target)
 {
 	const struct sys_info *sys = &target->sys_info;
-	const char *told = target->core->notes.psinfo.arguments;
-	const size_t told_bytes = strlen(told);
-	const bool is_whole = told_bytes > 0 && told_bytes < CORE_ARGUMENTS_MAX_BYTES - 2;
+	const char *noted = target->core->notes.psinfo.arguments;
+	const size_t noted_bytes = strlen(noted);
+	const bool is_whole = noted_bytes > 0 && noted_bytes < CORE_ARGUMENTS_MAX_BYTES - 2;
 	struct text *text = &target->command_line;
 
 	if (sys->arguments && (sys->has_original || !is_whole))
@@ -128,7 +110,7 @@ static int make_command_line(struct core_target *target)
 			text_puts(text, sys->arguments[i]);
 		}
 	if (!text->length)
-		text_puts(text, told);
+		text_puts(text, noted);
 	while (text->length && text->bytes[text->length - 1] == ' ')
 		text_cut(text, text->length - 1);
 	return text->error;
@@ -172,7 +154,7 @@ enum exit_status core_target_open(const char *path, const struct core_file_place
 	int err;
 
 	*target = (struct core_target){.path = path, .places = places};
-	status = open_file(target, reterr);
+	status = open_core(target, reterr);
 	if (status != EXIT_OK)
 		return status;
 	err = core_files_open(target->core, places, &target->files, reterr);

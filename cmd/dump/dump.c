@@ -62,19 +62,6 @@ static const struct option_group groups[] = {
 	{NULL, verbose_row, 1, .at = 0},
 };
 
-/*
- * Parse the process id, and check that the options go together. Returns false after printing an
- * error.
- */
-static bool finish_options(int argc, char **argv, int first, struct dump_options *options)
-{
-	if (options->kernel_frames && !options->native) {
-		print_error("--kernel requires -n");
-		return false;
-	}
-	return parse_only_pid(argc, argv, first, &options->pid);
-}
-
 static enum exit_status write_dump(const struct dump_options *options, const struct target *target,
 				   const struct dump *dump, struct message *reterr)
 {
@@ -214,7 +201,11 @@ static enum exit_status run(int argc, char **argv)
 	status = options_parse(&dump_command, argc, argv, &options, &first, &is_done);
 	if (status != EXIT_OK || is_done)
 		return status;
-	if (!finish_options(argc, argv, first, &options))
+	if (options.kernel_frames && !options.native) {
+		print_error("--kernel requires -n");
+		return EXIT_USAGE;
+	}
+	if (!parse_only_pid(argc, argv, first, &options.pid))
 		return EXIT_USAGE;
 	status = target_open(options.pid, &options.wait, &target, &message);
 	if (status == EXIT_OK && options.verbose)

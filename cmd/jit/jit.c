@@ -16,17 +16,10 @@
 /* Interval of the looks of --watch: new functions appear soon, and a look costs a millisecond. */
 #define WATCH_INTERVAL_NS 100000000
 
-/* Sleep until the next look or a signal. */
-static void wait_for_more(void)
-{
-	const struct timespec interval = {.tv_nsec = WATCH_INTERVAL_NS};
-
-	(void)nanosleep(&interval, NULL);
-}
-
 /* Print new code until the process ends, we are asked to stop, or nobody reads the output. */
 static enum exit_status watch(struct jit_target *target, bool as_json, struct message *reterr)
 {
+	const struct timespec interval = {.tv_nsec = WATCH_INTERVAL_NS};
 	uint32_t nr_printed = 0;
 	bool is_final;
 
@@ -41,7 +34,7 @@ static enum exit_status watch(struct jit_target *target, bool as_json, struct me
 		if (fflush(stdout) || ferror(stdout))
 			return EXIT_OK; /* print_finish() reports it */
 		if (!is_final)
-			wait_for_more();
+			(void)nanosleep(&interval, NULL); /* a signal ends it */
 	} while (!is_final);
 	return EXIT_OK;
 }

@@ -41,21 +41,10 @@ static int search(struct sampler *sampler, struct executor_list *list)
 	return err;
 }
 
-/* Add the code of a list; some executors have none. Returns 0 or -ENOMEM. */
-static int add_list(struct jit_sources *sources, const struct executor_list *list)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < list->nr_ranges; i++) {
-		const struct executor_range *range = &list->ranges[i];
-
-		err = jit_sources_add_code(sources, JIT_SOURCE_EXECUTORS, range->start_addr,
-					   range->end_addr - range->start_addr, NATIVE_STACKS_JIT);
-	}
-	return err;
-}
-
-/* Add the executors of a CPython that was found. Returns 0, or an error of sampler_dump(). */
+/*
+ * Add the code of the executors of a CPython that was found; some have none. Returns 0, or an
+ * error of sampler_dump().
+ */
 static int add_executors(struct jit_sources *sources, struct target *target)
 {
 	struct executor_list list = {.ranges = NULL};
@@ -64,8 +53,12 @@ static int add_executors(struct jit_sources *sources, struct target *target)
 
 	if (!err)
 		err = search(sampler, &list);
-	if (!err)
-		err = add_list(sources, &list);
+	for (uint32_t i = 0; !err && i < list.nr_ranges; i++) {
+		const struct executor_range *range = &list.ranges[i];
+
+		err = jit_sources_add_code(sources, JIT_SOURCE_EXECUTORS, range->start_addr,
+					   range->end_addr - range->start_addr, NATIVE_STACKS_JIT);
+	}
 	executor_list_done(&list);
 	sampler_destroy(sampler);
 	return err;

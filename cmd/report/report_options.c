@@ -12,11 +12,8 @@
 
 /* Values. */
 
-/*
- * Make the filter pass only samples in a state, or with a '!' only those not in it. Returns false
- * after printing an error.
- */
-static bool filter_state(struct replay_filter *filter, const char *value)
+/* Select only samples in a state, or with a '!' only those not in it. */
+static bool apply_state(void *options, const char *value)
 {
 	static const struct {
 		const char *name;
@@ -31,6 +28,7 @@ static bool filter_state(struct replay_filter *filter, const char *value)
 		{"busy", 0},
 		{"idle", 0},
 	};
+	struct replay_filter *filter = &((struct report_options *)options)->filter;
 	const bool wanted = value[0] != '!';
 	const char *name = value + !wanted;
 
@@ -105,11 +103,6 @@ static bool apply_pid(void *options, const char *value)
 		return true;
 	print_error("'%s' is not a process id", value);
 	return false;
-}
-
-static bool apply_state(void *options, const char *value)
-{
-	return filter_state(&((struct report_options *)options)->filter, value);
 }
 
 static bool apply_include(void *options, const char *value)
@@ -260,23 +253,19 @@ static bool check(const struct report_options *options)
 	return !error;
 }
 
-/* Whether a report can make the outputs. Returns false after printing an error. */
-static bool check_outputs(struct report_options *options)
-{
-	if (outputs_recording(&options->outputs)) {
-		print_error("report cannot write a recording: name a file of another format, "
-			    "or copy the recording");
-		return false;
-	}
-	return !options->nr_bases || outputs_can_compare(&options->outputs);
-}
-
 /* Check the options as a whole and complete them. Returns EXIT_USAGE after printing an error. */
 static enum exit_status complete(struct report_options *options)
 {
 	struct replay_filter *filter = &options->filter;
 
-	if (!check(options) || !outputs_choose(&options->outputs) || !check_outputs(options) ||
+	if (!check(options) || !outputs_choose(&options->outputs))
+		return EXIT_USAGE;
+	if (outputs_recording(&options->outputs)) {
+		print_error("report cannot write a recording: name a file of another format, "
+			    "or copy the recording");
+		return EXIT_USAGE;
+	}
+	if ((options->nr_bases && !outputs_can_compare(&options->outputs)) ||
 	    !compile(&options->included, &options->include, &filter->include) ||
 	    !compile(&options->excluded, &options->exclude, &filter->exclude))
 		return EXIT_USAGE;
@@ -287,35 +276,24 @@ static enum exit_status complete(struct report_options *options)
 	return EXIT_OK;
 }
 
-/*
- * Make room for as many entries in each list as there are arguments. Returns false after printing
- * an error.
- */
-static bool reserve(struct report_options *options, int argc)
+enum exit_status report_options_parse(int argc, char **argv, struct report_options *options,
+				      bool *ret_done)
 {
-	const size_t max = (size_t)argc + 1;
+	const size_t max = (size_t)argc + 1; /* entries in each list */
+	enum exit_status status;
+	int first;
 
+	*ret_done = false;
 	*options = (struct report_options){
 		.paths = calloc(max, sizeof(*options->paths)),
 		.bases = calloc(max, sizeof(*options->bases)),
 		.threads = calloc(max, sizeof(*options->threads)),
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
-	if (options->paths && options->bases && options->threads)
-		return true;
-	print_error("out of memory");
-	return false;
-}
-
-enum exit_status report_options_parse(int argc, char **argv, struct report_options *options,
-				      bool *ret_done)
-{
-	enum exit_status status;
-	int first;
-
-	*ret_done = false;
-	if (!reserve(options, argc))
+	if (!options->paths || !options->bases || !options->threads) {
+		print_error("out of memory");
 		return EXIT_ERROR;
+	}
 	status = options_parse(&report_command, argc, argv, options, &first, ret_done);
 	if (status != EXIT_OK || *ret_done)
 		return status;

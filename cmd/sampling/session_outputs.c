@@ -14,11 +14,6 @@
 #include "output/text/text.h"
 #include "procmem/clock.h"
 
-static bool is_anything_shown(const struct session *session)
-{
-	return session_sink_sums(&session->sink)->account.nr_shown > 0;
-}
-
 /* Write outputs that are made from the recording in fd. */
 static enum exit_status write_replayed(const struct session *session, int fd,
 				       struct outputs *outputs)
@@ -42,7 +37,8 @@ static enum exit_status write_replayed(const struct session *session, int fd,
 	return status;
 }
 
-static enum exit_status write_profile(const struct session *session, const struct run *run,
+/* Write the outputs that are not written yet, from the profile or else the recording in fd. */
+static enum exit_status write_outputs(const struct session *session, const struct run *run, int fd,
 				      struct outputs *outputs)
 {
 	const struct sampling_options *options = &session->options;
@@ -53,17 +49,10 @@ static enum exit_status write_profile(const struct session *session, const struc
 		.options = options->layout,
 	};
 
-	return outputs_write(outputs, &artefact, &options->profile);
-}
-
-/* Write the outputs that are not written yet, from the profile or else the recording in fd. */
-static enum exit_status write_outputs(const struct session *session, const struct run *run, int fd,
-				      struct outputs *outputs)
-{
-	if (!is_anything_shown(session) || !outputs_next(outputs))
+	if (!session_sink_sums(&session->sink)->account.nr_shown || !outputs_next(outputs))
 		return EXIT_OK;
 	if (session->sink.profile)
-		return write_profile(session, run, outputs);
+		return outputs_write(outputs, &artefact, &options->profile);
 	if (fd >= 0)
 		return write_replayed(session, fd, outputs);
 	print_error("the other files were not written: the samples cannot be read back%s",
@@ -145,8 +134,8 @@ static enum exit_status write_again(const struct session *session, const struct 
 	return output_file_is_open(stats) ? first_failure(status, write_stats(run, stats)) : status;
 }
 
-/* Returns 1 if there is a recording that has samples and its name, otherwise 0. */
-static unsigned int nr_recordings(const struct session *session)
+/* Whether there is a recording that has samples and its name. */
+static bool has_named_recording(const struct session *session)
 {
 	const struct output *recording = session->sink.recording;
 
@@ -173,7 +162,7 @@ int session_write_now(struct session *session)
 		err = -ENOMEM;
 	if (!err) {
 		nr_files = (account->nr_shown ? outputs.nr : 0) + output_file_is_open(&stats) +
-			   nr_recordings(session);
+			   has_named_recording(session);
 		progress_clear(&session->progress);
 		status = write_again(session, &run, &outputs, &stats);
 		print_written(session, nr_files, status, clock_now_ns() - begin_ns);
