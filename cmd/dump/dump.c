@@ -33,8 +33,8 @@ struct dump_options {
 static const struct option_spec stack_rows[] = {
 	{"native", NULL,
 	 "merge C frames with Python frames: for waiting threads, and\n"
-	 "for running ones if the kernel permits copying their stacks\n"
-	 "(3.11+), which takes a tenth of a second",
+	 "for running ones if the kernel permits copying their stacks,\n"
+	 "which takes a tenth of a second",
 	 .letter = 'n', .action = OPTION_SETS, .at = offsetof(struct dump_options, native)},
 	{"kernel", NULL,
 	 "with -n, add kernel functions for threads inside the kernel\n"
