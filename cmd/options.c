@@ -45,7 +45,8 @@ static void add(struct parser *parser, const struct option_spec *spec, void *tar
 	assert(parser->nr < MAX_OPTIONS);
 	if (spec->letter) {
 		*letters++ = spec->letter;
-		for (int i = 0; i < argument; i++)
+		/* Only the long name takes an optional value: letters can be combined. */
+		if (argument == required_argument)
 			*letters++ = ':';
 	}
 	parser->long_options[parser->nr] =

@@ -22,9 +22,10 @@ enum option_action {
 
 struct option_spec {
 	const char *name;
-	const char *argument; /* the value's name in --help; NULL: none; "[…]": optional */
-	const char *help;     /* lines of at most 63 characters, printed as they are */
-	size_t at;	      /* offset in bytes into what the group applies to */
+	/* The value's name in --help; NULL: none; "[…]": optional, after the long name only. */
+	const char *argument;
+	const char *help; /* lines of at most 63 characters, printed as they are */
+	size_t at;	  /* offset in bytes into what the group applies to */
 	/* value is NULL if there is none. Returns false after printing an error. */
 	bool (*apply)(void *options, const char *value);
 	const char *words; /* the allowed values, separated by spaces; NULL: any */

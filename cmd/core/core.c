@@ -171,7 +171,7 @@ const struct command core_command = {
 		"\n"
 		"Examples:\n"
 		"  pysample core core.1234\n"
-		"  pysample core --native core.1234\n"
+		"  pysample core -n core.1234\n"
 		"  pysample core --json core.1234 | jq '.threads[] | select(.crashed)'\n"
 		"  coredumpctl dump 1234 | pysample core -\n"
 		"  pysample core /var/lib/systemd/coredump/core.shop.*        where do they die?\n"

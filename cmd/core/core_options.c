@@ -18,7 +18,7 @@
 static bool apply_native(void *options, const char *threads)
 {
 	if (threads && strcmp(threads, "all") != 0) {
-		print_error("--native takes no value but all: --native is for Python threads, "
+		print_error("--native takes no value but all: -n is for Python threads, "
 			    "--native=all for all threads");
 		return false;
 	}
@@ -31,9 +31,9 @@ static const struct option_spec dump_rows[] = {
 	{"json", NULL, "one JSON object for each core, frames outermost first",
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, json)},
 	{"native", "[=all]",
-	 "merge C frames with Python frames; all: also for threads\n"
-	 "unknown to Python",
-	 .apply = apply_native, .words = "all"},
+	 "merge C frames with Python frames; default: Python frames only.\n"
+	 "--native=all: also for threads that are unknown to Python",
+	 .letter = 'n', .apply = apply_native, .words = "all"},
 	{"modules", NULL,
 	 "list the programs and libraries: where they were loaded, their\n"
 	 "build IDs, and which file was used, or why none",

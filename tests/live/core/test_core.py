@@ -138,7 +138,7 @@ class KernelCores(CoreTestCase):
         for situation in ("deep_in_c", "thread_deep_in_c"):
             with self.subTest(situation), \
                     core_files.crashed(self.interpreter, situation, "segv") as core:
-                document = core_json("--native", core.path)
+                document = core_json("-n", core.path)
                 crashed, = [thread for thread in document["threads"] if thread["crashed"]]
                 self.assertIn("C stack is full", document["death"]["finding"])
                 self.assertFalse(crashed["c_stack_missing"])

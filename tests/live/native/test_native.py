@@ -550,3 +550,10 @@ class Refused(unittest.TestCase):
         result = support.pysample("core", "--plumbing", "-f", "collapsed", os.devnull)
         self.assertEqual(result.status, 2, result.stderr)
         self.assertIn("--plumbing requires --native", result.stderr)
+
+    def test_letter_of_core(self):
+        """-n is --native without a value, and can be combined with other letters."""
+        for option, is_known in ("-n", True), ("-nv", True), ("-vn", True), ("-nall", False), ("-n=all", False):
+            with self.subTest(option):
+                result = support.pysample("core", option, "--plumbing", "-f", "collapsed", os.devnull)
+                self.assertEqual(result.status, 1 if is_known else 2, result.stderr)
