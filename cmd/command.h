@@ -40,7 +40,7 @@ struct command {
 	size_t nr_groups;
 	const char *epilogue; /* after the options: exit statuses, examples */
 	bool lists_formats;   /* the list of formats precedes the epilogue */
-	bool operands_end;    /* options must precede the first operand */
+	bool options_first;   /* options must precede the first operand */
 	enum operand_kind operands;
 	/*
 	 * Parse the options, run the command, print any error and flush stdout. argv[0] is the

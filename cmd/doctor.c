@@ -300,7 +300,7 @@ static int try_native(struct target *target, struct sampler *sampler)
 }
 
 /* Try what attach and dump do: list the threads and walk their stacks. */
-static enum exit_status try_threads(struct target *target, bool *ret_held, struct message *reterr)
+static enum exit_status try_threads(struct target *target, bool *ret_exact, struct message *reterr)
 {
 	static const struct sample_sink_ops ops = {.sample = count_stack};
 	struct cpu_pin pin = {.is_open = false};
@@ -326,8 +326,8 @@ static enum exit_status try_threads(struct target *target, bool *ret_held, struc
 	cpu_pin_close(&pin);
 	if (err)
 		return target_explain(target, err, reterr);
-	*ret_held = has_interrupts || is_exact(&count);
-	if (!*ret_held && !racing_supports(&target->runtime.build)) {
+	*ret_exact = has_interrupts || is_exact(&count);
+	if (!*ret_exact && !racing_supports(&target->runtime.build)) {
 		message_set(reterr, "its threads cannot be preempted: see preemption");
 		return EXIT_PERMISSION;
 	}
@@ -344,13 +344,13 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 {
 	struct message message = {0};
 	enum exit_status status = target_open(pid, wait, target, &message);
-	bool held = true;
+	bool exact = true;
 
 	if (target->process.proc_fd >= 0)
 		report_process(target);
 	if (status == EXIT_OK) {
 		report_interpreter(target);
-		status = try_threads(target, &held, &message);
+		status = try_threads(target, &exact, &message);
 	} else if (status == EXIT_PERMISSION) {
 		report("memory", "cannot be read");
 	} else if (status == EXIT_NOT_PYTHON) {
@@ -362,7 +362,7 @@ static enum exit_status examine(pid_t pid, const struct target_wait *wait, struc
 	}
 	if (status == EXIT_OK)
 		report("verdict", "it can be sampled%s: pysample attach %d",
-		       held ? "" : ", but only approximately", pid);
+		       exact ? "" : ", but only approximately", pid);
 	else
 		report("verdict", "%s", message.text);
 	return status;

@@ -60,7 +60,7 @@ static void init(struct parser *parser, const struct command *command, void *opt
 	*parser = (struct parser){0};
 	/* The colon stops getopt_long() from printing; the plus stops it at the first operand. */
 	(void)snprintf(parser->letters, sizeof(parser->letters), "%s",
-		       command->operands_end ? "+:" : ":");
+		       command->options_first ? "+:" : ":");
 	for (size_t i = 0; i < command->nr_groups; i++)
 		for (size_t k = 0; k < command->groups[i].nr_specs; k++)
 			add(parser, &command->groups[i].specs[k],

@@ -102,10 +102,10 @@ static bool has_hole(const struct sample *sample)
 }
 
 /*
- * Keep a sample that has C frames, which only those with details have. A stack without a hole is
+ * Store a sample that has C frames, which only those with details have. A stack without a hole is
  * not replaced by one with a hole.
  */
-static int keep(struct sample_sink *sink, const struct sample *sample)
+static int running_stacks_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct running_stacks *running = (struct running_stacks *)sink;
 	const bool is_holed = has_hole(sample);
@@ -135,7 +135,7 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 	return 0;
 }
 
-static void forget_stacks(struct running_stacks *running)
+static void free_stacks(struct running_stacks *running)
 {
 	for (uint32_t i = 0; i < running->nr_stacks; i++) {
 		free(running->stacks[i].frames);
@@ -149,8 +149,8 @@ static void forget_stacks(struct running_stacks *running)
  * Sample for a while. Returns 0 or a negative errno. *ret_end says how the sampling ended; it is
  * END_DURATION if it was not possible.
  */
-static int sample(struct running_stacks *running, struct target *target,
-		  const struct engine_options *engine_options, enum sampler_end *ret_end)
+static int sample_threads(struct running_stacks *running, struct target *target,
+			  const struct engine_options *engine_options, enum sampler_end *ret_end)
 {
 	struct engine *engine = &running->engine;
 	int err = target_create_sampler(target, &running->sampler);
@@ -174,7 +174,7 @@ int running_stacks_collect(struct running_stacks *running, struct target *target
 			   bool kernel_frames, struct message *ret_why_no_native,
 			   struct message *ret_why_no_kernel)
 {
-	static const struct sample_sink_ops ops = {.sample = keep};
+	static const struct sample_sink_ops ops = {.sample = running_stacks_sample};
 	struct engine_options engine_options = {
 		.native = true,
 		.kernel_frames = kernel_frames,
@@ -187,15 +187,15 @@ int running_stacks_collect(struct running_stacks *running, struct target *target
 	err = list_threads(running, &target->process);
 	if (err || !running->nr_stacks)
 		return err;
-	err = sample(running, target, &engine_options, &end);
+	err = sample_threads(running, target, &engine_options, &end);
 	if (!err && end == END_TOO_DEEP &&
 	    engine_change(&running->engine, target, end, &engine_options)) {
 		/* They refer to functions that the sampler owns. */
-		forget_stacks(running);
+		free_stacks(running);
 		engine_close(&running->engine);
 		sampler_destroy(running->sampler);
 		running->sampler = NULL;
-		err = sample(running, target, &engine_options, &end);
+		err = sample_threads(running, target, &engine_options, &end);
 	}
 	*ret_why_no_native = running->engine.why_no_native;
 	*ret_why_no_kernel = running->engine.why_no_kernel;
@@ -204,7 +204,7 @@ int running_stacks_collect(struct running_stacks *running, struct target *target
 
 void running_stacks_done(struct running_stacks *running)
 {
-	forget_stacks(running);
+	free_stacks(running);
 	free(running->stacks);
 	engine_close(&running->engine);
 	sampler_destroy(running->sampler);

@@ -224,7 +224,7 @@ const struct command run_command = {
 	.groups = sampling_options_groups,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,
 	.lists_formats = true,
-	.operands_end = true,
+	.options_first = true,
 	.operands = OPERAND_COMMAND,
 	.epilogue =
 		"Exit status: that of COMMAND; 128 + the number of a signal that killed it, or of\n"

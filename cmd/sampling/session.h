@@ -30,7 +30,7 @@ struct session_sums {
 };
 
 /* The counters of all programs, for the recording. */
-struct watched_sums {
+struct recorded_sums {
 	struct sampler_stats stats;
 	uint64_t at_ns; /* when they were last summed up */
 };
@@ -65,7 +65,7 @@ struct session {
 	struct session_sums before;	/* of the programs before this one; at the end, of all */
 	bool is_sampling;		/* the sampler has counters that are not in before */
 	struct live_memory live_before; /* the memory's counters when is_sampling was set */
-	struct watched_sums watched;
+	struct recorded_sums recorded;
 	struct session_course course;
 	uint64_t realtime_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	bool begun;	       /* there are counters to report */

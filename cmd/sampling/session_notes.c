@@ -194,7 +194,7 @@ static void print_account(const struct session *session)
 }
 
 /* Set the message: thread states are run by other threads than those that they name. */
-static void explain_elsewhere(const struct session *session, struct message *retmessage)
+static void explain_other_threads(const struct session *session, struct message *retmessage)
 {
 	const bool can_race = racing_supports(&session->target.runtime.build) &&
 			      session->engine.kind != ENGINE_RACING;
@@ -246,7 +246,7 @@ void session_notes_end(const struct session *session)
 	print_account(session);
 	print_approximate(&session->before.stats);
 	if (session->before.runs_elsewhere) {
-		explain_elsewhere(session, &elsewhere);
+		explain_other_threads(session, &elsewhere);
 		print_note("%s", elsewhere.text);
 	}
 	print_away(session);
@@ -396,7 +396,7 @@ void session_explain_no_sample(const struct session *session, struct message *re
 	else if (session->course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (session->before.runs_elsewhere)
-		explain_elsewhere(session, reterr);
+		explain_other_threads(session, reterr);
 	else if (nr_lost)
 		message_set(reterr,
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "

@@ -290,15 +290,15 @@ static bool has_stats(const struct session *session)
 }
 
 /* Interval at which the counters are summed up; a recording is flushed less often. */
-#define WATCH_EVERY_NS 100000000u
+#define SUM_EVERY_NS 100000000u
 
 static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
 
-	if (has_stats(session) && now_ns - session->watched.at_ns >= WATCH_EVERY_NS) {
-		sum_counters(session, &session->watched.stats);
-		session->watched.at_ns = now_ns;
+	if (has_stats(session) && now_ns - session->recorded.at_ns >= SUM_EVERY_NS) {
+		sum_counters(session, &session->recorded.stats);
+		session->recorded.at_ns = now_ns;
 	}
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
@@ -380,14 +380,14 @@ static bool time_left(const struct session *session, uint64_t *ret_left_ns)
 }
 
 /* Set the counters for a recording: those of the first sampler itself, later the sum of all. */
-static void watch_counters(struct session *session)
+static void start_counters(struct session *session)
 {
 	const struct sampler_stats *own = sampler_stats(session->sampler);
 
 	session->is_sampling = true;
 	session->live_before = session->target.live;
-	sum_counters(session, &session->watched.stats);
-	session_sink_watch(&session->sink, has_stats(session) ? &session->watched.stats : own);
+	sum_counters(session, &session->recorded.stats);
+	session_sink_set_stats(&session->sink, has_stats(session) ? &session->recorded.stats : own);
 }
 
 /* Add the counters of a program that is no longer sampled to those of the run. */
@@ -396,7 +396,7 @@ static void add_program_counters(struct session *session)
 	sum_counters(session, &session->before.stats);
 	session_count_native(session, &session->before.native);
 	session->is_sampling = false;
-	session_sink_watch(&session->sink, &session->before.stats);
+	session_sink_set_stats(&session->sink, &session->before.stats);
 	session->course.cache_reason = sampler_cache_reason(session->sampler);
 	session->before.runs_elsewhere =
 		session->before.runs_elsewhere || sampler_runs_elsewhere(session->sampler);
@@ -423,7 +423,7 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 	};
 	int err;
 
-	watch_counters(session);
+	start_counters(session);
 	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->course.end);
 	add_program_counters(session);
 	return err;

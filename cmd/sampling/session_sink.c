@@ -169,10 +169,10 @@ void session_sink_change_sampler(struct session_sink *sink)
 		profile_change_sampler(sink->profile);
 }
 
-void session_sink_watch(struct session_sink *sink, const struct sampler_stats *stats)
+void session_sink_set_stats(struct session_sink *sink, const struct sampler_stats *stats)
 {
 	if (sink->recorder)
-		recorder_watch(sink->recorder, stats);
+		recorder_set_stats(sink->recorder, stats);
 }
 
 const struct profile_sums *session_sink_sums(const struct session_sink *sink)

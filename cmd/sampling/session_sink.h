@@ -59,7 +59,7 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 void session_sink_change_sampler(struct session_sink *sink);
 
 /* Write these counters to a recording at every flush. They are borrowed until the next call. */
-void session_sink_watch(struct session_sink *sink, const struct sampler_stats *stats);
+void session_sink_set_stats(struct session_sink *sink, const struct sampler_stats *stats);
 
 /* Returns what was collected so far, and the sums of what the mode shows; borrowed. */
 const struct profile_sums *session_sink_sums(const struct session_sink *sink);

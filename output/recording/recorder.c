@@ -477,7 +477,7 @@ void recorder_change_sampler(struct recorder *recorder)
 	tick_times_break(&recorder->batch.times);
 }
 
-void recorder_watch(struct recorder *recorder, const struct sampler_stats *stats)
+void recorder_set_stats(struct recorder *recorder, const struct sampler_stats *stats)
 {
 	recorder->stats = stats;
 }

@@ -46,7 +46,7 @@ void recorder_change_sampler(struct recorder *recorder);
  * Write the counters at stats with every flush, so that a torn recording has them. stats is
  * borrowed until the next call; NULL: no counters.
  */
-void recorder_watch(struct recorder *recorder, const struct sampler_stats *stats);
+void recorder_set_stats(struct recorder *recorder, const struct sampler_stats *stats);
 
 /* Return the size of the file so far. */
 uint64_t recorder_bytes(const struct recorder *recorder);
@@ -59,8 +59,8 @@ const struct profile_sums *recorder_sums(const struct recorder *recorder);
 
 /*
  * Write everything received until now_ns, so that it can be read, and the state of the run. If
- * run is NULL, the watched counters are written instead. Returns 0, -ENOMEM, or the error of a
- * write.
+ * run is NULL, the counters of recorder_set_stats() are written instead. Returns 0, -ENOMEM, or
+ * the error of a write.
  */
 int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t now_ns);
 

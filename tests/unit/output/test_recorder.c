@@ -203,7 +203,7 @@ Test(recorder, flushes_every_second)
 
 	cr_assert(eq(str, (char *)recording_run(recording)->info.pysample.host, (char *)"here"));
 	recording_close(recording);
-	recorder_watch(recorder, &stats);
+	recorder_set_stats(recorder, &stats);
 	for (uint64_t i = 0; i < 1000; i++) {
 		const uint64_t now_ns = begin_ns + i * 10000000;
 		const struct run *read;
@@ -242,7 +242,7 @@ Test(recorder, flushes_without_samples)
 	struct sample_sink *sink = recorder_sink(recorder);
 	struct recording *recording;
 
-	recorder_watch(recorder, &stats);
+	recorder_set_stats(recorder, &stats);
 	for (stats.ticks = 1; stats.ticks <= 50; stats.ticks++)
 		cr_assert(eq(int, sink->ops->tick(sink, stats.ticks * NS_PER_S / 10), 0));
 	recording = open_file(fd);
