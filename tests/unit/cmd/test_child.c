@@ -35,7 +35,7 @@ static void expect_status(const char *script, int status)
 	cr_expect(eq(int, child_wait(&child, false), 0));
 	cr_expect(eq(int, child_exit_status(child.wait_status), status), "%s", script);
 	cr_expect(zero(int, child.pid));
-	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "it was waited for");
+	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "the child is reaped");
 	child_discard(&child);
 }
 
@@ -104,7 +104,7 @@ Test(child, reports_why_it_cannot_start)
 		cr_expect(zero(int, child.pid));
 		cr_expect(child_has_ended(&child));
 	}
-	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "they were waited for");
+	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "all children are reaped");
 }
 
 Test(child, discarded_child_does_not_run)
@@ -117,7 +117,7 @@ Test(child, discarded_child_does_not_run)
 	cr_expect(not(child_has_ended(&child)));
 	child_discard(&child);
 	cr_expect(zero(int, child.pid));
-	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "it was waited for");
+	cr_expect(eq(int, waitpid(-1, NULL, WNOHANG), -1), "the child is reaped");
 }
 
 Test(child, may_be_killed_before_it_starts)
@@ -182,8 +182,8 @@ Test(child, receives_forwarded_signals, .timeout = 60)
 		send_two(getppid(), ends[0]);
 		_exit(0);
 	}
-	cr_expect(eq(int, child_wait(&child, false), SIGTERM), "the second one ends the waiting");
+	cr_expect(eq(int, child_wait(&child, false), SIGTERM), "the second signal ends the wait");
 	cr_expect(eq(int, child_wait(&child, true), 0));
-	cr_expect(eq(int, child_exit_status(child.wait_status), 7), "it got all three");
+	cr_expect(eq(int, child_exit_status(child.wait_status), 7), "all three signals arrived");
 	(void)waitpid(sender, NULL, 0);
 }

@@ -64,7 +64,7 @@ Test(search_schedule, searches_an_unchanged_process_rarely)
 
 		cr_expect(ge(uint, wait.nr_searches, cases[i].min_searches), "%zu", i);
 		cr_expect(le(uint, wait.nr_searches, cases[i].max_searches), "%zu", i);
-		cr_expect(ge(uint, wait.nr_looks, 1100), "%zu: what begins is seen soon", i);
+		cr_expect(ge(uint, wait.nr_looks, 1100), "%zu: a start is noticed soon", i);
 		cr_expect(eq(u64, wait.max_pause_ns, 50 * MS), "%zu", i);
 	}
 }

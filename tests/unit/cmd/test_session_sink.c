@@ -26,7 +26,8 @@ static void fill(struct session_sink *sink)
 	thread.slot = 0;
 	cr_assert(eq(int, base->ops->tick(base, 2 * (uint64_t)NS_PER_S), 0));
 	cr_assert(eq(int, base->ops->sample(base, &sample), -E2BIG));
-	cr_expect(eq(int, base->ops->tick(base, 3 * (uint64_t)NS_PER_S), -E2BIG), "it is over");
+	cr_expect(eq(int, base->ops->tick(base, 3 * (uint64_t)NS_PER_S), -E2BIG),
+		  "the recording is full");
 	cr_expect(eq(int, sink->error, -E2BIG));
 	cr_expect(eq(str, sink->reason.text,
 		     (char *)"the recording has reached its limit of 4194304 threads: record the "

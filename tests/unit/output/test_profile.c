@@ -312,9 +312,9 @@ Test(profile, new_sampler_reuses_ids)
 	rows = profile_functions(profile, &nr);
 	cr_assert(eq(u32, nr, 3));
 	cr_expect(eq(str, (char *)rows[2].path, (char *)"other.py"));
-	cr_expect(eq(u32, nr_frames(profile), 5), "three functions, two threads' roots");
+	cr_expect(eq(u32, nr_frames(profile), 5), "three functions and two thread roots");
 	(void)profile_threads(profile, &nr);
-	cr_expect(eq(u32, nr, 2), "a main thread of another name is another one");
+	cr_expect(eq(u32, nr, 2), "a renamed main thread is another thread");
 	/* python3, main, leaf (of both programs), main of the other file; other, leaf */
 	cr_assert(eq(u32, nr_nodes(profile), 6));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));

@@ -33,7 +33,7 @@ Test(bounded_memory, refuses_reads_beyond_the_limit)
 	cr_expect(eq(sz, bounded.nr_left, 2));
 	cr_expect(zero(int, read_pieces(&bounded, 2)));
 	cr_expect(eq(int, read_pieces(&bounded, 1), -E2BIG));
-	cr_expect(eq(u64, fake.nr_ranges, 5), "nothing is read beyond");
+	cr_expect(eq(u64, fake.nr_ranges, 5), "no read beyond the limit");
 	fake_memory_done(&fake);
 }
 

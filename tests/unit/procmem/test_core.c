@@ -264,7 +264,7 @@ Test(core, executable_needs_a_mapped_file)
 	core_close(core);
 	made_core_add_note(&file, "CORE", NT_AUXV, auxv, sizeof(auxv));
 	core = open_core(made_core_write(&file));
-	cr_expect(eq(ptr, (void *)core_executable(core), NULL), "it is not a file's");
+	cr_expect(eq(ptr, (void *)core_executable(core), NULL), "the mapping has no file");
 	core_close(core);
 }
 

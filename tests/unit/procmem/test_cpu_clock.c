@@ -110,7 +110,8 @@ Test(cpu_clock, reports_exhausted_descriptors)
 	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE));
 	limit.rlim_cur = (rlim_t)fd + 10;
 	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
-	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE), "some are kept");
+	cr_expect(eq(int, cpu_clock_open(&process, getpid(), &clock), -EMFILE),
+		  "reserved descriptors are not used");
 	descriptor_limit_raise();
 	cr_expect(zero(int, cpu_clock_open(&process, getpid(), &clock)));
 	cpu_clock_close(&clock);

@@ -133,7 +133,7 @@ Test(cpu_pin, slice_follows_the_look_time_and_is_restored)
 	if (pin.slice_is_refused) {
 		cr_expect(zero(u64, pin.slice_ns));
 		cpu_pin_close(&pin);
-		cr_skip("this kernel has no slices of one's own");
+		cr_skip("this kernel has no custom time slices");
 	}
 	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
 		cpu_pin_fit_slice(&pin, steps[i].look_ns);
@@ -154,7 +154,7 @@ Test(cpu_pin, slice_follows_the_look_time_and_is_restored)
 	cpu_pin_fit_slice(&pin, 0);
 	cr_expect(eq(u64, attributes().runtime_ns, 100000));
 	cpu_pin_close(&pin);
-	cr_expect(eq(u64, attributes().runtime_ns, 700000), "one that had been asked for before");
+	cr_expect(eq(u64, attributes().runtime_ns, 700000), "the previous slice is restored");
 }
 
 Test(cpu_pin, sleeping_counts_as_leaving, .timeout = 60)
@@ -180,17 +180,17 @@ Test(cpu_pin, lower_priority_yields, .timeout = 60)
 	pid_t tid;
 
 	if ((policy != SCHED_OTHER && policy != SCHED_BATCH) || nice_value > 17)
-		cr_skip("the test itself has no usual priority");
+		cr_skip("the test does not run at normal priority");
 	pipe_waiter_begin(&waiter);
 	while (!(tid = __atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE)))
 		(void)usleep(1000);
-	cr_expect(cpu_pin_may_preempt(tid), "equals");
+	cr_expect(cpu_pin_may_preempt(tid), "equal priority");
 	cr_assert(zero(int, setpriority(PRIO_PROCESS, 0, nice_value + 1)));
-	cr_expect(not(cpu_pin_may_preempt(tid)), "the better one");
+	cr_expect(not(cpu_pin_may_preempt(tid)), "higher priority");
 	cr_assert(zero(int, setpriority(PRIO_PROCESS, (id_t)tid, nice_value + 2)));
-	cr_expect(cpu_pin_may_preempt(tid), "the worse one");
+	cr_expect(cpu_pin_may_preempt(tid), "lower priority");
 	cr_assert(zero(int, sched_setscheduler(tid, SCHED_IDLE, &none)));
-	cr_expect(cpu_pin_may_preempt(tid), "an idle one");
+	cr_expect(cpu_pin_may_preempt(tid), "idle policy");
 	pipe_waiter_end(&waiter);
-	cr_expect(not(cpu_pin_may_preempt(0x7fffffff)), "nobody");
+	cr_expect(not(cpu_pin_may_preempt(0x7fffffff)), "no such thread");
 }

@@ -133,7 +133,7 @@ Test(process, opens_and_notices_the_exit)
 	cr_expect(eq(int, process.uid, geteuid()));
 	cr_expect(not(process_memory_gone(&process)));
 	cr_expect(process_has_thread(&process, child.pid));
-	cr_expect(not(process_has_thread(&process, getpid())), "another process's");
+	cr_expect(not(process_has_thread(&process, getpid())), "another process's thread");
 	cr_expect(zero(int, process_live_thread(&process, &tid)));
 	cr_expect(eq(int, tid, child.pid));
 
@@ -197,9 +197,9 @@ Test(process, notices_an_exec)
 	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
 
 	cr_assert(zero(int, process_open(child.pid, &after, NULL)));
-	cr_expect(not(process_memory_gone(&after)), "the new program's is another memory");
+	cr_expect(not(process_memory_gone(&after)), "the new program has other memory");
 	no_memory.proc_fd = process.proc_fd;
-	cr_expect(not(process_memory_gone(&no_memory)), "unknown");
+	cr_expect(not(process_memory_gone(&no_memory)), "the memory is unknown");
 	process_close(&process);
 	process_close(&after);
 	child_end(&child);
@@ -215,7 +215,7 @@ Test(process, follows_an_exec)
 	finish_exec(&child);
 	cr_assert(process_memory_gone(&process));
 	cr_expect(zero(int, process_reopen_memory(&process)));
-	cr_expect(not(process_memory_gone(&process)), "the new program's");
+	cr_expect(not(process_memory_gone(&process)), "the new program's memory");
 	(void)kill(child.pid, SIGKILL);
 	await_state(child.pid, 'Z');
 	cr_expect(process_memory_gone(&process));
@@ -235,7 +235,7 @@ Test(process, age_grows_and_is_unlimited_after_the_end)
 	cr_assert(zero(int, process_open(child.pid, &theirs, NULL)));
 	cr_expect(le(u64, process_age_ns(&theirs), process_age_ns(&ours)));
 	child_end(&child);
-	cr_expect(eq(u64, process_age_ns(&theirs), UINT64_MAX), "it is gone");
+	cr_expect(eq(u64, process_age_ns(&theirs), UINT64_MAX), "an ended process");
 	cr_expect(ne(u64, process_age_ns(&ours), UINT64_MAX));
 	process_close(&ours);
 	process_close(&theirs);
@@ -261,7 +261,7 @@ Test(process, refuses_ids_of_no_process)
 		cr_expect(ne(chr, message.text[0], '\0'));
 	}
 	cr_expect(eq(int, process_open(child.pid, &process, NULL), -ESRCH), "reaped");
-	cr_expect(eq(int, process.proc_fd, -1), "untouched by a failure");
+	cr_expect(eq(int, process.proc_fd, -1), "unchanged on failure");
 	process_close(&process);
 	process_close(NULL);
 }
@@ -343,7 +343,8 @@ Test(process, name_cannot_forge_the_state)
 	pid_t tid = 0;
 
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
-	cr_expect(zero(int, process_live_thread(&process, &tid)), "no 'Z' of the name's");
+	cr_expect(zero(int, process_live_thread(&process, &tid)),
+		  "the name is not read as the state");
 	cr_expect(eq(int, tid, child.pid));
 	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
 	cr_expect(eq(sz, nr_threads, 1));

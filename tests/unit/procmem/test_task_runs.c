@@ -163,7 +163,7 @@ Test(task_runs, ended_thread_is_reported, .timeout = 60)
 	cr_expect(eq(int, task_runs_now(&runs, &now), -ESRCH));
 	task_runs_close(&runs);
 	cr_expect(eq(int, task_runs_open(&process, waiter.tid, &none), -ESRCH));
-	cr_expect(eq(int, task_runs_open(&process, 1, &none), -ESRCH), "another process's");
+	cr_expect(eq(int, task_runs_open(&process, 1, &none), -ESRCH), "another process's thread");
 	cr_expect(eq(int, none.stat_fd, -7));
 	process_close(&process);
 }
@@ -195,7 +195,7 @@ Test(task_runs, reports_exhausted_descriptors)
 		(void)close(fds[i - 1]);
 	}
 	cr_expect(zero(int, task_runs_open(&process, getpid(), &runs)),
-		  "descriptors are free again");
+		  "descriptors are available again");
 	task_runs_close(&runs);
 	process_close(&process);
 }

@@ -274,7 +274,7 @@ Test(executor_list, unsuccessful_reads_double_the_wait)
 	nr_calls = listed.py.fake.nr_calls;
 	listed.now_ns += 2 * REFRESH_MIN_WAIT_NS - 1;
 	cr_expect(not(has(&listed, 1)));
-	cr_expect(eq(u64, listed.py.fake.nr_calls, nr_calls), "the wait is twice as long");
+	cr_expect(eq(u64, listed.py.fake.nr_calls, nr_calls), "the wait has doubled");
 	listed.now_ns += LATER_NS;
 	cr_expect(not(has(&listed, 1)));
 	cr_expect(lt(u64, nr_calls, listed.py.fake.nr_calls));

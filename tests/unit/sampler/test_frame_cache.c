@@ -203,7 +203,8 @@ Test(frame_cache, frames_below_the_anchor_are_not_read)
 	tick(&deep);
 	nr_bytes = deep.py.fake.nr_bytes - nr_bytes;
 	tick_until_held(&deep);
-	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]), "the innermost but the last");
+	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]),
+		  "the anchor is the innermost frame but one");
 	ticks(&deep, MANY_TICKS); /* blocks that are not needed are no longer read ahead */
 	deep.py.fake.nr_bytes = 0;
 	cr_expect(tick_keeps_frames(&deep));
@@ -215,7 +216,7 @@ Test(frame_cache, frames_below_the_anchor_are_not_read)
 	}
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
 	frame_cache_end(&deep.sampler->cache);
-	cr_expect(zero(u64, anchor(&deep)), "0 is written back");
+	cr_expect(zero(u64, anchor(&deep)), "the anchor is cleared");
 	end(&deep);
 }
 
@@ -379,11 +380,11 @@ Test(frame_cache, unproven_snapshot_confirms_no_anchor)
 	frame_cache_doubt(&deep.sampler->cache);
 	deep.moves = false;
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
-	cr_expect(zero(u64, read_word(&deep, seq_addr(&deep))), "it never moved");
+	cr_expect(zero(u64, read_word(&deep, seq_addr(&deep))), "the anchor never moved");
 	cr_expect(not(tick_keeps_frames(&deep)));
 	ticks(&deep, MANY_TICKS);
 	cr_expect(tick_keeps_frames(&deep));
-	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "the anchor was there already");
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "the anchor is not written again");
 	end(&deep);
 }
 
@@ -504,7 +505,8 @@ Test(frame_cache, another_profiler_ends_the_cache)
 		cr_expect(zero(u64, deep.sampler->stats.cached), "%s", cases[i].name);
 		frame_cache_end(&deep.sampler->cache);
 		cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "%s", cases[i].name);
-		cr_expect(eq(u64, anchor(&deep), addr), "%s: it is not ours", cases[i].name);
+		cr_expect(eq(u64, anchor(&deep), addr), "%s: the foreign anchor stays",
+			  cases[i].name);
 		end(&deep);
 	}
 }
@@ -554,11 +556,11 @@ Test(frame_cache, foreign_anchor_is_adopted_only_if_unchanged)
 	set_anchor(&deep, deep.frames[5]);
 	start(&deep);
 	ticks(&deep, MANY_TICKS);
-	cr_expect(zero(u64, deep.py.fake.nr_writes), "there may be another profiler");
+	cr_expect(zero(u64, deep.py.fake.nr_writes), "another profiler may be active");
 	frame_cache_end(&deep.sampler->cache);
-	cr_expect(eq(u64, anchor(&deep), deep.frames[5]), "it is not ours");
+	cr_expect(eq(u64, anchor(&deep), deep.frames[5]), "the foreign anchor stays");
 	ticks(&deep, LEFT_BEHIND_TICKS);
-	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "a stale anchor");
+	cr_expect(eq(u64, deep.py.fake.nr_writes, 1), "a stale anchor is removed");
 	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }

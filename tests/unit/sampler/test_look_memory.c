@@ -66,7 +66,7 @@ Test(look_memory, recent_reads_are_prefetched_in_one_call)
 	struct stage stage;
 
 	begin(&stage);
-	cr_expect(lt(u64, 1, look_at(&stage, addrs, 4)), "nothing is known yet");
+	cr_expect(lt(u64, 1, look_at(&stage, addrs, 4)), "no block is known yet");
 	for (int i = 0; i < 100; i++)
 		cr_expect(eq(u64, look_at(&stage, addrs, 4), 1));
 	/* A word that only some looks ask for is read ahead in all of them. */
@@ -91,7 +91,7 @@ Test(look_memory, unrequested_blocks_are_dropped)
 	nr_bytes = stage.fake.nr_bytes;
 	(void)look_at(&stage, addrs, 1);
 	cr_expect(eq(u64, stage.fake.nr_bytes - nr_bytes, LOOK_BLOCK_BYTES));
-	cr_expect(lt(u64, 1, look_at(&stage, addrs, 2)), "it is not read ahead any more");
+	cr_expect(lt(u64, 1, look_at(&stage, addrs, 2)), "the block is no longer prefetched");
 	end(&stage);
 }
 
@@ -120,7 +120,7 @@ Test(look_memory, narrow_look_prefetches_nothing)
 	}
 	fake_memory_write_u64(&stage.fake, addrs[1], addrs[1]);
 	nr_bytes = stage.fake.nr_bytes;
-	cr_expect(eq(u64, look_at(&stage, addrs, 3), 1), "all is read ahead as before");
+	cr_expect(eq(u64, look_at(&stage, addrs, 3), 1), "all blocks are prefetched as before");
 	cr_expect(eq(u64, stage.fake.nr_bytes - nr_bytes, 3 * LOOK_BLOCK_BYTES));
 	end(&stage);
 }
@@ -445,7 +445,7 @@ Test(look_memory, memory_errors_end_a_look)
 		cr_assert(zero(int, look_memory_seal(&stage.look, SEAL_A, 8, &index)));
 		stage.fake.error = errors[i];
 		cr_expect(eq(int, look_memory_begin(&stage.look), errors[i]));
-		cr_expect(zero(int, look_memory_end(&stage.look)), "it is not open");
+		cr_expect(zero(int, look_memory_end(&stage.look)), "no look is open now");
 		stage.fake.error = 0;
 		cr_assert(zero(int, look_memory_begin(&stage.look)));
 		stage.fake.error = errors[i];

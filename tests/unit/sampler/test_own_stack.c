@@ -88,7 +88,7 @@ Test(own_stack, finds_the_owner_of_a_stack)
 			     cases[i].owner),
 			  "%s", cases[i].name);
 		cr_expect(eq(int, stack.wanted_addr != 0, !maps_find(&maps, cases[i].addr)),
-			  "%s: known now", cases[i].name);
+			  "%s: the owner was learned", cases[i].name);
 	}
 	maps_done(&maps);
 	fake_memory_done(&fake);

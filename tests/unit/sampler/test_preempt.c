@@ -97,7 +97,7 @@ Test(preempt, only_our_cpus_are_followed)
 
 	cr_assert(zero(int, sched_setaffinity(0, sizeof(usual), &usual)));
 	preempt = create();
-	cr_expect(preempt_follow(preempt, CPU_NONE), "CPU unknown");
+	cr_expect(preempt_follow(preempt, CPU_NONE), "CPU not found");
 	cr_expect(preempt_follow(preempt, first));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		cr_expect(not(preempt_follow(preempt, others[i])));
@@ -216,7 +216,7 @@ static void find_cpus(uint32_t cpus[2])
 	cpus[0] = cpu_from(&usual, 0);
 	cpus[1] = cpu_from(&usual, cpus[0] + 1);
 	if (cpus[1] >= CPU_SETSIZE)
-		cr_skip("it takes two CPUs");
+		cr_skip("needs two CPUs");
 }
 
 /*

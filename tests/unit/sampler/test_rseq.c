@@ -112,7 +112,7 @@ Test(rseq, invalid_variables_are_refused)
 
 		fake_memory_init(&fake);
 		place = rseq_place_find(&fake.memory, &own.maps, &own.images.source);
-		cr_expect(not(place.is_known), "it cannot be read");
+		cr_expect(not(place.is_known), "the offset cannot be read");
 		(void)fake_memory_map(&fake, offset_addr, 8);
 		place = rseq_place_find(&fake.memory, &own.maps, &own.images.source);
 		cr_expect(not(place.is_known), "the size cannot be read");

@@ -74,7 +74,8 @@ Test(sampler, dump_emits_every_thread)
 		cr_assert(zero(int, dump(&py, &sink)), "3.%u", py.minor);
 		cr_assert(eq(sz, sink.nr_samples, 2));
 		for (size_t i = 0; i < 2; i++) {
-			cr_expect(eq(int, sink.threads[i].tid, (int)i + 1), "the oldest first");
+			cr_expect(eq(int, sink.threads[i].tid, (int)i + 1),
+				  "the oldest thread comes first");
 			cr_expect(eq(uint, sink.samples[i].nr_frames, 1), "3.%u", py.minor);
 			cr_expect(zero(uint, sink.samples[i].flags), "3.%u", py.minor);
 		}
@@ -361,7 +362,7 @@ Test(sampler, state_run_by_another_thread_is_lost)
 	(void)fake_stack_call(&live.stacks[0], live.code_addr, 20);
 	fake_stack_finish(&live.stacks[0]);
 	for (uint64_t tick = 2; tick < 5; tick++) {
-		cr_expect(eq(sz, tick_live(&live, tick * 100), 1), "the other one waits");
+		cr_expect(eq(sz, tick_live(&live, tick * 100), 1), "the other thread waits");
 		cr_expect(eq(u64, live.sink.threads[0].ident, FAKE_THREAD_ID + 2 * TID_STEP));
 		cr_expect(eq(u64, sampler_stats(live.sampler)->lost[LOSS_MOVED], tick - 1));
 	}
@@ -686,7 +687,7 @@ Test(sampler, end_of_the_process_does_not_wait_for_a_tick)
 	cr_expect(zero(u64, sampler_stats(sampler)->failed_ticks));
 	cr_expect(eq(uint, sink.nr_samples, 1));
 	cr_expect(ge(uint, sink.nr_ticks, 2));
-	cr_expect(eq(u64, sink.nr_syscalls, 1), "its sleep");
+	cr_expect(eq(u64, sink.nr_syscalls, 1), "one sleep");
 	sampler_destroy(sampler);
 	fake_python_done(&py);
 }

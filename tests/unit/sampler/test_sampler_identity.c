@@ -88,15 +88,15 @@ Test(sampler_identity, name_is_read_for_a_new_thread_and_once_more)
 		cr_expect(eq(str, sink.name, (char *)"first0"), "3.%u", py.minor);
 		name_threads(&py, IDENT, 1, "second");
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1050 * MS)));
-		cr_expect(eq(sz, sink.nr_renamed, 1), "not looked for again so soon");
+		cr_expect(eq(sz, sink.nr_renamed, 1), "the name is not read again so soon");
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1101 * MS)));
 		cr_expect(eq(str, sink.name, (char *)"second0"));
 		name_threads(&py, IDENT, 1, "third");
 		for (uint64_t ms = 1200; ms < 2000; ms += 100)
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
-		cr_expect(eq(sz, sink.nr_renamed, 2), "never again");
+		cr_expect(eq(sz, sink.nr_renamed, 2), "the name is not read a third time");
 		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
-		cr_expect(eq(str, sink.name, (char *)"third0"), "but at the end");
+		cr_expect(eq(str, sink.name, (char *)"third0"), "the name is read at the end");
 		sampler_destroy(sampler);
 		fake_python_done(&py);
 	}
@@ -154,10 +154,10 @@ Test(sampler_identity, remaining_names_are_read_at_the_end)
 		name_threads(&py, IDENT, NR_MANY, "b");
 		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
 		cr_expect(eq(sz, sink.nr_renamed, NAMES_OF_TICK + NR_MANY), "3.%u", py.minor);
-		cr_expect(eq(str, sink.name, (char *)"b15"), "those without a name come first");
+		cr_expect(eq(str, sink.name, (char *)"b15"), "threads without a name come first");
 		py.fake.nr_ranges = 0;
 		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
-		cr_expect(zero(u64, py.fake.nr_ranges), "none is read twice");
+		cr_expect(zero(u64, py.fake.nr_ranges), "no name is read twice");
 		sampler_destroy(sampler);
 		fake_python_done(&py);
 	}
@@ -198,14 +198,16 @@ Test(sampler_identity, reads_of_a_hostile_target_are_bounded)
 		py.fake.nr_ranges = 0;
 		sampler->snapshot.stop = &stop;
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1200 * MS)));
-		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: it was stopped", py.minor);
+		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: a stop ends the reads",
+			  py.minor);
 		sampler_destroy(sampler);
 
 		sampler = begin_sampler(&py);
 		sampler->tick.cut_ns = 1;
 		py.fake.nr_ranges = 0;
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
-		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: it is over", py.minor);
+		cr_expect(lt(u64, py.fake.nr_ranges, REST), "3.%u: the deadline ends the reads",
+			  py.minor);
 		py.fake.nr_ranges = 0;
 		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
 		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS), "3.%u", py.minor);

@@ -47,7 +47,7 @@ Test(sampler_thread, cpu_time_is_counted_once)
 							&last_sample_sink.sink)));
 		cr_expect(zero(u64, last_sample_sink.cpu_ns));
 		cr_expect(eq(u32, last_sample_sink.flags, SAMPLE_CPU_MEASURED));
-		cr_expect(eq(u64, sampled.cpu.last_ns, until_ns), "it is not taken back");
+		cr_expect(eq(u64, sampled.cpu.last_ns, until_ns), "the last time does not go back");
 	}
 	cpu_clock_close(&sampled.cpu.clock);
 	process_close(&process);

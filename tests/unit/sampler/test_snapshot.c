@@ -141,7 +141,7 @@ Test(snapshot, threads_keep_their_slots_while_others_end)
 		(void)fake_python_thread(&py, 1000 + i);
 	cr_assert(zero(int, snapshot_refresh(&snapshot)));
 	cr_expect(eq(sz, snapshot.nr_threads, NR_THREADS));
-	cr_expect(eq(uint, snapshot.nr_slots, NR_THREADS), "free slots are used again");
+	cr_expect(eq(uint, snapshot.nr_slots, NR_THREADS), "free slots are reused");
 	check_slots(&snapshot);
 	for (uint64_t i = 1; i < NR_THREADS; i += 2) {
 		cr_expect(eq(uint, find(&snapshot, i + 1)->slot, slots[i]));
@@ -436,7 +436,7 @@ Test(snapshot, witnesses_prove_a_snapshot)
 		expect_proven(&live, true);
 		set_gil(&live.py, live.addrs[0], false, 1);
 		cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN),
-			  "its last holder is enough");
+			  "the last holder suffices");
 		for (size_t i = 0; i < sizeof(not_held_cpus) / sizeof(*not_held_cpus); i++) {
 			set_cpu(&live, 1, not_held_cpus[i]);
 			cr_expect(eq(int, tick(&live.snapshot),
@@ -651,7 +651,7 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 			continue;
 		}
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
-		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "nothing is known yet");
+		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "no thread is known yet");
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 1));
 		cr_expect(not(thread_of(&live, 0)->unchanged));
@@ -671,7 +671,7 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_MOVED));
 		set_cpu(&live, 1, HELD_CPU);
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
-		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "anybody may have had it");
+		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "any thread may have held it");
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 1));
 
@@ -703,7 +703,7 @@ Test(snapshot, unchanged_threads_are_checked_in_turn)
 		}
 		cr_expect(le(sz, nr_checked, 1));
 	}
-	cr_expect(not(was_checked[0]), "the holder is read anyway");
+	cr_expect(not(was_checked[0]), "the holder is read in every snapshot");
 	cr_expect(was_checked[1] && was_checked[2]);
 	end_live(&live);
 }
@@ -807,14 +807,14 @@ Test(snapshot, state_may_be_run_by_another_thread)
 		cr_expect(not(thread_of(&live, 0)->proven));
 		cr_expect(thread_of(&live, 1)->proven ||
 				  snapshot_stands_apart(&live.snapshot, thread_of(&live, 1)),
-			  "waiting threads are proven anyway");
+			  "waiting threads are still proven");
 		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_MOVED),
 			  "the evidence still counts");
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_own = true;
 		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
-		cr_expect(eq(int, verdict, INSTANT_PROVEN), "it runs its state itself");
+		cr_expect(eq(int, verdict, INSTANT_PROVEN), "the thread runs its own state");
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_own = true;
 		thread_of(&live, 0)->proof.runner_is_unknown = true;

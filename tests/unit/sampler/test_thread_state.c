@@ -125,8 +125,8 @@ Test(thread_state, none_is_no_exception)
 		cr_expect(eq(uint, flags(&stage, false), SAMPLE_EXCEPTION), "3.%u", minor);
 		nr_calls = stage.py.fake.nr_calls;
 		cr_expect(eq(uint, flags(&stage, false), SAMPLE_EXCEPTION), "3.%u", minor);
-		cr_expect(eq(u64, stage.py.fake.nr_calls, nr_calls + 1), "3.%u: it is known",
-			  minor);
+		cr_expect(eq(u64, stage.py.fake.nr_calls, nr_calls + 1),
+			  "3.%u: the result is cached", minor);
 		if (minor > 12) {
 			end(&stage);
 			continue;
@@ -137,8 +137,8 @@ Test(thread_state, none_is_no_exception)
 		cr_expect(zero(uint, flags(&stage, false)), "3.%u", minor);
 		put(&stage, stage.thread_addr, exc_state, stage.exception_addr);
 		cr_expect(eq(uint, flags(&stage, false), SAMPLE_EXCEPTION), "3.%u", minor);
-		cr_expect(eq(u64, stage.py.fake.nr_calls, nr_calls + 2), "3.%u: a read a tick",
-			  minor);
+		cr_expect(eq(u64, stage.py.fake.nr_calls, nr_calls + 2),
+			  "3.%u: one read in each tick", minor);
 		end(&stage);
 	}
 }

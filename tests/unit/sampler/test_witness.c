@@ -170,7 +170,7 @@ Test(witness, unreadable_word_proves_nothing)
 	look_memory_init(&look, &fake.memory);
 	witness_open(&means, POINTER, 0, &witness);
 	make_look(&look, &witness);
-	cr_expect(not(end_and_check(&witness, &look, &all)), "though 0 is held");
+	cr_expect(not(end_and_check(&witness, &look, &all)), "although CPU 0 is held");
 	cr_expect(eq(u32, witness.cpu, CPU_NONE));
 	witness_close(&witness);
 	look_memory_done(&look);
@@ -332,7 +332,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	pipe_waiter_end(&waiter);
 	await_end(&process, tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &no_cpus)));
-	cr_expect(end_and_check(&witness, &look, &no_cpus), "not asked for");
+	cr_expect(end_and_check(&witness, &look, &no_cpus), "the end was not checked");
 	witness_end(&witness, &followed, tid);
 	cr_expect(witness.has_ended);
 	cr_expect(not(witness_stood(&witness, &look, &no_cpus)));
@@ -398,7 +398,7 @@ Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 	pipe_waiter_end(&waiter);
 	await_end(&process, waiter.tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &all)));
-	cr_expect(not(end_and_check(&witness, &look, &all)), "it has ended");
+	cr_expect(not(end_and_check(&witness, &look, &all)), "the thread has ended");
 	witness_close(&witness);
 	cr_expect(not(witness.has_runs));
 	process_close(&process);

@@ -161,7 +161,7 @@ static void expect_file(const char *name, const struct place *place, struct core
 	cr_expect(zero(int, strcmp(got, pieces)), "%s: %s", name, got);
 	core_files_close(files);
 	read_pieces(place, core, got);
-	cr_expect(eq(ptr, strchr(got, 't'), NULL), "%s: after they were closed", name);
+	cr_expect(eq(ptr, strchr(got, 't'), NULL), "%s: after the files were closed", name);
 	core_close(core);
 }
 

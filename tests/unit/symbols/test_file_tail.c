@@ -210,7 +210,7 @@ Test(file_tail, torn_copy_is_not_used)
 			cr_expect(eq(u64, tail.offset, cases[i].nr_flushed));
 		fake.before_range = NULL;
 		cr_assert(zero(int, file_tail_read(&tail, &fake.memory, writer.fd, &is_new)));
-		cr_expect(eq(int, is_new, cases[i].nr_bytes == 0), "the next look finds it");
+		cr_expect(eq(int, is_new, cases[i].nr_bytes == 0), "the next read finds it");
 		cr_expect(eq(u32, tail.nr_bytes, 4));
 		file_tail_done(&tail);
 		fake_memory_done(&fake);

@@ -307,7 +307,7 @@ Test(image, refuses_images_of_other_machines)
 	cr_expect(eq(int, image_open_fd(open("/", O_RDONLY), &image), -EBADMSG));
 	cr_assert(zero(int, pipe(pipe_fds)));
 	cr_expect(eq(int, image_open_fd(pipe_fds[0], &image), -EBADMSG));
-	cr_expect(eq(int, fcntl(pipe_fds[0], F_GETFD), -1), "closed on failure, too");
+	cr_expect(eq(int, fcntl(pipe_fds[0], F_GETFD), -1), "the descriptor is closed on failure");
 	(void)close(pipe_fds[1]);
 }
 

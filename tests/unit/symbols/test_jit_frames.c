@@ -77,7 +77,7 @@ Test(jit_frames, names_follow_a_growing_map)
 	cr_expect(eq(str, name_at(&map, 1, 0x2000), (char *)""));
 	write_code(&map, 0x2000, "second");
 	cr_expect(eq(str, name_at(&map, 1, 0x2000), (char *)""), "the same stack");
-	cr_expect(eq(str, name_at(&map, 2, 0x2000), (char *)"second"), "the next one");
+	cr_expect(eq(str, name_at(&map, 2, 0x2000), (char *)"second"), "the next stack");
 	cr_expect(eq(str, name_at(&map, 3, 0x200f), (char *)"second"));
 
 	write_code(&map, 0x1000, "another");
@@ -126,10 +126,11 @@ Test(jit_frames, new_sources_are_found_later)
 	begin(&map, "perf-", ".map");
 	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)""), "the first look");
 	mapped[0] = appear(0, 0x1000, "first");
-	cr_expect(eq(str, name_at(&map, 199, 0x1000), (char *)""), "the wait is twice as long");
+	cr_expect(eq(str, name_at(&map, 199, 0x1000), (char *)""), "the wait has doubled");
 	cr_expect(eq(str, name_at(&map, LATER_MS, 0x1000), (char *)"first"));
 	mapped[1] = appear(1, 0x2000, "second");
-	cr_expect(eq(str, name_at(&map, LATER_MS + 99, 0x2000), (char *)""), "it is too early");
+	cr_expect(eq(str, name_at(&map, LATER_MS + 99, 0x2000), (char *)""),
+		  "the next search is not due");
 	cr_expect(eq(str, name_at(&map, 2 * LATER_MS, 0x2000), (char *)"second"));
 	for (unsigned int i = 0; i < 2; i++)
 		disappear(i, mapped[i]);

@@ -194,7 +194,8 @@ Test(jitdump, move_ends_the_code_at_its_old_address)
 	expect_code(reader.map, 0x5017, 30, "one");
 	expect_code(reader.map, 0x6000, 40, "-");
 	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_UNKNOWN_MOVE), 2));
-	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_INCOMPLETE), 1), "no address so high");
+	cr_expect(eq(u64, nr_faults(&reader, JITDUMP_INCOMPLETE), 1),
+		  "no code at such a high address");
 	close_reader(&reader);
 }
 

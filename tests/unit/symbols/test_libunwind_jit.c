@@ -128,7 +128,7 @@ Test(libunwind_jit, functions_are_added_and_removed)
 	expect_code(target.map, code_addr(1), 30, "fn1");
 	expect_code(target.map, code_addr(3), 29, "fn3");
 	expect_code(target.map, code_addr(3), 30, "-");
-	cr_expect(eq(u32, nr_codes(&target), 4), "what is known is not added again");
+	cr_expect(eq(u32, nr_codes(&target), 4), "known codes are not added again");
 	close_target(&target);
 }
 
@@ -150,7 +150,7 @@ Test(libunwind_jit, change_in_progress_is_read_again)
 	expect_code(target.map, code_addr(3), 30, "-");
 	nr_calls = target.fake.nr_calls;
 	read_lists(&target, 40);
-	cr_expect(eq(u64, target.fake.nr_calls, nr_calls + 1), "nothing has changed");
+	cr_expect(eq(u64, target.fake.nr_calls, nr_calls + 1), "an unchanged list costs one read");
 	close_target(&target);
 }
 

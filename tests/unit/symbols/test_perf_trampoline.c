@@ -170,9 +170,10 @@ Test(perf_trampoline, measures_a_trampoline)
 
 	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, sizeof(with_endbr64)), 12));
 	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, 12), 12));
-	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, 11), 0), "it is cut");
+	cr_expect(eq(sz, perf_trampoline_bytes(with_endbr64, 11), 0), "truncated code");
 	cr_expect(eq(sz, perf_trampoline_bytes(without + 4, 8), 8));
-	cr_expect(eq(sz, perf_trampoline_bytes(without, sizeof(without)), 0), "it begins later");
+	cr_expect(eq(sz, perf_trampoline_bytes(without, sizeof(without)), 0),
+		  "code before the trampoline");
 	cr_expect(eq(sz, perf_trampoline_bytes(of_3_12, sizeof(of_3_12)), 11));
 	cr_expect(eq(sz, perf_trampoline_bytes(of_3_12, 0), 0));
 }

@@ -118,7 +118,7 @@ Test(trampoline_arenas, finds_trampolines_in_use)
 	expect_code(target.map, addr_of(0, 4), 5, "-");
 	expect_code(target.map, addr_of(1, 1), 5, TRAMPOLINE_ARENAS_NAME);
 	expect_code(target.map, addr_of(1, 2), 5, "-");
-	cr_expect(eq(u32, nr_found(&target), 6), "they are known");
+	cr_expect(eq(u32, nr_found(&target), 6), "known trampolines are counted again");
 	close_target(&target);
 }
 
@@ -174,19 +174,19 @@ Test(trampoline_arenas, inconsistent_arenas_are_skipped)
 
 	open_target(&target);
 	set_word(&target, 1, 3, ARENA_BYTES);
-	cr_expect(zero(u32, nr_found(&target)), "what is left");
+	cr_expect(zero(u32, nr_found(&target)), "free bytes");
 	close_target(&target);
 
 	open_target(&target);
 	set_word(&target, 1, 4, UINT64_MAX);
-	cr_expect(zero(u32, nr_found(&target)), "how long one is");
+	cr_expect(zero(u32, nr_found(&target)), "trampoline size");
 	close_target(&target);
 
 	open_target(&target);
 	fake_memory_write_u64(&target.fake, RUNTIME_ADDR + POINTER_AT + 40, 0);
 	set_word(&target, 1, 4, 0);
 	set_word(&target, 1, 5, 0);
-	cr_expect(zero(u32, nr_found(&target)), "a trampoline of no bytes");
+	cr_expect(zero(u32, nr_found(&target)), "an empty trampoline");
 	close_target(&target);
 }
 

@@ -104,7 +104,7 @@ Test(code, entry_is_valid_while_a_counter_is_unchanged)
 		expect_name(&cache, addr, &clock, "f");
 		uint64_t nr_calls = py.fake.nr_calls;
 		cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-		cr_expect(eq(u64, py.fake.nr_calls, nr_calls), "the same tick");
+		cr_expect(eq(u64, py.fake.nr_calls, nr_calls), "no read in the same tick");
 
 		struct code_clock later = fake_python_clock(&py, 2);
 		bool counters = later.has_generation || later.has_next_version;
@@ -217,7 +217,7 @@ Test(code, object_replaced_during_the_read_is_refused)
 		py.fake.context = &replacing;
 		py.fake.before_range = replace_in_a_read;
 		cr_expect(eq(int, code_cache_get(&cache, addr, &clock, &code), -EAGAIN));
-		cr_expect(eq(int, py.fake.before_range == NULL, 1), "it was replaced");
+		cr_expect(eq(int, py.fake.before_range == NULL, 1), "the object was replaced");
 		end(&py, &cache);
 	}
 }
@@ -314,7 +314,7 @@ Test(code, path_and_lines_distinguish_objects_with_equal_names)
 	const uint32_t nr_loads = code->nr_loads;
 
 	cr_assert(zero(int, code_cache_get(&cache, addr, &clock, &code)));
-	cr_expect(eq(uint, code->nr_loads, nr_loads), "nothing has changed");
+	cr_expect(eq(uint, code->nr_loads, nr_loads), "the unchanged object is not loaded again");
 	end(&py, &cache);
 }
 
@@ -598,7 +598,7 @@ Test(code, unused_code_is_dropped)
 		}
 	}
 	cr_expect(ge(int, nr_drops, NR_TURNS - 1));
-	cr_expect(eq(uint, cache.functions.nr_functions, 1), "functions stay");
+	cr_expect(eq(uint, cache.functions.nr_functions, 1), "functions are kept");
 	end(&py, &cache);
 }
 

@@ -97,7 +97,7 @@ Test(code_place, changed_copies_are_read_again)
 	fake_python_move_bytecode(&stage.py, stage.addr, &function);
 	copy = fake_python_bytecode(&stage.py, stage.addr);
 	nr_calls = stage.py.fake.nr_calls;
-	cr_expect(eq(int, place(&stage, copy, &found), -ENOENT), "read in this tick already");
+	cr_expect(eq(int, place(&stage, copy, &found), -ENOENT), "the array is read once a tick");
 	cr_expect(eq(u64, stage.py.fake.nr_calls, nr_calls));
 	stage.clock.tick++;
 	cr_expect(zero(int, place(&stage, copy, &found)));

@@ -336,7 +336,7 @@ Test(debug_offsets, ambiguous_layout_is_refused)
 				    &py.fake.memory,
 				    py.interp_addr + py.build.offsets.interpreter.threads_head,
 				    &thread_addr)));
-	cr_assert(zero(int, load(&py, &build, &message)), "only one of them fits yet");
+	cr_assert(zero(int, load(&py, &build, &message)), "only one layout fits yet");
 	for (uint32_t offset = 0; offset <= 16; offset += 8) {
 		const uint32_t *own = &py.build.offsets.thread.native_thread_id;
 		uint32_t from = offset == 0 ? *own : py.build.offsets.thread.datastack_chunk;

@@ -77,7 +77,8 @@ Test(dict, starts_at_the_hint)
 		nr_ranges = py.fake.nr_ranges;
 		cr_assert(zero(int, dict_find(&dict, UINT32_MAX, "c", &hint, &value_addr)));
 		cr_expect(eq(u64, value_addr, 3));
-		cr_expect(eq(u64, py.fake.nr_ranges - nr_ranges, 2), "an entry and its key");
+		cr_expect(eq(u64, py.fake.nr_ranges - nr_ranges, 2),
+			  "reads only an entry and its key");
 		fake_python_done(&py);
 	}
 }

@@ -426,7 +426,7 @@ Test(executable, unused_executables_are_dropped)
 		code_cache_drop_unused(&codes);
 		clock = fake_python_clock(&py, 10 * turn);
 		cr_assert(zero(int, executable_get(&codes, addr, &clock, &again)));
-		cr_expect(eq(ptr, code, again), "one that is in use stays");
+		cr_expect(eq(ptr, code, again), "an object in use is kept");
 		code_cache_drop_unused(&codes);
 	}
 	end(&py, &codes);

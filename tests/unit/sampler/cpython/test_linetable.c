@@ -50,7 +50,7 @@ static void expect_line(const struct lookup *l)
 	lines[nr_units] = -1;
 	linetable_lines(&(struct linetable){l->format, copy, l->size_bytes, l->first_line}, lines,
 			nr_units);
-	cr_expect(eq(i32, lines[nr_units], -1), "%s: a line too many", l->name);
+	cr_expect(eq(i32, lines[nr_units], -1), "%s: one line too many", l->name);
 	if (nr_units)
 		cr_expect(eq(i32, lines[nr_units - 1], l->expected), "%s, unit %zu", l->name,
 			  nr_units - 1);

@@ -271,7 +271,7 @@ Test(runtime, number_of_reads_is_bounded)
 	add_long_lists(&library);
 	cr_expect(eq(int, find(&library, &runtime, &message), -ENOENT));
 	cr_expect(ne(ptr, strstr(message.text, "given up"), NULL), "%s", message.text);
-	cr_expect(lt(u64, 100000, library.py.fake.nr_calls), "the lists are read");
+	cr_expect(lt(u64, 100000, library.py.fake.nr_calls), "the lists are walked");
 	cr_expect(lt(u64, library.py.fake.nr_calls, 600000));
 	fake_python_done(&library.py);
 }

@@ -264,7 +264,7 @@ Test(thread_names, hostile_dict_is_bounded)
 		cr_expect(lt(u64, MAX_READS, py.fake.nr_ranges),
 			  "the unbounded search is too short for this test");
 		cr_expect(lt(u64, py.fake.nr_ranges, NR_KEYS * (THREAD_MAX_ATTRIBUTES + 40)),
-			  "3.%u: %zu reads of one after the other", py.minor,
+			  "3.%u: %zu reads for one name after the other", py.minor,
 			  (size_t)py.fake.nr_ranges);
 
 		py.fake.nr_ranges = 0;

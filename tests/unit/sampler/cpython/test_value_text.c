@@ -41,7 +41,7 @@ Test(value_text, counts_code_points)
 	value_text_init(&text, room, MAX_CHARS);
 	for (size_t i = 0; i < MAX_CHARS; i++)
 		value_text_char(&text, 0x1f600);
-	cr_expect(eq(sz, text.length, 4 * MAX_CHARS), "as much as fits");
+	cr_expect(eq(sz, text.length, 4 * MAX_CHARS), "the text fills the buffer");
 	value_text_char(&text, 'x');
 	cr_expect(eq(str, room, (char *)"😀😀😀😀…"));
 	cr_expect(eq(sz, strlen(room), text.length));
