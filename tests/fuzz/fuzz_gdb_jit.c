@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory of a program with a list of code for debuggers. The first look sees the
- * first half of the input, the second look the second half in its place. Each code is also asked
- * for its unwind information.
+ * Any bytes as the memory of a program with a list of code for debuggers. The first read sees the
+ * first half of the input, the second read the second half in its place. The unwind information of
+ * each code is read, too.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Any bytes as the memory of a program with a list of code for libunwind. The first look sees the
- * first half of the input, the second look the second half in its place.
+ * Any bytes as the memory of a program with a list of code for libunwind. The first read sees the
+ * first half of the input, the second read the second half in its place.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 /*
  * Any bytes as the variables of a frame. The first byte chooses the version. The rest is patches
  * to a code object with its names, a frame and objects of every kind: eight bytes each, at a
- * place that the input gives, taken as they are or turned into an address in that memory.
+ * place that the input gives, used as they are or turned into an address in that memory.
  */
 #include <stdint.h>
 #include <stdlib.h>

@@ -54,7 +54,7 @@ static const union unicode_state ascii = {.fields = {.ascii = 1}};
 
 void prove_tables(void)
 {
-	/* What each row of offsets.def says, in a variable called STRUCT_FIELD. */
+	/* The value of each row of offsets.def, in a variable called STRUCT_FIELD. */
 #define ROW(of, field, width, cells, truth) const int64_t of##_##field = truth;
 #include "sampler/cpython/layout/offsets.def"
 
@@ -114,7 +114,7 @@ void prove_tables(void)
 #include "sampler/cpython/layout/offsets.def"
 
 #if MINOR >= 14
-	/* CPython's own table contains what the rows say. */
+	/* CPython's own table has the values of the rows. */
 #undef PLACE
 #define PLACE(field) table.field
 	static const struct _Py_DebugOffsets table = _Py_DebugOffsets_INIT("xdebugpy");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * replay_tape FILE.tape [EXPECTED.txt]: take the stacks from a tape and print them, or compare
+ * replay_tape FILE.tape [EXPECTED.txt]: sample the stacks of a tape and print them, or compare
  * them with the expected text; if they differ, print both and fail.
  */
 #include <stdio.h>

@@ -49,7 +49,7 @@ struct fake_memory {
 	/*
 	 * Called before each range of a read; range_index 0 is the first. May map, write, unmap,
 	 * or set error for later calls: a target that changes while it is read. NULL: the target
-	 * stands still.
+	 * does not change.
 	 */
 	void (*before_range)(struct fake_memory *fake, size_t range_index);
 	/* The same, called before each write by the code under test. */

@@ -105,7 +105,7 @@ static inline void dump_add_move(struct dump_bytes *dump, remote_addr from, remo
 }
 
 /*
- * Add three lines: one of /a.py, one whose name says "the same file", one of /b.py. Their
+ * Add three lines: one of /a.py, one whose name means "the same file", one of /b.py. Their
  * addresses start at lines_addr.
  */
 static inline void dump_add_lines(struct dump_bytes *dump, remote_addr code_addr,
@@ -153,7 +153,7 @@ static inline void dump_eh_frame(struct dump_bytes *dump, remote_addr addr, uint
 
 /*
  * Add unwinding information for the next LOAD: .eh_frame first, as perf reads it, or
- * .eh_frame_hdr first, as the specification says.
+ * .eh_frame_hdr first, as the specification requires.
  */
 static inline void dump_add_unwinding(struct dump_bytes *dump, remote_addr addr, bool header_first,
 				      uint64_t time_ns)

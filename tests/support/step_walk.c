@@ -70,7 +70,7 @@ static int step(pid_t pid, int *status)
 	return await_stop(pid, status);
 }
 
-/* Whether this look lost a stack for a reason other than being unfinished. */
+/* Whether this step lost a stack for a reason other than being unfinished. */
 static bool is_lost(const struct sampler_stats *stats)
 {
 	for (int loss = 0; loss < NR_SAMPLE_LOSSES; loss++)
@@ -118,7 +118,7 @@ static int step_and_walk(pid_t pid, struct step_sink *sink, struct sampler *samp
 	return err;
 }
 
-/* Walk the target's stack at each step. It stands still, so nothing has to be proven. */
+/* Walk the target's stack at each step. It is stopped, so no proof is needed. */
 static int run(struct target *target, long nr_steps)
 {
 	static const struct sample_sink_ops ops = {.sample = keep_sample};

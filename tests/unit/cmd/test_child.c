@@ -169,7 +169,7 @@ Test(child, receives_forwarded_signals, .timeout = 60)
 	stop_forward_to(child.pid);
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_assert(eq(int, (int)read(ends[0], &byte, 1), 1));
-	cr_assert(eq(int, raise(SIGTERM), 0)); /* while sampling goes on */
+	cr_assert(eq(int, raise(SIGTERM), 0)); /* while sampling continues */
 	cr_expect(eq(int, *stop_flag(), 1));
 	while (read(ends[0], &byte, 1) != 1)
 		;

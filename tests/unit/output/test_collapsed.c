@@ -54,7 +54,7 @@ static char *write_text(const struct profile *profile)
 }
 
 /*
- * The runs come first, one line each. Readers do not take them for stacks, because they do not
+ * The runs come first, one line each. Readers do not mistake them for stacks, because they do not
  * end in a number.
  */
 Test(collapsed, header_precedes_the_stacks)

@@ -102,7 +102,7 @@ static void add_thread(struct dump *dump, pid_t tid)
 }
 
 /* Add the kernel's threads 1 to nr_threads. */
-static void add_natives(struct dump *dump, pid_t nr_threads)
+static void add_native_threads(struct dump *dump, pid_t nr_threads)
 {
 	dump_include_native(dump);
 	for (pid_t tid = 1; tid <= nr_threads; tid++) {
@@ -150,7 +150,7 @@ Test(dump, native_threads_are_those_unknown_to_python)
 		if (tid % 10 != 7)
 			add_thread(dump, tid);
 	}
-	add_natives(dump, NR_THREADS);
+	add_native_threads(dump, NR_THREADS);
 	write_text(dump, dump_write_text, text, sizeof(text));
 	cr_expect(eq(sz, count_of(text, "\"native\": waits\n"), NR_THREADS / 10));
 	for (pid_t tid = 1; tid <= NR_THREADS; tid++) {
@@ -162,7 +162,7 @@ Test(dump, native_threads_are_those_unknown_to_python)
 	}
 	/* A Python thread found later, as a sample. */
 	add_thread(dump, NR_THREADS + 1);
-	add_natives(dump, NR_THREADS + 1);
+	add_native_threads(dump, NR_THREADS + 1);
 	write_text(dump, dump_write_text, text, sizeof(text));
 	cr_expect(zero(sz, count_of(text, "101 \"native\"")));
 	dump_destroy(dump);
@@ -188,7 +188,7 @@ Test(dump, no_thread_is_listed_twice)
 
 		cr_assert(ne(ptr, dump, NULL));
 		add_thread(dump, cases[i].tid);
-		add_natives(dump, 2);
+		add_native_threads(dump, 2);
 		write_text(dump, dump_write_text, text, sizeof(text));
 		cr_expect(ne(ptr, strstr(text, cases[i].text), NULL), "%s", text);
 		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_natives));
@@ -207,7 +207,7 @@ Test(dump, reports_the_absence_of_native_threads)
 
 		cr_assert(ne(ptr, dump, NULL));
 		add_thread(dump, tid);
-		add_natives(dump, tid);
+		add_native_threads(dump, tid);
 		write_text(dump, dump_write_text, text, sizeof(text));
 		cr_expect(ne(ptr, strstr(text, "No other native threads."), NULL), "%s", text);
 		write_text(dump, dump_write_json, text, sizeof(text));

@@ -156,7 +156,7 @@ Test(profile, each_thread_has_its_own_root_and_path)
 	profile_destroy(profile);
 }
 
-/* A new thread in the slot of an ended one: its whole stack is read, whatever nr_unchanged says. */
+/* A new thread in the slot of an ended one: its whole stack is read, whatever nr_unchanged is. */
 Test(profile, reused_slot_starts_a_new_thread)
 {
 	const struct frame frames[] = {{&functions[0], 11}, {&functions[1], 21}};
@@ -231,7 +231,7 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 	profile_destroy(profile);
 }
 
-/* Threads come one after the other, without end. */
+/* Endless threads, one after the other. */
 Test(profile, threads_beyond_the_limit_share_a_root)
 {
 	enum { NR_MORE = 1000 };

@@ -97,13 +97,13 @@ Test(source_file, splits_lines_as_python_does)
 
 Test(source_file, reads_source_files_only)
 {
-	static const char *const taken[] = {"a.py", "a.pyw", "a.pyx", "link.py", "x/../a.py"};
+	static const char *const sources[] = {"a.py", "a.pyw", "a.pyx", "link.py", "x/../a.py"};
 	static const char *const refused[] = {"shadow",	   "py",	   "pipe.py",
 					      "folder.py", "latin.py",	   "nul.py",
 					      "hole.py",   "to_shadow.py", "absent.py"};
 
 	for (size_t i = 0; i < 3; i++)
-		make_file(taken[i], "x\n", 2, 0644);
+		make_file(sources[i], "x\n", 2, 0644);
 	make_file("shadow", "root:x\n", 7, 0644);
 	make_file("py", "x\n", 2, 0644);
 	make_file("latin.py", "\xe9\n", 2, 0644);
@@ -115,8 +115,8 @@ Test(source_file, reads_source_files_only)
 	cr_assert(eq(int, mkdir("x", 0755), 0));
 	cr_assert(eq(int, symlink("a.py", "link.py"), 0));
 	cr_assert(eq(int, symlink("shadow", "to_shadow.py"), 0));
-	for (size_t i = 0; i < NR(taken); i++)
-		cr_expect(eq(int, check_named(taken[i]), 0), "%s", taken[i]);
+	for (size_t i = 0; i < NR(sources); i++)
+		cr_expect(eq(int, check_named(sources[i]), 0), "%s", sources[i]);
 	for (size_t i = 0; i < NR(refused); i++)
 		cr_expect(eq(int, check_named(refused[i]), -ENOENT), "%s", refused[i]);
 }

@@ -127,7 +127,7 @@ Test(core_file_note, parses_whole_and_damaged_notes)
 		{"none", no_files, whole, 0, 0, ""},
 		{"absurd count", absurd_count, whole, -EBADMSG, 9, ""},
 		{"a count one too large", one_too_many, whole, -EBADMSG, 9, ""},
-		{"a count that takes paths", count_of_paths_too, whole, 0, 3,
+		{"a count that includes paths", count_of_paths_too, whole, 0, 3,
 		 "1000-3000@0 /usr/a 1; 9000-a000@3000 /usr/b 2; "},
 		{"offsets that wrap", page_wraps, whole, 0, 3, "1000-3000@0 /usr/a! 1; "},
 		{"an offset that wraps at its end", end_wraps, whole, 0, 1,

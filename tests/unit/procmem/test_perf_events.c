@@ -16,7 +16,7 @@
 
 enum { STACK_BYTES = 16384, WORD_ON_STACK = 0x5eed };
 
-/* A thread and what it says about itself. */
+/* A thread and what it reports about itself. */
 struct worker {
 	pthread_t thread;
 	pid_t tid;

@@ -98,7 +98,7 @@ static void run_thread(int ready_fd)
 		(void)pause();
 }
 
-/* The main thread ends and becomes a zombie; the other one goes on. */
+/* The main thread ends and becomes a zombie; the other one continues. */
 static void run_headless(int ready_fd)
 {
 	static int fd;
@@ -109,7 +109,7 @@ static void run_headless(int ready_fd)
 	(void)syscall(SYS_exit, 0);
 }
 
-/* A name that breaks a parser which looks for the first ')' or for a blank. */
+/* A name that breaks a parser which searches for the first ')' or for a blank. */
 static void run_named(int ready_fd)
 {
 	(void)prctl(PR_SET_NAME, "x) Z 1 (\n1 2");

@@ -130,7 +130,7 @@ static void *keep_renaming(void *context)
 	return NULL;
 }
 
-/* The kernel gives up on ".." while something is renamed, even elsewhere. */
+/* The kernel refuses ".." while something is renamed, even elsewhere. */
 Test(sysroot, retries_during_renames)
 {
 	enum { NR_THREADS = 3, NR_TRIES = 20000 };
@@ -203,7 +203,7 @@ Test(sysroot, own_root_opens_regular_files_only)
 	}
 }
 
-/* Running out of descriptors is an error of its own: it says nothing about the file. */
+/* Running out of descriptors is an error of its own; the file may exist. */
 Test(sysroot, reports_exhausted_descriptors)
 {
 	const struct sysroot own = SYSROOT_OWN;

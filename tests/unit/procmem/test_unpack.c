@@ -19,7 +19,7 @@
 
 /*
  * More than one buffer, so that it comes in pieces, and no multiple of the buffer, so that the
- * last piece has to be asked for at the end of the input.
+ * last piece has to be requested at the end of the input.
  */
 enum { CONTENTS_BYTES = (1 << 20) + 1000 };
 
@@ -363,7 +363,7 @@ Test(unpack, other_files_are_returned_unchanged)
 	cr_expect(lt(int, unpack(-1, &unpacked, NULL), 0));
 }
 
-/* Files whose header asks for more memory than is allowed. */
+/* Files whose header needs more memory than is allowed. */
 Test(unpack, refuses_excessive_memory)
 {
 	size_t zstd_size;

@@ -255,7 +255,7 @@ Test(executor_list, arrays_of_invalid_size_are_refused)
 	listed_done(&listed);
 }
 
-/* The list is read at once. After each read in vain the wait doubles. */
+/* The list is read at once. After each unsuccessful read the wait doubles. */
 Test(executor_list, unsuccessful_reads_double_the_wait)
 {
 	struct listed listed;

@@ -252,7 +252,7 @@ Test(frame_cache, new_thread_with_the_same_state_is_walked_whole)
 	tick_until_held(&deep);
 	other = *deep.sampler->snapshot.threads[0];
 	other.slot++;
-	/* The counter says that the anchor was popped. */
+	/* The counter shows that the anchor was popped. */
 	memset(other.state + deep.py.build.offsets.thread.last_profiled_frame_seq, 1, 1);
 	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
 	cr_expect(zero(u64, kept.anchor_addr));
@@ -310,7 +310,7 @@ Test(frame_cache, popped_anchor_forces_a_full_walk)
 }
 
 /*
- * An anchor that passes an entry frame is given up: the frame list does not contain entry frames.
+ * An anchor that passes an entry frame is abandoned: the frame list does not contain entry frames.
  */
 Test(frame_cache, anchor_that_passed_an_entry_frame_is_abandoned)
 {
@@ -388,7 +388,7 @@ Test(frame_cache, unproven_snapshot_confirms_no_anchor)
 	end(&deep);
 }
 
-/* Words read by a look that did not hold are not compared with. */
+/* Words read by an unproven look are not used for comparison. */
 Test(frame_cache, words_of_an_unproven_snapshot_are_not_compared)
 {
 	struct deep deep;

@@ -84,7 +84,7 @@ Test(kernel_frames, waiting_process_has_kernel_frames)
 	waiting_done(&waiting);
 }
 
-/* Kernel frames that were not asked for are not read. */
+/* Kernel frames that were not requested are not read. */
 Test(kernel_frames, closed_reader_has_no_frames)
 {
 	static struct waiting waiting;

@@ -69,7 +69,7 @@ Test(look_memory, recent_reads_are_prefetched_in_one_call)
 	cr_expect(lt(u64, 1, look_at(&stage, addrs, 4)), "no block is known yet");
 	for (int i = 0; i < 100; i++)
 		cr_expect(eq(u64, look_at(&stage, addrs, 4), 1));
-	/* A word that only some looks ask for is read ahead in all of them. */
+	/* A word that only some looks read is prefetched in all of them. */
 	for (int i = 0; i < 100; i++)
 		cr_expect(eq(u64, look_at(&stage, addrs, i % 10 ? 3 : 4), 1));
 	end(&stage);
@@ -112,7 +112,7 @@ Test(look_memory, narrow_look_prefetches_nothing)
 		cr_expect(eq(u64, read_word(&stage, addrs[1]), (uint64_t)i));
 		cr_assert(zero(int, look_memory_end(&stage.look)));
 		cr_expect(eq(u64, stage.fake.nr_bytes - nr_bytes, LOOK_BLOCK_BYTES));
-		/* A look may ask for more than fits. */
+		/* A look may read more than fits. */
 		cr_assert(zero(int, look_memory_begin_narrow(&stage.look)));
 		for (remote_addr addr = BASE + MAP_BYTES; addr > BASE + 0x4000; addr -= 128)
 			cr_expect(eq(u64, read_word(&stage, addr - 128), addr - 128));

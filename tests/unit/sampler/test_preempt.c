@@ -191,7 +191,7 @@ static pid_t find_guard(uint32_t cpu)
 }
 
 /*
- * Take a tick: sleep, hold, and follow the target to the CPUs in found. Returns the CPUs held at
+ * Run a tick: sleep, hold, and follow the target to the CPUs in found. Returns the CPUs held at
  * the beginning.
  */
 static held_cpus hold_for_a_tick(struct preempt *preempt, const uint32_t *found, size_t nr_found)

@@ -13,7 +13,7 @@
 #include "symbols/elf/live_images.h"
 #include "tests/support/fake_memory.h"
 
-/* This process's files, and where its C library says that the rseq areas are. */
+/* This process's files, and where its C library has the rseq areas. */
 struct own {
 	struct process process;
 	struct maps maps;

@@ -288,7 +288,7 @@ Test(sampler, distrusted_gil_loses_all_threads)
 	end_live(&live);
 }
 
-/* A stack walked in a look that did not hold is not repeated later. */
+/* A stack walked in an unproven look is not repeated later. */
 Test(sampler, waiting_thread_is_emitted_unchanged)
 {
 	struct live live;
@@ -446,7 +446,7 @@ Test(sampler, dump_reports_broken_stacks)
 }
 
 /*
- * The target's counter says that no code object was made, so f's is believed without reading it.
+ * The target's counter says that no code object was made, so f's is used without reading it.
  * Then another frame's version is above the counter, which shows that the counter is wrong; and
  * what is read for f's second frame is no code object any more.
  */
@@ -906,7 +906,7 @@ Test(sampler, endless_code_is_dropped)
 			sink.nr_samples = 0;
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, tick)));
 		}
-		/* Before 3.13 each code object is asked for twice, so it stays one turn longer. */
+		/* Before 3.13 each code object is looked up twice, so it stays one turn longer. */
 		cr_expect(le(sz, sampler->codes.codes.nr_used, 2 * DROP_AFTER_NEW_CODES + 2),
 			  "3.%u", py.minor);
 		cr_expect(lt(u64, DROP_AFTER_NEW_CODES, sampler_stats(sampler)->samples), "3.%u",

@@ -260,7 +260,7 @@ static void enable_gil(struct fake_python *py, uint32_t enabled)
 			      enabled);
 }
 
-/* A free-threaded build has a GIL only if it is on for good, whatever the GIL's memory says. */
+/* A free-threaded build has a GIL only if it is on for good, whatever the GIL's memory contains. */
 Test(snapshot, gil_holder_is_found)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -383,7 +383,7 @@ static enum instant_verdict tick_and_commit(struct live *live)
 	return verdict;
 }
 
-/* Make a look in the middle of which something happens, after everything that is read ahead. */
+/* Make a look during which something happens, after everything that is prefetched. */
 static enum instant_verdict tick_while(struct live *live, void (*happens)(struct live *live))
 {
 	enum instant_verdict verdict;
@@ -663,7 +663,7 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 		cr_expect(thread_of(&live, 2)->unchanged || thread_of(&live, 2)->checked);
 
 		/*
-		 * A look that is not proven says nothing: the switch count before it is the one to
+		 * A look that is not proven is no evidence: the switch count before it is the one to
 		 * compare with.
 		 */
 		set_cpu(&live, 1, OTHER_CPU);

@@ -52,7 +52,7 @@ static void end(struct stage *stage)
 	fake_python_done(&stage->py);
 }
 
-/* What a look notes of the thread. list is its stack. */
+/* What a look records about the thread. list is its stack. */
 static const struct walked_thread *look(struct stage *stage, const struct frame_list *list)
 {
 	struct snapshot *snapshot = &stage->sampler.snapshot;
@@ -155,7 +155,7 @@ Test(thread_state, unreadable_object_is_an_exception)
 }
 
 /*
- * Make a list of exception items with these values, innermost first. list_end says where the last
+ * Make a list of exception items with these values, innermost first. list_end is where the last
  * item points.
  */
 enum list_end { TO_THREAD, TO_ITSELF, TO_NOTHING, TO_NOWHERE };

@@ -162,7 +162,7 @@ Test(waiting_sample, deep_or_uncounted_samples_are_not_kept, .timeout = 60)
 	sample.nr_frames--;
 	cr_assert(zero(int, waiting_sample_keep(&stage.kept, stage.place.nr_runs, &sample)));
 	cr_expect(has(&stage, 0));
-	/* Without a run count two waits cannot be told apart. */
+	/* Without a run count two waits cannot be distinguished. */
 	stage.place.nr_runs = 0;
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	cr_expect(not(has(&stage, NOW_NS)));

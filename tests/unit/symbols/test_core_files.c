@@ -219,7 +219,7 @@ Test(core_files, refuses_a_file_of_another_build)
 	core_files_close(files);
 	core_close(core);
 
-	/* After the wrong file the search goes on. */
+	/* After the wrong file the search continues. */
 	write_file(place.folder, "libx.so", place.bytes, place.size);
 	expect_file("the right one elsewhere", &place,
 		    make_core(&place, place.path, place.bytes, PAGE), &list, CORE_FILE_PROVEN,

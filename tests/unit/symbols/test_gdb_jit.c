@@ -199,7 +199,7 @@ Test(gdb_jit, functions_are_added_and_removed)
 	add_function(&made[1], "second", 0x2000);
 	add_function(&made[2], "third", 0x3000);
 	read_list(&reader, 20);
-	expect_code(reader.map, 0x1000, 1, "first"); /* it may be older than the first look */
+	expect_code(reader.map, 0x1000, 1, "first"); /* it may be older than the first read */
 	expect_code(reader.map, 0x100b, 20, "first");
 	expect_code(reader.map, 0x100c, 20, "-");
 	expect_code(reader.map, 0x2000, 9, "-");

@@ -63,7 +63,7 @@ static char *name_at(struct own_map *map, uint64_t ms, remote_addr addr)
 	return (char *)(code ? code->name : "");
 }
 
-/* So late that the next look is due, however long the last one took. */
+/* So late that the next search is due, however long the last one took. */
 #define LATER_MS 10000000
 
 /* Lines appended to a known file are read for each stack; changed codes show up after a while. */
@@ -73,7 +73,7 @@ Test(jit_frames, names_follow_a_growing_map)
 
 	begin(&map, "perf-", ".map");
 	write_code(&map, 0x1000, "first");
-	cr_expect(eq(str, name_at(&map, 0, 0x1008), (char *)"first"), "the first look");
+	cr_expect(eq(str, name_at(&map, 0, 0x1008), (char *)"first"), "the first search");
 	cr_expect(eq(str, name_at(&map, 1, 0x2000), (char *)""));
 	write_code(&map, 0x2000, "second");
 	cr_expect(eq(str, name_at(&map, 1, 0x2000), (char *)""), "the same stack");
@@ -124,7 +124,7 @@ Test(jit_frames, new_sources_are_found_later)
 	void *mapped[2];
 
 	begin(&map, "perf-", ".map");
-	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)""), "the first look");
+	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)""), "the first search");
 	mapped[0] = appear(0, 0x1000, "first");
 	cr_expect(eq(str, name_at(&map, 199, 0x1000), (char *)""), "the wait has doubled");
 	cr_expect(eq(str, name_at(&map, LATER_MS, 0x1000), (char *)"first"));

@@ -584,7 +584,7 @@ Test(jitdump, tail_moved_by_a_fork_loses_no_code)
 	}
 }
 
-/* A writer whose clock stands still. The last code at a place counts, however often it is read. */
+/* A writer whose clock does not advance. The last code at a place counts, however often it is read. */
 Test(jitdump, last_code_of_a_tail_wins_without_times)
 {
 	struct dump_bytes bytes = {.nr = 0};

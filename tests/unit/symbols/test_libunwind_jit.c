@@ -181,7 +181,7 @@ Test(libunwind_jit, torn_list_ends_no_function)
 		uint64_t value;
 	} cases[] = {
 		{"the second one does not point back", 1, 8, 0},
-		{"the second one leads nowhere", 1, 0, 0xdead000},
+		{"the second one points to unmapped memory", 1, 0, 0xdead000},
 		{"the last one leads to the first", 2, 0, ENTRIES_ADDR},
 		{"the last one leads to itself", 2, 0, ENTRIES_ADDR + 2 * ENTRY_STEP},
 	};

@@ -210,7 +210,7 @@ Test(unwind, restores_registers_of_the_caller)
 	target_done(&target);
 }
 
-/* At its return a function has popped rbp, but the rules do not say so. */
+/* At its return a function has popped rbp, but the rules still have it saved. */
 Test(unwind, saves_below_the_stack_pointer_are_ignored)
 {
 	const uint64_t words[] = {0xdead, code_addr(3, 1)};

@@ -125,11 +125,11 @@ Test(code, entry_is_valid_while_a_counter_is_unchanged)
 		py.next_version++;
 		later = fake_python_clock(&py, 5);
 		cr_expect(not(code_cache_is_current(&cache, code, &later)));
-		/* When versions have run out the counter stays 0 and says nothing. */
+		/* When versions have run out the counter stays 0 and is no evidence. */
 		later.next_version = 0;
 		code->checked.next_version = 0;
 		cr_expect(not(code_cache_is_current(&cache, code, &later)));
-		/* Another interpreter's counters say nothing. */
+		/* Another interpreter's counters are no evidence. */
 		later = code->checked;
 		later.interp_addr += 8;
 		cr_expect(not(code_cache_is_current(&cache, code, &later)));
@@ -137,7 +137,7 @@ Test(code, entry_is_valid_while_a_counter_is_unchanged)
 	}
 }
 
-/* A look that did not hold may have read the counters before the object was made. */
+/* An unproven look may have read the counters before the object was made. */
 Test(code, object_newer_than_the_counters_is_checked_again)
 {
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
@@ -486,7 +486,7 @@ Test(code, total_size_of_tables_is_bounded)
 	cr_expect(le(sz, (size_t)nr_known * TABLE_BYTES, CODE_TABLES_MAX_BYTES));
 	cr_expect(lt(int, 1, nr_known));
 
-	/* An object that was refused in one tick is taken in the next. */
+	/* An object that was refused in one tick is loaded in the next. */
 	for (int i = 0; i < NR_CODES; i++) {
 		if (code_cache_get(&cache, addrs[i], &clock, &code) == -E2BIG)
 			code_cache_clear_if_full(&cache);
@@ -535,7 +535,7 @@ static remote_addr long_str(struct fake_python *py)
 	return addr;
 }
 
-/* Code objects without end, all with the same long name. Beyond the limit they share one. */
+/* Endless code objects, all with the same long name. Beyond the limit they share one. */
 Test(code, total_size_of_names_is_bounded)
 {
 	enum { NAME_BYTES = 6 * STRING_MAX_CHARS, NR_CODES = FUNCTIONS_MAX_BYTES / NAME_BYTES };
@@ -564,7 +564,7 @@ Test(code, total_size_of_names_is_bounded)
 	end(&py, &cache);
 }
 
-/* Code at new addresses without end. Objects that are not asked for again are dropped. */
+/* Endless code at new addresses. Objects that are not used again are dropped. */
 Test(code, unused_code_is_dropped)
 {
 	enum { NR_TURNS = 5, NR_USED = 10 };

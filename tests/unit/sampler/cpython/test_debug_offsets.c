@@ -103,7 +103,7 @@ static const struct layout_case cases[] = {
 };
 
 /*
- * Whether a search looks for this offset. It does not for those of thread names, exceptions, the
+ * Whether this offset is searched for. It does not for those of thread names, exceptions, the
  * garbage collector and tasks, nor for words that are written to.
  */
 static bool is_searched(size_t index)
@@ -210,7 +210,7 @@ static remote_addr newest_thread(const struct fake_python *py)
 	return thread_addr;
 }
 
-/* The version's own layout, but a list that leads nowhere: these are not this CPython's structs. */
+/* The version's own layout, but a list that ends in unmapped memory: these are not this CPython's structs. */
 Test(debug_offsets, contradicted_layout_is_refused)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
@@ -229,7 +229,7 @@ Test(debug_offsets, contradicted_layout_is_refused)
 	}
 }
 
-/* The only thread looks ended for this many reads, more than three looks take. */
+/* The only thread appears to have ended for this many reads, more than three attempts need. */
 enum { TORN_READS = 24 };
 
 static void repair_later(struct fake_memory *fake, size_t range_index)

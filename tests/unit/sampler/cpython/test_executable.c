@@ -302,7 +302,7 @@ Test(executable, replaced_object_has_the_new_name)
 		fake_memory_write(&py.fake, second + py.build.offsets.unicode.ascii_data, "third",
 				  5);
 		expect_named(&py, &codes, tuple, 6, "third");
-		/* An object that was not asked for in a while. */
+		/* An object that was not used for a while. */
 		expect_named(&py, &codes, tuple, 20, "third");
 		fake_memory_write(&py.fake, second + py.build.offsets.unicode.ascii_data, "fourt",
 				  5);
@@ -356,7 +356,7 @@ static int read_paged(struct remote_memory *memory, struct remote_range *ranges,
 	return 0;
 }
 
-/* Known executables cost no call, because the look reads ahead what the last one read. */
+/* Known executables cost no call, because a look prefetches what the last one read. */
 Test(executable, known_executables_are_prefetched)
 {
 	static const struct remote_memory_ops ops = {.read_ranges = read_paged};

@@ -537,7 +537,7 @@ Test(frames, stack_with_a_wrong_end_is_lost)
 		{"one loop more", end_one_loop_more, IN_11 | IN_12, ALWAYS},
 		{"one loop less", end_one_loop_less, IN_11 | IN_12, ALWAYS},
 		{"no frame in a loop", end_no_frame_in_a_loop, IN_11 | IN_12, ALWAYS},
-		{"loops that lead nowhere", end_loops_nowhere, IN_11 | IN_12, ALWAYS},
+		{"loops in unmapped memory", end_loops_nowhere, IN_11 | IN_12, ALWAYS},
 		{"loops of no thread", end_loops_without_the_thread, IN_11 | IN_12, ALWAYS},
 		{"loops in a circle", end_loops_in_a_circle, IN_11 | IN_12, ALWAYS},
 		{"no _PyCFrame", end_cframe_unreadable, IN_11 | IN_12, ALWAYS},
@@ -731,7 +731,7 @@ Test(frames, frames_below_the_anchor_are_kept)
 		set_word(&stage, kept.anchor_addr, stage.py.build.offsets.frame.instr_ptr,
 			 fake_python_bytecode(&stage.py, stage.h) + 4);
 		cr_expect(zero(int, walk_kept(&stage, &kept)), "3.%u", stage.py.minor);
-		check_list(&stage, "it goes on");
+		check_list(&stage, "it continues");
 		cr_expect(eq(uint, stage.list.nr_unchanged, kept.nr));
 		stage_done(&stage);
 	}

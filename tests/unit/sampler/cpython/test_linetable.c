@@ -355,7 +355,7 @@ Test(linetable, decodes_formats_before_3_11)
 		{"lnotab's pair ends the line before", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 2,
 		 2},
 		{"lnotab's next line", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 4, 3},
-		{"lnotab's last line goes on", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 4000, 3},
+		{"lnotab's last line continues", LINETABLE_LNOTAB, TABLE(0, 1, 4, 1), 1, 4000, 3},
 		{"lnotab without a pair", LINETABLE_LNOTAB, TABLE(9), 7, 100, 7},
 		{"lnotab goes back", LINETABLE_LNOTAB, TABLE(6, 4, 6, 0xfd), 1, 12, 2},
 		{"lnotab in two steps", LINETABLE_LNOTAB, TABLE(255, 0, 1, 100), 1, 254, 1},

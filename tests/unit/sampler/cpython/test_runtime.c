@@ -198,7 +198,7 @@ Test(runtime, is_found_without_symbols)
 		bool ended;
 		int err;
 		const char *found_by;
-		const char *said; /* part of the message */
+		const char *in_message;
 	} cases[] = {
 		{11, TEXT_OF("3.11.2"), false, 0, "scan", ""},
 		{12, TEXT_OF("3.12.2"), false, 0, "scan", ""},
@@ -225,8 +225,8 @@ Test(runtime, is_found_without_symbols)
 		cr_expect(eq(int, find(&library, &runtime, &message), cases[i].err), "%zu: %s", i,
 			  message.text);
 		cr_expect(eq(str, (char *)runtime.found_by, (char *)cases[i].found_by), "%zu", i);
-		cr_expect(ne(ptr, (void *)strstr(message.text, cases[i].said), NULL), "%zu: %s", i,
-			  message.text);
+		cr_expect(ne(ptr, (void *)strstr(message.text, cases[i].in_message), NULL),
+			  "%zu: %s", i, message.text);
 		if (!cases[i].err) {
 			cr_expect(eq(u64, runtime.addr, library.py.runtime_addr));
 			cr_expect(

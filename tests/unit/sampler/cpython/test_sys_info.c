@@ -117,7 +117,7 @@ Test(sys_info, damaged_items_do_not_hide_others)
 	fake_python_done(&py);
 }
 
-/* A list whose items cannot be read is not taken for an empty one. */
+/* A list whose items cannot be read is not mistaken for an empty one. */
 Test(sys_info, missing_items_are_unknown)
 {
 	struct fake_python py;
