@@ -65,7 +65,7 @@ static const struct source_case cases[] = {
 	 {.column = 2, .end_line = 1, .end_column = 4},
 	 "    f(g())\n"},
 	{"a blank line", "   \n", WHOLE, ""},
-	{"nothing", "\n", {.column = 0, .end_line = 2, .end_column = 1}, ""},
+	{"empty line", "\n", {.column = 0, .end_line = 2, .end_column = 1}, ""},
 };
 
 /* Write a file of three lines, with line as the second. */

@@ -23,7 +23,7 @@ Test(label, escapes_unsafe_characters)
 		const char *name, *bytes, *display, *collapsed;
 	} cases[] = {
 		{"plain", "Class.method", "Class.method", "Class.method"},
-		{"nothing", "", "", ""},
+		{"empty", "", "", ""},
 		{"module", "<module>", "<module>", "<module>"},
 		{"separator", ";a;b;", ";a;b;", ":a:b:"},
 		{"newline", "a\nb\r", "a\\x0ab\\x0d", "a\\x0ab\\x0d"},

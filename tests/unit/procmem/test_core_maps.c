@@ -69,7 +69,7 @@ Test(core_maps, joins_loads_and_files)
 		struct piece files[MAX_PIECES];
 		const char *expected;
 	} cases[] = {
-		{"nothing", {{0}}, {{0}}, ""},
+		{"empty", {{0}}, {{0}}, ""},
 		{"memory alone", {{1, 2, 0}, {4, 5, 0}}, {{0}}, "1-2 w  4-5 w  "},
 		{"files alone", {{0}}, {{1, 2, 0}, {2, 4, 8}}, "1-2 rf@0  2-4 rxf@8  "},
 		{"the same", {{1, 4, 0}}, {{1, 4, 8}}, "1-4 wf@8  "},

@@ -71,8 +71,8 @@ static void expect_contents(const char *name, int fd, const uint8_t *contents)
 	cr_expect(eq(i64, same_bytes(unpacked.fd, contents, CONTENTS_BYTES), CONTENTS_BYTES), "%s",
 		  name);
 	cr_expect(zero(int, strcmp(unpacked.problem.text, "")), "%s", name);
-	cr_expect(zero(int,
-		       strcmp(unpacked.compressed_by ? unpacked.compressed_by : "nothing", name)));
+	cr_expect(zero(int, strcmp(unpacked.compressed_by ? unpacked.compressed_by : "uncompressed",
+				   name)));
 	cleanup_close_fn(&unpacked.fd);
 }
 
@@ -86,7 +86,7 @@ Test(unpack, unpacks_each_format)
 
 		expect_contents(packings[i].name, file_of(packed, size), contents);
 	}
-	expect_contents("nothing", file_of(contents, CONTENTS_BYTES), contents);
+	expect_contents("uncompressed", file_of(contents, CONTENTS_BYTES), contents);
 }
 
 /* Consecutive frames, one of them empty, are one file. */
@@ -225,7 +225,7 @@ Test(unpack, reads_pipes)
 
 		expect_piped(packings[i].name, packed, size, contents);
 	}
-	expect_piped("nothing", contents, CONTENTS_BYTES, contents);
+	expect_piped("uncompressed", contents, CONTENTS_BYTES, contents);
 }
 
 /* A truncated file is unpacked as far as possible, and the problem is reported. */
@@ -340,7 +340,7 @@ Test(unpack, waits_for_a_nonblocking_pipe)
 
 	stream.fd = ends[1];
 	cr_assert(zero(int, pthread_create(&writer, NULL, write_stream, &stream)));
-	expect_contents("nothing", ends[0], contents);
+	expect_contents("uncompressed", ends[0], contents);
 	(void)pthread_join(writer, NULL);
 	cr_expect(ne(int, fcntl(other_fd, F_GETFL) & O_NONBLOCK, 0));
 }

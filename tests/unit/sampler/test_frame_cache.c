@@ -484,7 +484,7 @@ Test(frame_cache, another_profiler_ends_the_cache)
 	static const struct {
 		char name[32];
 		uint32_t frame; /* the frame that it writes, or 0 if there is none */
-	} cases[] = {{"a frame above", DEPTH}, {"a frame below", 3}, {"nothing", UINT32_MAX}};
+	} cases[] = {{"a frame above", DEPTH}, {"a frame below", 3}, {"no frame", UINT32_MAX}};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct deep deep;

@@ -170,7 +170,7 @@ Test(merged_stack, merges_python_and_native_frames)
 		{"of a frame outside a hole", "H", {0x10}, "nt", true, "n1 p0"},
 		{"of the first frame of a loop", "E.", {0x10, 0}, "nT", true, "t1 p0 p1"},
 		{"by count", "E", {0}, "tLt", true, "t2 p0 n0"},
-		{"nothing", "", {0}, "", true, ""},
+		{"no frames", "", {0}, "", true, ""},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)

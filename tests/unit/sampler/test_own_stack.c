@@ -52,9 +52,9 @@ Test(own_stack, finds_the_owner_of_a_stack)
 		{"below it", MAIN_THREAD, 0x7ffbfffff000, STACK_UNKNOWN},
 		{"the first thread on another one's", MAIN_THREAD, 0x7f0000400000, STACK_FOREIGN},
 		{"another one on the first one's", OTHER(UPPER), 0x7ffc00020000, STACK_FOREIGN},
-		{"who knows who on the first one's", UNKNOWN(UPPER), 0x7ffc00020000, STACK_UNKNOWN},
-		{"below what the first one has elsewhere", OTHER(UPPER), 0x7f0005000100,
+		{"an unknown thread on the first one's", UNKNOWN(UPPER), 0x7ffc00020000,
 		 STACK_UNKNOWN},
+		{"below the first one's other stack", OTHER(UPPER), 0x7f0005000100, STACK_UNKNOWN},
 		{"the first one of a forked thread", MAIN_THREAD, 0x7f0005000100, STACK_OWN},
 		{"not mapped", OTHER(UPPER), 0x1000, STACK_UNKNOWN},
 	};

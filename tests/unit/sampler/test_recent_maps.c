@@ -26,10 +26,10 @@ Test(recent_maps, are_due_after_changes)
 		{"old", 100, true, 3, 0, 1000000000, true},
 		{"made, just read", 100, false, 3, 1, 999999999, false},
 		{"made", 100, false, 3, 1, 1000000000, true},
-		{"mapped, dear", 40000000, false, 4, 0, 799999999, false},
-		{"mapped, dear, later", 40000000, false, 4, 0, 800000000, true},
-		{"old, dear", 60000000, true, 3, 0, 1199999999, false},
-		{"old, dear, later", 60000000, true, 3, 0, 1200000000, true},
+		{"mapped, slow", 40000000, false, 4, 0, 799999999, false},
+		{"mapped, slow, later", 40000000, false, 4, 0, 800000000, true},
+		{"old, slow", 60000000, true, 3, 0, 1199999999, false},
+		{"old, slow, later", 60000000, true, 3, 0, 1200000000, true},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -491,10 +491,10 @@ Test(snapshot, changes_during_a_snapshot_are_noticed)
 		void (*happens)(struct live *live);
 		bool proven, proven_without_gil;
 	} cases[] = {
-		{"nothing", change_nothing, true, true},
+		{"no change", change_nothing, true, true},
 		{"the holder leaves", move_first, false, false},
 		{"another takes the GIL", take_gil, false, true},
-		{"there and back", pass_gil_and_back, false, true},
+		{"another takes it and returns it", pass_gil_and_back, false, true},
 		{"the GIL is dropped", drop_gil, true, true},
 	};
 
@@ -542,7 +542,7 @@ Test(snapshot, free_threaded_build_has_a_gil_at_times)
 		{"for a time, another takes it", 1, take_gil, true, false},
 		{"for good", GIL_ON_FOR_GOOD, change_nothing, true, true},
 		{"for good, another takes it", GIL_ON_FOR_GOOD, take_gil, false, false},
-		{"for good, there and back", GIL_ON_FOR_GOOD, pass_gil_and_back, false, false},
+		{"for good, taken and returned", GIL_ON_FOR_GOOD, pass_gil_and_back, false, false},
 		{"for good, the words are torn", GIL_ON_FOR_GOOD, tear_gil_words, false, false},
 	};
 

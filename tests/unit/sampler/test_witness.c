@@ -64,7 +64,7 @@ Test(witness, rseq_word_proves_a_held_cpu)
 		{"from one held CPU to another", 2, 7, false, 7},
 		{"it went away", 7, 3, false, 3},
 		{"it came", 3, 7, false, 7},
-		{"elsewhere", 3, 3, false, 3},
+		{"on another CPU", 3, 3, false, 3},
 		{"not registered", UINT32_MAX, UINT32_MAX, false, CPU_NONE},
 		{"registration failed", UINT32_MAX - 1, UINT32_MAX - 1, false, CPU_NONE},
 		{"not registered any more", 7, UINT32_MAX, false, CPU_NONE},

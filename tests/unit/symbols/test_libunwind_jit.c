@@ -182,8 +182,8 @@ Test(libunwind_jit, torn_list_ends_no_function)
 	} cases[] = {
 		{"the second one does not point back", 1, 8, 0},
 		{"the second one points to unmapped memory", 1, 0, 0xdead000},
-		{"the last one leads to the first", 2, 0, ENTRIES_ADDR},
-		{"the last one leads to itself", 2, 0, ENTRIES_ADDR + 2 * ENTRY_STEP},
+		{"the last one points to the first", 2, 0, ENTRIES_ADDR},
+		{"the last one points to itself", 2, 0, ENTRIES_ADDR + 2 * ENTRY_STEP},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -265,7 +265,7 @@ Test(memory_image, damaged_images_are_read_in_bounds)
 		int err;
 		size_t build_id_bytes;
 	} cases[] = {
-		{"as it should be", unchanged, 0, 4},
+		{"valid", unchanged, 0, 4},
 		{"addresses in the dynamic segment", relocated, 0, 4},
 		{"DT_HASH alone", no_gnu_hash, 0, 4},
 		{"no hash", no_hash, -ENOENT, 4},

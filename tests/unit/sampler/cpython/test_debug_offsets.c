@@ -81,7 +81,7 @@ static int load(struct fake_python *py, struct py_build *build, struct message *
 
 /* Fields that pre-releases of 3.14 and 3.15 lacked, or that a later version may add. */
 static const struct layout_case cases[] = {
-	{"nothing", 15, {{0}}},
+	{"no change", 15, {{0}}},
 	{"thread: a field more before the ids", 15, {{240, 1, 104}}},
 	{"thread: three more before the ids", 14, {{216, 3, 80}}},
 	{"thread: fields more at its end", 13, {{216, 4, 240}}},

@@ -53,7 +53,7 @@ Test(elf_modules, lists_what_is_loaded)
 		  "4000-5000 r-xp 00001000 08:01 9 /lib/libpython3.so"},
 		 {{MODULE_LIBPYTHON, 3, 2, 2, 4}, {MODULE_OTHER, 0, 0, 0, 1}},
 		 2},
-		{"a libpython whose code is elsewhere",
+		{"a libpython whose code is separate",
 		 {"1000-2000 r--p 00000000 08:01 9 /lib/libpython3.so",
 		  "2000-3000 rwxp 00000000 00:00 0"},
 		 {{MODULE_LIBPYTHON, 0, 0, 0, 2}},
@@ -70,7 +70,7 @@ Test(elf_modules, lists_what_is_loaded)
 		  "2000-3000 rwxp 00001000 08:01 7 /lib/liba.so"},
 		 {{MODULE_OTHER, 0, 0, 0, 2}},
 		 1},
-		{"nothing", {NULL}, {{0}}, 0},
+		{"no mapping", {NULL}, {{0}}, 0},
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {

@@ -381,7 +381,7 @@ Test(frames, every_kind_of_stack_is_walked)
 		{"linked alone, no chunk", build_linked_alone, 0, FROM_12_TO_14},
 		{"linked, not begun", build_linked_not_begun, CHUNK_BYTES, NEVER},
 		{"linked, no object", build_linked_no_object, CHUNK_BYTES, IN_11},
-		{"nothing", build_no_frame, CHUNK_BYTES, NEVER},
+		{"no frame", build_no_frame, CHUNK_BYTES, NEVER},
 		{"dying", build_dying, CHUNK_BYTES, NEVER},
 		{"cleared", build_cleared, CHUNK_BYTES, NEVER},
 		{"called by cleared", build_called_by_cleared, CHUNK_BYTES, NEVER},
@@ -544,7 +544,7 @@ Test(frames, stack_with_a_wrong_end_is_lost)
 		{"nowhere", end_nowhere, ALWAYS, ALWAYS},
 		{"at an odd address", end_at_an_odd_address, ALWAYS, ALWAYS},
 		{"in a circle", end_in_a_circle, ALWAYS, ALWAYS},
-		{"at itself", end_at_itself, ALWAYS, ALWAYS},
+		{"in a circle of one", end_at_itself, ALWAYS, ALWAYS},
 	};
 
 	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)

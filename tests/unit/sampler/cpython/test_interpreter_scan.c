@@ -139,7 +139,7 @@ Test(interpreter_scan, finds_the_head_of_valid_lists_only)
 		void (*change)(struct program *program);
 		int err;
 	} cases[] = {
-		{"as it should be", unchanged, 0},
+		{"valid", unchanged, 0},
 		{"main is no interpreter", wrong_main, -ENOENT},
 		{"main is not the first one", newer_main, -ENOENT},
 		{"no interpreter", no_interpreter, -ENOENT},

@@ -216,7 +216,7 @@ Test(linetable, torn_entries_have_no_wrong_line)
 		{"long form, cut 3", TABLE(0xf0, 0x02), 7, 0, 8},
 		{"long form, cut 1", TABLE(0xf0, 0x02, 0x00, 0x01), 7, 0, 8},
 		{"a torn entry before", TABLE(0x80, 0xe8, 0x02), 7, 2, 8},
-		{"too much before", TABLE(0x80, 0x00, 0x00, 0xe8, 0x02), 7, 2, 8},
+		{"extra bytes before", TABLE(0x80, 0x00, 0x00, 0xe8, 0x02), 7, 2, 8},
 		{"torn after the line only", TABLE(0xe8, 0x00, 0xe8), 7, 0, 7},
 	};
 
@@ -239,7 +239,7 @@ Test(linetable, overflowing_lines_are_unknown)
 		{"column above INT32_MAX",
 		 TABLE(0xf0, 0x00, 0x00, 0x7f, 0x7f, 0x7f, 0x7f, 0x7f, 0x03, 0x01), 1, 0, 1},
 		{"lines below 0 are not known", TABLE(0xe8, 0x0b), 1, 0, 0},
-		{"and back", TABLE(0xe8, 0x0b, 0xe8, 0x0c), 1, 2, 2},
+		{"a line after one below 0", TABLE(0xe8, 0x0b, 0xe8, 0x0c), 1, 2, 2},
 		{"first line below 0", TABLE(0xe8, 0x00), -5, -2, 0},
 	};
 
@@ -370,7 +370,7 @@ Test(linetable, decodes_formats_before_3_11)
 		{"ranges after one without a line", LINETABLE_RANGES, TABLE(4, 1, 2, 0x80, 2, 1), 1,
 		 6, 3},
 		{"ranges go back", LINETABLE_RANGES, TABLE(4, 5, 4, 0xff), 1, 4, 5},
-		{"ranges that cover nothing", LINETABLE_RANGES, TABLE(0, 127, 4, 3), 1, 0, 131},
+		{"empty ranges", LINETABLE_RANGES, TABLE(0, 127, 4, 3), 1, 0, 131},
 		{"ranges, torn", LINETABLE_RANGES, TABLE(4, 1, 4), 1, 4, 0},
 		{"ranges, lines overflow", LINETABLE_RANGES, TABLE(4, 1), INT32_MAX, 0, 0},
 	};

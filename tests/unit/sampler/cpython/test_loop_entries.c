@@ -107,7 +107,7 @@ Test(loop_entries, match_calls_to_frames)
 		{"3.11, one", 0x030b00f0, "E", false, "0", "0"},
 		{"several frames a call", 0x030b00f0, "E..EE.", false, "532", "2..10."},
 		{"a call that has not begun", 0x030b00f0, "E.E", false, "x21", "2.1"},
-		{"one that names nothing between", 0x030b00f0, "E.E", false, "2x1", "2.0"},
+		{"a call without a frame between", 0x030b00f0, "E.E", false, "2x1", "2.0"},
 		{"a frame without the flag", 0x030b00f0, "..E", false, "21", "1.0"},
 		{"the outer frames are missing", 0x030b00f0, "E", true, "0xx", "0"},
 		{"cut off", 0x030b00f0, "EE", false, "1-", ".0"},

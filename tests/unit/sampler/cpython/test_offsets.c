@@ -333,13 +333,13 @@ Test(offsets, contradictory_numbers_are_refused)
 		const struct debug_offsets_layout layout = debug_offsets_layout(minor);
 		const struct py_offsets *at = &layout.at;
 		const struct wrong_number cases[] = {
-			{"runtime of nothing", at->runtime.size, 0},
-			{"interpreter of nothing", at->interpreter.size, 16},
-			{"thread of nothing", at->thread.size, 8},
-			{"frame of nothing", at->frame.size, 0},
+			{"runtime too small", at->runtime.size, 0},
+			{"interpreter too small", at->interpreter.size, 16},
+			{"thread too small", at->thread.size, 8},
+			{"frame too small", at->frame.size, 0},
 			{"frame too large", at->frame.size, FRAME_MAX_BYTES + 8},
 			{"frame as large as can be", at->frame.size, 4u << 20},
-			{"code of nothing", at->code.size, 0},
+			{"code too small", at->code.size, 0},
 			{"code too large", at->code.code_adaptive, CODE_MAX_BYTES + 8},
 			{"thread field too far", at->thread.datastack_chunk,
 			 THREAD_STATE_MAX_BYTES},
