@@ -107,7 +107,7 @@ static bool check(struct core_options *options)
 		error = "--crashed, --threads, --lines and --plumbing require a profile: add -o or "
 			"-f";
 	else if (options->profile.keep_plumbing && !options->dump.native)
-		error = "--plumbing requires --native";
+		error = "--plumbing requires -n";
 	else if (shows_groups(options) && (options->dump.value_max_chars || options->dump.modules))
 		error = "--locals and --modules require a single core, or --json: of several "
 			"cores only the place where they died is shown";

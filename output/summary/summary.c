@@ -115,13 +115,11 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 	struct text *line = &page->cell;
 
 	append_rate(line, stats_achieved_hz(stats));
-	text_puts(line, " Hz");
 	if (run->info.asked_hz > 0) {
 		text_puts(line, " of ");
 		append_rate(line, run->info.asked_hz);
-		text_puts(line, " asked");
 	}
-	text_puts(line, " · ");
+	text_puts(line, " Hz · ");
 	append_count(line, stats->samples, "sample");
 	append_share(line, loss_percent(stats), "lost");
 	append_losses(line, stats);

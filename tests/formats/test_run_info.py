@@ -20,7 +20,7 @@ from test_svg import SVG
 NAMES = ("arguments", "command_line", "pysample", "python", "mode", "asked_hz", "achieved_hz",
          "wall_s", "ticks", "samples", "late_ticks")
 FORMATS = re.compile(r"^Formats, [^\n]*:\n((?:  \w+ [^\n]*\n)+)", re.M)
-RATE = re.compile(r"(?P<achieved>[\d.]+) Hz of (?P<asked>[\d.]+) asked · (?P<samples>\d+) samples "
+RATE = re.compile(r"(?P<achieved>[\d.]+) of (?P<asked>[\d.]+) Hz · (?P<samples>\d+) samples "
                   r"· [<\d.]+% lost(?: \((?P<lost>[a-z_0-9 ,]+)\))?"
                   r" · (?P<late>\d+) late tick")
 TARGET = re.compile(r"(?:pid \d+ · )?Python (?P<python>\S+) · .* · (?P<mode>\w+) time"

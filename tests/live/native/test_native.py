@@ -549,7 +549,7 @@ class Refused(unittest.TestCase):
                               result.stderr)
         result = support.pysample("core", "--plumbing", "-f", "collapsed", os.devnull)
         self.assertEqual(result.status, 2, result.stderr)
-        self.assertIn("--plumbing requires --native", result.stderr)
+        self.assertIn("--plumbing requires -n", result.stderr)
 
     def test_letter_of_core(self):
         """-n is --native without a value, and can be combined with other letters."""

@@ -89,7 +89,7 @@ Test(summary, lists_functions_by_own_time)
 	cr_expect(eq(str, text,
 		     (char *)"python3 app.py --name=a\\x0ab\n"
 			     "pid 42 · Python 3.12.1 · 1 thread · 2.0 s · wall time\n"
-			     "1000 Hz of 1000 asked · 2000 samples · 0.05% lost (moved 1) · "
+			     "1000 of 1000 Hz · 2000 samples · 0.05% lost (moved 1) · "
 			     "1 late tick\n"
 			     "\n"
 			     "shown: 4 of 2000 samples · 2.000 s of wall time · 1 thread\n"

@@ -39,7 +39,7 @@ Test(refresh_backoff, unsuccessful_refreshes_double_the_wait)
 	refresh_backoff_record(&backoff, true, START, MS);
 	cr_expect(eq(u64, wait_ms(&backoff, false), 100));
 	cr_expect(not(refresh_backoff_is_due(&backoff, false, START - 1000 * MS)),
-		  "before the last one");
+		  "a time before the last one");
 }
 
 /* Refreshes take at most a twentieth of the time, whatever is_covered says. */
