@@ -110,35 +110,69 @@ static void find_in_file(struct module_symbols *symbols, struct image *image,
 			add_place(&symbols->wanted[i], vaddr + load_bias);
 }
 
-static void find_in_memory(struct module_symbols *symbols, const struct memory_image *loaded)
+/* Returns 0, or a fatal error. A symbol that is missing or damaged is none. */
+static int find_in_memory(struct module_symbols *symbols, const struct memory_image *loaded)
 {
 	remote_addr addr;
+	int err = 0;
 
-	for (uint32_t i = 0; i < symbols->nr_wanted; i++)
-		if (!memory_image_symbol(loaded, symbols->wanted[i].name, &addr))
+	for (uint32_t i = 0; !remote_error_is_fatal(err) && i < symbols->nr_wanted; i++) {
+		err = memory_image_symbol(loaded, symbols->wanted[i].name, &addr);
+		if (!err)
 			add_place(&symbols->wanted[i], addr);
+	}
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
-/* Search the module's file or, if it cannot be opened, its loaded part. */
-static void search_module(struct module_symbols *symbols, const struct mapping *mapping,
-			  struct image_source *source)
+/*
+ * Search the module's file or, if it cannot be opened, its loaded part. Returns 0, or a fatal
+ * error; the places of some names may have been added then.
+ */
+static int search_module(struct module_symbols *symbols, const struct mapping *mapping,
+			 struct image_source *source)
 {
 	struct memory_image loaded;
 	struct image *image;
+	int err = image_source_open(source, mapping, &image);
 
-	if (!image_source_open(source, mapping, &image)) {
+	if (!err) {
 		find_in_file(symbols, image, mapping);
 		image_close(image);
-	} else if (!memory_image_open(symbols->memory, mapping->start, &loaded)) {
-		find_in_memory(symbols, &loaded);
-		memory_image_close(&loaded);
+		return 0;
 	}
+	if (err == -ENOMEM)
+		return err;
+	err = memory_image_open(symbols->memory, mapping->start, &loaded);
+	if (err)
+		return remote_error_is_fatal(err) ? err : 0;
+	err = find_in_memory(symbols, &loaded);
+	memory_image_close(&loaded);
+	return err;
+}
+
+/* Add a module and its places; on failure neither is added. Returns 0, or a fatal error. */
+static int read_module(struct module_symbols *symbols, const struct mapping *mapping,
+		       struct image_source *source)
+{
+	uint32_t nr_places[MODULE_SYMBOLS_MAX_NAMES] = {0};
+	int err;
+
+	for (uint32_t i = 0; i < symbols->nr_wanted; i++)
+		nr_places[i] = symbols->wanted[i].nr_places;
+	err = search_module(symbols, mapping, source);
+	if (!err)
+		err = add_module(symbols, mapping);
+	for (uint32_t i = 0; err && i < symbols->nr_wanted; i++)
+		symbols->wanted[i].nr_places = nr_places[i];
+	return err;
 }
 
 int module_symbols_find(struct module_symbols *symbols, const struct maps *maps,
 			struct image_source *source)
 {
-	for (size_t i = 0, end; i < maps->nr_mappings; i = end) {
+	int err = 0;
+
+	for (size_t i = 0, end; !err && i < maps->nr_mappings; i = end) {
 		const struct mapping *mapping = &maps->mappings[i];
 
 		end = maps_module_end(maps, i);
@@ -146,11 +180,9 @@ int module_symbols_find(struct module_symbols *symbols, const struct maps *maps,
 			return 0;
 		if (!mapping->inode || !has_code(maps, i, end) || is_known(symbols, mapping))
 			continue;
-		if (add_module(symbols, mapping))
-			return -ENOMEM;
-		search_module(symbols, mapping, source);
+		err = read_module(symbols, mapping, source);
 	}
-	return 0;
+	return err;
 }
 
 const remote_addr *module_symbols_places(const struct module_symbols *symbols, uint32_t name_index,

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+#include "symbols/elf/module_symbols.h"
+
+#include <criterion/criterion.h>
+#include <criterion/new/assert.h>
+#include <errno.h>
+#include <unistd.h>
+
+#include "procmem/live.h"
+#include "procmem/process.h"
+#include "tests/support/image_file.h"
+
+/* The memory of this process, of which one read fails. */
+struct failing_memory {
+	struct remote_memory memory;
+	struct live_memory live;
+	size_t nr_before; /* reads before the one that fails */
+	int error;	  /* 0: none fails */
+};
+
+static int read_ranges(struct remote_memory *memory, struct remote_range *ranges, size_t nr_ranges)
+{
+	struct failing_memory *failing = (struct failing_memory *)memory;
+
+	if (failing->error && failing->nr_before-- == 0)
+		return failing->error;
+	return remote_memory_read_ranges(&failing->live.memory, ranges, nr_ranges);
+}
+
+/* Files are gone, so that symbols are read from memory. */
+static int open_nothing(struct image_source *source, const struct mapping *mapping,
+			struct image **ret_image)
+{
+	(void)source, (void)mapping, (void)ret_image;
+	return -ENOENT;
+}
+
+static int open_without_memory(struct image_source *source, const struct mapping *mapping,
+			       struct image **ret_image)
+{
+	(void)source, (void)mapping, (void)ret_image;
+	return -ENOMEM;
+}
+
+static const struct image_source_ops no_files = {.open = open_nothing};
+static const struct image_source_ops no_memory = {.open = open_without_memory};
+
+/* The C library in this process, and a search for its symbols. */
+struct search {
+	struct process process;
+	struct failing_memory failing;
+	struct maps all;
+	struct maps maps; /* of the library; borrows from all */
+	struct library library;
+	struct image_source source;
+	struct module_symbols *symbols;
+};
+
+static void search_init(struct search *search)
+{
+	static const struct remote_memory_ops ops = {.read_ranges = read_ranges};
+	static const char *const names[] = {"getppid", "no such symbol", "getpid"};
+	size_t first;
+
+	*search = (struct search){.process = PROCESS_CLOSED,
+				  .failing.memory.ops = &ops,
+				  .source.ops = &no_files,
+				  .library = find_library()};
+	cr_assert(zero(int, process_open(getpid(), &search->process, NULL)));
+	live_memory_init(&search->failing.live, &search->process);
+	cr_assert(zero(int, maps_read(&search->process, &search->all)));
+	first = maps_search(&search->all, search->library.load_bias);
+	search->maps = (struct maps){.mappings = &search->all.mappings[first],
+				     .nr_mappings = maps_module_end(&search->all, first) - first};
+	search->symbols = module_symbols_create(&search->failing.memory, names, 3);
+	cr_assert(ne(ptr, search->symbols, NULL));
+}
+
+static void search_done(struct search *search)
+{
+	module_symbols_destroy(search->symbols);
+	maps_done(&search->all);
+	process_close(&search->process);
+}
+
+static int find(struct search *search)
+{
+	return module_symbols_find(search->symbols, &search->maps, &search->source);
+}
+
+static uint32_t count_places(const struct search *search, uint32_t name_index)
+{
+	uint32_t nr_places;
+
+	(void)module_symbols_places(search->symbols, name_index, &nr_places);
+	return nr_places;
+}
+
+static void expect_found(struct search *search, const char *what, size_t number)
+{
+	uint32_t nr_places;
+	const remote_addr *places;
+
+	cr_expect(zero(int, find(search)), "%s %zu", what, number);
+	places = module_symbols_places(search->symbols, 0, &nr_places);
+	cr_assert(eq(u32, nr_places, 1), "%s %zu", what, number);
+	cr_expect(eq(u64, places[0], search->library.symbol_addr));
+	cr_expect(zero(u32, count_places(search, 1)), "%s %zu", what, number);
+	cr_expect(eq(u32, count_places(search, 2), 1), "%s %zu", what, number);
+}
+
+Test(module_symbols, of_a_loaded_library)
+{
+	struct search search;
+
+	search_init(&search);
+	expect_found(&search, "call", 0);
+	expect_found(&search, "call", 1);
+	search_done(&search);
+}
+
+/* A search that fails adds nothing, and the next one finds what it would have found. */
+Test(module_symbols, failed_reads_are_repeated)
+{
+	static const int errors[] = {-ENOMEM, -ESRCH, -EPERM};
+	size_t nr_before = 0;
+	int err;
+
+	do {
+		struct search search;
+
+		search_init(&search);
+		search.failing.nr_before = nr_before;
+		search.failing.error = errors[nr_before % 3];
+		err = find(&search);
+		if (err) {
+			cr_expect(eq(int, err, errors[nr_before % 3]), "read %zu", nr_before);
+			cr_expect(zero(u32, count_places(&search, 0)), "read %zu", nr_before);
+		}
+		search.failing.error = 0;
+		expect_found(&search, "read", nr_before);
+		search_done(&search);
+		nr_before++;
+	} while (err);
+	cr_expect(lt(sz, 10, nr_before), "reads");
+}
+
+Test(module_symbols, files_are_opened_again)
+{
+	struct search search;
+
+	search_init(&search);
+	search.source.ops = &no_memory;
+	cr_expect(eq(int, find(&search), -ENOMEM));
+	search.source.ops = &no_files;
+	expect_found(&search, "call", 1);
+	search_done(&search);
+}
