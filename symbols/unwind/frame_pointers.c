@@ -58,15 +58,21 @@ int frame_pointers_find(struct frame_pointers *pointers, const struct registers 
 	const struct unwind_rule *rule =
 		unwind_modules_find(pointers->modules, registers_lookup_addr(frame), &section);
 	const size_t i = (pc ^ pc >> 8) % FRAME_POINTERS_CACHED;
+	uint32_t depth_bytes = 0;
 	int32_t below_cfa;
+	int err;
 
 	if (!rule || rule->cfa_is_expression || rule->cfa_register != REGISTER_RBP)
 		return -ENOENT;
 	below_cfa = rule->cfa_offset;
 	if (pointers->cache[i].pc != pc || !pc) {
+		err = find_depth(pointers, frame, below_cfa, &depth_bytes);
+		/* The code was not read: it may be next time. */
+		if (remote_error_is_fatal(err) || err == -EFAULT)
+			return err;
 		pointers->cache[i].pc = pc;
-		pointers->cache[i].err =
-			find_depth(pointers, frame, below_cfa, &pointers->cache[i].depth_bytes);
+		pointers->cache[i].err = err;
+		pointers->cache[i].depth_bytes = depth_bytes;
 	}
 	if (!pointers->cache[i].err)
 		*ret_value = frame->values[REGISTER_SP] + pointers->cache[i].depth_bytes -

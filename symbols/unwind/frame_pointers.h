@@ -19,8 +19,8 @@ struct frame_pointers {
 	struct remote_memory *memory;
 	struct unwind_modules *modules;
 	struct {
-		remote_addr pc; /* 0: the entry is empty */
-		int err;
+		remote_addr pc;	      /* 0: the entry is empty */
+		int err;	      /* 0, -ENOENT or -EBADMSG */
 		uint32_t depth_bytes; /* CFA - stack pointer */
 	} cache[FRAME_POINTERS_CACHED];
 };
