@@ -25,7 +25,7 @@ static const struct {
 } faults[NR_JITDUMP_FAULTS] = {
 	[JITDUMP_SKIPPED] = {"skipped", "bytes outside any record", true},
 	[JITDUMP_INCOMPLETE] =
-		{"cut",
+		{"incomplete",
 		 "the last record is incomplete (if its process still runs, use --verify PID)",
 		 true},
 	[JITDUMP_DUPLICATE] = {"duplicate", "a duplicate record", true},
@@ -37,8 +37,8 @@ static const struct {
 	[JITDUMP_OTHER_PROCESS] = {"other_process", "a record of another process", true},
 	[JITDUMP_EMPTY_CODE] = {"empty_code", "a LOAD without code", false},
 	[JITDUMP_REFUSED] = {"refused", "a record beyond the limit on functions or names", true},
-	[JITDUMP_AFTER_CLOSE] = {"behind_close", "a record after CLOSE", true},
-	[JITDUMP_RESTARTED] = {"begun_again", "the file was truncated or rewritten", true},
+	[JITDUMP_AFTER_CLOSE] = {"after_close", "a record after CLOSE", true},
+	[JITDUMP_RESTARTED] = {"restarted", "the file was truncated or rewritten", true},
 };
 
 static bool is_damaged(const struct jit_file *file)

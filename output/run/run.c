@@ -78,8 +78,8 @@ static const struct field native_fields[] = {
 	{"native.by_evidence", FIELD_BOOL, offsetof(struct run, info.native.is_inferred)},
 	{"native.user_cpu_only", FIELD_BOOL, offsetof(struct run, info.native.user_cpu_only)},
 	{"native.stacks", FIELD_U64, offsetof(struct run, info.native.nr_stacks)},
-	{"native.broken", FIELD_U64, offsetof(struct run, info.native.nr_c_gaps)},
-	{"native.python_holed", FIELD_U64, offsetof(struct run, info.native.nr_python_gaps)},
+	{"native.c_gaps", FIELD_U64, offsetof(struct run, info.native.nr_c_gaps)},
+	{"native.python_gaps", FIELD_U64, offsetof(struct run, info.native.nr_python_gaps)},
 	{"native.dumps", FIELD_U64, offsetof(struct run, info.native.nr_dumps)},
 	{"native.lost_dumps", FIELD_U64, offsetof(struct run, info.native.nr_lost_dumps)},
 	{"native.undumped", FIELD_U64, offsetof(struct run, info.native.nr_undumped)},
@@ -278,6 +278,11 @@ static int find_loss(const char *name)
 /* Return the field with this name; NULL if there is none. */
 static const struct field *find_field(const char *name)
 {
+	/* Names in older recordings. */
+	if (strcmp(name, "native.broken") == 0)
+		name = "native.c_gaps";
+	else if (strcmp(name, "native.python_holed") == 0)
+		name = "native.python_gaps";
 	for (int i = 0; i < NR_FIELDS; i++)
 		if (strcmp(name, fields[i].name) == 0)
 			return &fields[i];

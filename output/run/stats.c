@@ -73,8 +73,8 @@ static void write_native(struct json *json, const struct run_native *native)
 	json_member_bool(json, "by_evidence", native->is_inferred);
 	json_member_bool(json, "user_cpu_only", native->user_cpu_only);
 	json_member_u64(json, "stacks", native->nr_stacks);
-	json_member_u64(json, "broken", native->nr_c_gaps);
-	json_member_u64(json, "python_holed", native->nr_python_gaps);
+	json_member_u64(json, "c_gaps", native->nr_c_gaps);
+	json_member_u64(json, "python_gaps", native->nr_python_gaps);
 	json_member_u64(json, "dumps", native->nr_dumps);
 	json_member_u64(json, "lost_dumps", native->nr_lost_dumps);
 	json_member_u64(json, "undumped", native->nr_undumped);

@@ -140,15 +140,15 @@ def measure_truth(tools, interpreter, args):
 def whole_row(name, attached, aim):
     native = attached.stats["native"]
     return Row("whole C stacks, " + name,
-               "%s (%d of %d have a hole)" % (percent(native["stacks"] - native["broken"],
+               "%s (%d of %d have a hole)" % (percent(native["stacks"] - native["c_gaps"],
                                                       native["stacks"]),
-                                              native["broken"], native["stacks"]), aim)
+                                              native["c_gaps"], native["stacks"]), aim)
 
 
 def holed_row(name, attached):
     native = attached.stats["native"]
     return Row("stacks with a hole instead of some Python frames, " + name,
-               "%s of %d" % (percent(native["python_holed"], native["stacks"]), native["stacks"]))
+               "%s of %d" % (percent(native["python_gaps"], native["stacks"]), native["stacks"]))
 
 
 def impossible_row(name, attached):

@@ -16,7 +16,7 @@ from test_run_info import NOTES, READERS
 
 USER_ONLY = "user CPU only"
 ALLOWED_TO_ALL = 1  # kernel.perf_event_paranoid up to which anybody may sample the kernel
-COUNTERS = ("stacks", "broken", "python_holed", "dumps", "lost_dumps", "undumped",
+COUNTERS = ("stacks", "c_gaps", "python_gaps", "dumps", "lost_dumps", "undumped",
             "foreign_dumps", "refused_threads")
 
 
@@ -61,7 +61,7 @@ class UserCpuOnly(unittest.TestCase):
         native = counters["native"]
         self.assertGreater(native["stacks"], 0)
         self.assertLessEqual(native["stacks"], counters["samples"])
-        self.assertLessEqual(native["broken"], native["stacks"])
+        self.assertLessEqual(native["c_gaps"], native["stacks"])
         self.assertLessEqual(native["foreign_dumps"], native["dumps"])
 
     def test_of_another_user(self):
@@ -86,7 +86,7 @@ class UserCpuOnly(unittest.TestCase):
             self.assertNotIn(USER_ONLY, printed)
             self.check_counters(counters)
             native = counters["native"]
-            has_holes = native["python_holed"] + native["broken"] > 0
+            has_holes = native["python_gaps"] + native["c_gaps"] > 0
             for form, text in self.notes(path).items():
                 with self.subTest(form):
                     self.assertNotIn(USER_ONLY, text)

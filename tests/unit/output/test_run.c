@@ -198,6 +198,11 @@ Test(run, accepts_counters_of_older_versions)
 	cr_assert(zero(int, stored_run_set(&stored, "lost.code", "3")));
 	cr_assert(zero(int, stored_run_set(&stored, "lost.too_deep", "4")));
 	cr_assert(zero(int, stored_run_set(&stored, "samples", "9")));
+	cr_assert(zero(int, stored_run_set(&stored, "native.broken", "5")));
+	cr_assert(zero(int, stored_run_set(&stored, "native.python_holed", "6")));
+	cr_expect(eq(u64, stored.run.info.native.nr_c_gaps, 5));
+	cr_expect(eq(u64, stored.run.info.native.nr_python_gaps, 6));
+	stored.run.info.native = (struct run_native){0};
 	expect_equal(&stored.run, &expected);
 	stored_run_done(&stored);
 }
