@@ -18,8 +18,9 @@
 static bool apply_native(void *options, const char *threads)
 {
 	if (threads && strcmp(threads, "all") != 0) {
-		print_error("--native takes no value but all: -n is for Python threads, "
-			    "--native=all for all threads");
+		print_error("unknown value '%s' of -n: use --native for Python threads, "
+			    "--native=all for all threads",
+			    threads);
 		return false;
 	}
 	((struct core_options *)options)->dump.native =

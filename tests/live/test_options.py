@@ -91,6 +91,11 @@ class Options(unittest.TestCase):
             if shutil.which(shell):
                 subprocess.run([shell, "-n"], input=text, text=True, check=True)
 
+    def test_unknown_value(self):
+        result = support.pysample("core", "--native=some", "core")
+        self.assertEqual((result.status, result.stdout), (2, ""))
+        self.assertIn("unknown value 'some' of --native: ", result.stderr)
+
     def test_no_such_shell(self):
         for args in ([], ["tcsh"], ["bash", "zsh"]):
             result = support.pysample("completion", *args)
