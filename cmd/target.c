@@ -188,7 +188,7 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 		uint64_t end_ns;
 		int err;
 
-		if (process_memory_gone(&target->process) &&
+		if (process_memory_is_gone(&target->process) &&
 		    process_reopen_memory(&target->process) != 0)
 			return -ESRCH;
 		err = look(target, &schedule, wait->stop, reterr);
@@ -279,7 +279,7 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 			       struct message *reterr)
 {
 	char command_line[COMMAND_LINE_MAX_BYTES];
-	bool same_program = !process_memory_gone(&target->process);
+	bool same_program = !process_memory_is_gone(&target->process);
 	const remote_addr before_addr = target->runtime.addr;
 	int err = process_reopen_memory(&target->process);
 

@@ -78,7 +78,7 @@ enum target_next {
  * old memory, process or build any more. Unless an interpreter was found, the version, the
  * runtime and the command line keep their values.
  *
- * TARGET_SAME means that there was no exec in between (process_memory_gone()) and that _PyRuntime
+ * TARGET_SAME means that there was no exec in between (process_memory_is_gone()) and that _PyRuntime
  * is where it was: the interpreter was started again after Py_Finalize(), or was there all the
  * time and could not be read.
  */

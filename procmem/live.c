@@ -224,7 +224,7 @@ static int live_check(struct remote_memory *memory)
 	struct live_memory *live = (struct live_memory *)memory;
 
 	live->nr_checks += 2;
-	if (process_memory_gone(live->process))
+	if (process_memory_is_gone(live->process))
 		return -ESRCH;
 	return process_has_thread(live->process, live->tid) ? 0 : change_thread(live);
 }

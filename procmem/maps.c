@@ -22,7 +22,7 @@ struct line {
 };
 
 /* Parse a number without sign or prefix; at least one digit. */
-static bool take_number(struct line *line, unsigned int base, uint64_t *ret_number)
+static bool parse_number(struct line *line, unsigned int base, uint64_t *ret_number)
 {
 	uint64_t number = 0;
 	char *start = line->next;
@@ -43,7 +43,7 @@ static bool take_number(struct line *line, unsigned int base, uint64_t *ret_numb
 	return line->next > start;
 }
 
-static bool take_char(struct line *line, char c)
+static bool skip_char(struct line *line, char c)
 {
 	if (line->next == line->end || *line->next != c)
 		return false;
@@ -52,19 +52,19 @@ static bool take_char(struct line *line, char c)
 }
 
 /* Parse one permission letter: set or clear. */
-static bool take_flag(struct line *line, char set, char clear, bool *ret_flag)
+static bool parse_flag(struct line *line, char set, char clear, bool *ret_flag)
 {
-	*ret_flag = take_char(line, set);
-	return *ret_flag || take_char(line, clear);
+	*ret_flag = skip_char(line, set);
+	return *ret_flag || skip_char(line, clear);
 }
 
-static bool take_device(struct line *line, struct mapping *mapping)
+static bool parse_device(struct line *line, struct mapping *mapping)
 {
 	uint64_t major;
 	uint64_t minor;
 
-	if (!take_number(line, 16, &major) || !take_char(line, ':') ||
-	    !take_number(line, 16, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
+	if (!parse_number(line, 16, &major) || !skip_char(line, ':') ||
+	    !parse_number(line, 16, &minor) || major > UINT32_MAX || minor > UINT32_MAX)
 		return false;
 	mapping->dev_major = (uint32_t)major;
 	mapping->dev_minor = (uint32_t)minor;
@@ -76,7 +76,7 @@ static bool take_device(struct line *line, struct mapping *mapping)
  * nothing else here (seq_path(…, "\n") in show_map_vma() of fs/proc/task_mmu.c), not even
  * backslashes: any other \NNN is part of the name.
  */
-static bool take_path(struct line *line, struct mapping *mapping)
+static bool parse_path(struct line *line, struct mapping *mapping)
 {
 	size_t mark_length = strlen(DELETED_MARK);
 	char *path = line->next + strspn(line->next, " ");
@@ -110,19 +110,19 @@ static bool parse_line(struct line *line, struct mapping *ret_mapping)
 	struct mapping mapping = {.path = ""};
 
 	*line->end = '\0';
-	if (!take_number(line, 16, &mapping.start) || !take_char(line, '-') ||
-	    !take_number(line, 16, &mapping.end) || !take_char(line, ' ') ||
-	    !take_flag(line, 'r', '-', &mapping.readable) ||
-	    !take_flag(line, 'w', '-', &mapping.writable) ||
-	    !take_flag(line, 'x', '-', &mapping.executable) ||
-	    (!take_char(line, 's') && !take_char(line, 'p')) || !take_char(line, ' ') ||
-	    !take_number(line, 16, &mapping.file_offset) || !take_char(line, ' ') ||
-	    !take_device(line, &mapping) || !take_char(line, ' ') ||
-	    !take_number(line, 10, &mapping.inode))
+	if (!parse_number(line, 16, &mapping.start) || !skip_char(line, '-') ||
+	    !parse_number(line, 16, &mapping.end) || !skip_char(line, ' ') ||
+	    !parse_flag(line, 'r', '-', &mapping.readable) ||
+	    !parse_flag(line, 'w', '-', &mapping.writable) ||
+	    !parse_flag(line, 'x', '-', &mapping.executable) ||
+	    (!skip_char(line, 's') && !skip_char(line, 'p')) || !skip_char(line, ' ') ||
+	    !parse_number(line, 16, &mapping.file_offset) || !skip_char(line, ' ') ||
+	    !parse_device(line, &mapping) || !skip_char(line, ' ') ||
+	    !parse_number(line, 10, &mapping.inode))
 		return false;
 	if (line->next < line->end && *line->next != ' ')
 		return false;
-	if (mapping.start >= mapping.end || !take_path(line, &mapping))
+	if (mapping.start >= mapping.end || !parse_path(line, &mapping))
 		return false;
 	*ret_mapping = mapping;
 	return true;

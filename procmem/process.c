@@ -316,7 +316,7 @@ bool process_has_one_thread(const struct process *process)
 	return fstatat(process->proc_fd, "task", &status, 0) == 0 && status.st_nlink == 3;
 }
 
-bool process_memory_gone(const struct process *process)
+bool process_memory_is_gone(const struct process *process)
 {
 	char byte;
 

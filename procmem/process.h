@@ -52,7 +52,7 @@ uint64_t process_age_ns(const struct process *process);
  * called exec, even for the same program. Also false if that is unknown: memory_fd is -1, or
  * another process shares the memory (a child of vfork(2) before its own exec). One system call.
  */
-bool process_memory_gone(const struct process *process);
+bool process_memory_is_gone(const struct process *process);
 
 /*
  * Whether the process is a kernel thread, which has no memory of its own, no mappings and no

@@ -646,5 +646,5 @@ uint32_t sampler_natives_room(const struct sampler_natives *natives)
 void sampler_natives_sweep(struct sampler_natives *natives)
 {
 	if (natives->events.options.has_program)
-		perf_events_sweep(&natives->events);
+		perf_events_drop_ended(&natives->events);
 }

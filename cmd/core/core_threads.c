@@ -34,7 +34,7 @@ static struct core_thread_index *find_thread(const struct core_threads *threads,
 /* Count a thread that has no C stack to follow. Returns flags for its sample. */
 static uint32_t check_c_stack(struct core_threads *threads, const struct core_thread *thread)
 {
-	switch (core_stack_look(threads->core, thread)) {
+	switch (core_stack_find_state(threads->core, thread)) {
 	case CORE_STACK_MISSING:
 		threads->nr_without_stack++;
 		return SAMPLE_C_STACK_MISSING;

@@ -546,7 +546,7 @@ static int sample_programs(struct session *session)
 		 * follow().
 		 */
 		if (err == -EPERM && !session->sink.error &&
-		    process_memory_gone(&session->target.process)) {
+		    process_memory_is_gone(&session->target.process)) {
 			err = 0;
 			session->course.end = END_REPLACED;
 		}

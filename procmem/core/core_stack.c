@@ -7,7 +7,7 @@
  * How much of a stack is searched for content, page by page. One page is not enough: a guard page
  * inside the stack's own mapping is all zeros, and a large frame can be, too.
  */
-enum { LOOK_BYTES = 16384, PAGE_BYTES = 4096 };
+enum { SEARCHED_BYTES = 16384, PAGE_BYTES = 4096 };
 
 /* Whether two addresses are close enough to be in one frame. */
 static bool is_near(remote_addr a, remote_addr b)
@@ -33,17 +33,17 @@ static const struct mapping *find_stack(const struct core *core, remote_addr sp_
 		       : NULL;
 }
 
-/* Whether the core has a non-zero byte in [start, end), within the first LOOK_BYTES. */
+/* Whether the core has a non-zero byte in [start, end), within the first SEARCHED_BYTES. */
 static bool has_content(struct core *core, remote_addr start, remote_addr end)
 {
-	const remote_addr look_end = end - start < LOOK_BYTES ? end : start + LOOK_BYTES;
+	const remote_addr search_end = end - start < SEARCHED_BYTES ? end : start + SEARCHED_BYTES;
 	uint8_t bytes[PAGE_BYTES] = {0};
 
-	for (remote_addr addr = start; addr < look_end; addr += PAGE_BYTES) {
+	for (remote_addr addr = start; addr < search_end; addr += PAGE_BYTES) {
 		struct remote_range range = {.addr = addr, .buffer = bytes, .size = PAGE_BYTES};
 
-		if (look_end - addr < PAGE_BYTES)
-			range.size = look_end - addr;
+		if (search_end - addr < PAGE_BYTES)
+			range.size = search_end - addr;
 		if (remote_memory_read_ranges(core_memory(core), &range, 1))
 			return false;
 		for (size_t i = 0; i < range.done_bytes; i++)
@@ -53,7 +53,7 @@ static bool has_content(struct core *core, remote_addr start, remote_addr end)
 	return false;
 }
 
-enum core_stack_state core_stack_look(struct core *core, const struct core_thread *thread)
+enum core_stack_state core_stack_find_state(struct core *core, const struct core_thread *thread)
 {
 	const struct mapping *stack = find_stack(core, thread->sp_addr);
 

@@ -27,7 +27,7 @@ enum core_stack_state {
 	CORE_STACK_UNMAPPED, /* the stack pointer leads to no writable memory */
 };
 
-enum core_stack_state core_stack_look(struct core *core, const struct core_thread *thread);
+enum core_stack_state core_stack_find_state(struct core *core, const struct core_thread *thread);
 
 /*
  * Whether a thread with this stack pointer died because its stack was full: it could not access an

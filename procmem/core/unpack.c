@@ -196,14 +196,6 @@ static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
 	}
 }
 
-/* Whether another step can get more from the input that was read. */
-static bool has_more(struct unpacking *unpacking, struct decoder_step *step)
-{
-	if (unpacking->decoder && step->is_complete)
-		skip_padding(unpacking, step);
-	return step->input_bytes || (step->output_bytes == 0 && !step->is_complete);
-}
-
 /* Decompress the input that was read. */
 static int unpack_input(struct unpacking *unpacking)
 {
@@ -212,8 +204,14 @@ static int unpack_input(struct unpacking *unpacking)
 				    .is_complete = unpacking->is_complete};
 	int err = 0;
 
-	while (!err && has_more(unpacking, &step))
+	while (!err) {
+		if (unpacking->decoder && step.is_complete)
+			skip_padding(unpacking, &step);
+		/* Without input, only a decoder whose room was too small has more output. */
+		if (!step.input_bytes && (step.output_bytes || step.is_complete))
+			break;
 		err = run_step(unpacking, &step);
+	}
 	unpacking->is_complete = step.is_complete;
 	unpacking->input_bytes = 0;
 	return err;

@@ -291,11 +291,12 @@ static void release_record(struct perf_events *events)
 {
 	struct perf_event_mmap_page *page;
 
-	if (!events->taken_bytes)
+	if (!events->record_bytes)
 		return;
 	page = events->threads[events->current].page;
-	__atomic_store_n(&page->data_tail, page->data_tail + events->taken_bytes, __ATOMIC_RELEASE);
-	events->taken_bytes = 0;
+	__atomic_store_n(&page->data_tail, page->data_tail + events->record_bytes,
+			 __ATOMIC_RELEASE);
+	events->record_bytes = 0;
 }
 
 /* Waiting. */
@@ -384,11 +385,11 @@ static const uint8_t *next_record(struct perf_events *events)
 		return NULL;
 	copy_out(thread, tail, (uint8_t *)&header, sizeof(header));
 	if (header.size < sizeof(header) || header.size > head - tail) {
-		events->taken_bytes = head - tail;
+		events->record_bytes = head - tail;
 		release_record(events);
 		return NULL;
 	}
-	events->taken_bytes = header.size;
+	events->record_bytes = header.size;
 	if (start + header.size <= thread->ring_bytes)
 		return ring + start;
 	copy_out(thread, tail, events->record, header.size);
@@ -416,7 +417,7 @@ static void count_mapping(struct perf_events_stats *stats, const uint8_t *record
 static int decode_record(struct perf_events *events, const uint8_t *record,
 			 struct perf_dump *ret_dump)
 {
-	const size_t nr_bytes = events->taken_bytes;
+	const size_t nr_bytes = events->record_bytes;
 	const struct {
 		struct perf_event_header header;
 		uint64_t id, nr_lost;
@@ -467,7 +468,7 @@ static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 		if (events->found.count_ns == count_ns)
 			return true;
 		if (events->found.count_ns > count_ns) {
-			events->taken_bytes = 0; /* a later dump: leave it in the ring */
+			events->record_bytes = 0; /* a later dump: leave it in the ring */
 			events->stats.nr_dumps--;
 			return true;
 		}
@@ -481,7 +482,7 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 	const struct timespec pause = {.tv_nsec = FIND_PAUSE_NS};
 	struct perf_thread *thread;
 
-	if (events->taken_bytes && events->found.tid == tid && events->found.count_ns == count_ns)
+	if (events->record_bytes && events->found.tid == tid && events->found.count_ns == count_ns)
 		return &events->found;
 	release_record(events);
 	thread = find_thread(events, tid);
@@ -493,7 +494,7 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 			return NULL;
 		(void)nanosleep(&pause, NULL);
 	}
-	return events->taken_bytes ? &events->found : NULL;
+	return events->record_bytes ? &events->found : NULL;
 }
 
 uint32_t perf_events_room(const struct perf_events *events)
@@ -516,7 +517,7 @@ static bool has_ended(const struct perf_events *events, const struct perf_thread
 			    : !process_has_thread(events->process, thread->tid);
 }
 
-void perf_events_sweep(struct perf_events *events)
+void perf_events_drop_ended(struct perf_events *events)
 {
 	release_record(events);
 	for (uint32_t i = 0; i < events->nr_threads; i++) {

@@ -51,8 +51,8 @@ struct perf_events {
 	int epoll_fd;
 	struct perf_thread *threads; /* private; owned */
 	uint32_t nr_threads, max_threads;
-	uint32_t current;   /* index of the thread whose ring is being read */
-	size_t taken_bytes; /* size of the last record taken from that ring; 0: none */
+	uint32_t current;    /* index of the thread whose ring is being read */
+	size_t record_bytes; /* size of the record being read from that ring; 0: none */
 	/* last result of perf_events_find(), valid while its record is taken */
 	struct perf_dump found;
 	bool is_drained; /* perf_events_next() has returned all dumps of the last search */
@@ -120,7 +120,7 @@ uint32_t perf_events_room(const struct perf_events *events);
  * Release the resources of threads that have ended and whose dumps were fetched. For callers that
  * do not use perf_events_wait().
  */
-void perf_events_sweep(struct perf_events *events);
+void perf_events_drop_ended(struct perf_events *events);
 
 /*
  * Read the current count of a thread's event. One system call. Returns 0, or -ESRCH if the thread

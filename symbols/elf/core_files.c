@@ -291,7 +291,7 @@ static int source_open(struct image_source *source, const struct mapping *mappin
 	struct core_files *files = (struct core_files *)source;
 	const struct core_file *file = find_file(files, mapping);
 
-	if (vdso_image_is(mapping))
+	if (mapping_is_vdso(mapping))
 		return vdso_image_open(core_memory(files->core), mapping, ret_image);
 	if (!file || !file->image)
 		return -ENOENT;

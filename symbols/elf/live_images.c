@@ -26,7 +26,7 @@ static int live_images_open(struct image_source *source, const struct mapping *m
 {
 	const struct process *process = ((const struct live_images *)source)->process;
 
-	if (vdso_image_is(mapping))
+	if (mapping_is_vdso(mapping))
 		return open_vdso(process, mapping, ret_image);
 
 	int fd = mapped_file_open(process, mapping);

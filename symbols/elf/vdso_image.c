@@ -8,7 +8,7 @@
 
 #include "procmem/cleanup.h"
 
-bool vdso_image_is(const struct mapping *mapping)
+bool mapping_is_vdso(const struct mapping *mapping)
 {
 	return !mapping->inode && strcmp(mapping->path, "[vdso]") == 0;
 }

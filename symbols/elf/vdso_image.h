@@ -10,7 +10,7 @@
 #define VDSO_IMAGE_MAX_BYTES (64u << 10)
 
 /* Whether a mapping is the vDSO. */
-bool vdso_image_is(const struct mapping *mapping);
+bool mapping_is_vdso(const struct mapping *mapping);
 
 /*
  * Open a copy of the vDSO from memory. The caller closes it with image_close(). Returns 0;

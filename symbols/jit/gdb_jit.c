@@ -30,7 +30,7 @@ struct known_entry {
 	remote_addr fingerprint_addr; /* 0: the file has no functions */
 	uint8_t fingerprint[FINGERPRINT_BYTES];
 	uint32_t first_code, nr_codes; /* in the map */
-	uint64_t look;		       /* the last look that saw it */
+	uint64_t reading;	       /* the last one that found it */
 };
 
 struct list {
@@ -43,12 +43,12 @@ struct gdb_jit {
 	struct remote_memory *memory; /* borrowed */
 	struct list lists[GDB_JIT_MAX_LISTS];
 	uint32_t nr_lists;
-	uint64_t look;
-	uint64_t last_look_ns;
+	uint64_t nr_readings;
+	uint64_t last_read_ns;
 };
 
-/* The state of one look. */
-struct look {
+/* The state of one gdb_jit_read(). */
+struct reading {
 	struct remote_list walk;
 	struct list *list; /* being walked */
 	struct gdb_jit *gdb_jit;
@@ -127,32 +127,32 @@ static int insert_entry(struct list *list, const struct known_entry *entry)
 	return 0;
 }
 
-static void end_codes(const struct look *look, const struct known_entry *entry)
+static void end_codes(const struct reading *reading, const struct known_entry *entry)
 {
 	uint32_t nr_codes;
-	const struct jit_code *codes = jit_map_codes(look->map, &nr_codes);
+	const struct jit_code *codes = jit_map_codes(reading->map, &nr_codes);
 
 	for (uint32_t i = 0; i < entry->nr_codes; i++)
-		jit_map_end(look->map, &codes[entry->first_code + i], look->now_ns);
+		jit_map_end(reading->map, &codes[entry->first_code + i], reading->now_ns);
 }
 
-/* End the codes of the entries that this look did not see. */
-static void drop_gone(const struct look *look, struct list *list)
+/* End the codes of the entries that this reading did not find. */
+static void drop_gone(const struct reading *reading, struct list *list)
 {
 	uint32_t nr_kept = 0;
 
 	for (uint32_t i = 0; i < list->nr_entries; i++) {
-		if (list->entries[i].look == look->gdb_jit->look)
+		if (list->entries[i].reading == reading->gdb_jit->nr_readings)
 			list->entries[nr_kept++] = list->entries[i];
 		else
-			end_codes(look, &list->entries[i]);
+			end_codes(reading, &list->entries[i]);
 	}
 	list->nr_entries = nr_kept;
 }
 
 /* Reading an entry. */
 
-static int add_functions(const struct look *look, const struct jit_image *image,
+static int add_functions(const struct reading *reading, const struct jit_image *image,
 			 struct known_entry *entry)
 {
 	const bool has_unwind = jit_image_find_section(image, ".eh_frame") != 0;
@@ -164,7 +164,7 @@ static int add_functions(const struct look *look, const struct jit_image *image,
 		const struct jit_code code = {
 			.start_addr = function.start_addr,
 			.nr_bytes = function.nr_bytes,
-			.from_ns = look->from_ns,
+			.from_ns = reading->from_ns,
 			.to_ns = JIT_MAP_OPEN_NS,
 			.name = function.name,
 			.source = JIT_SOURCE_GDB,
@@ -173,7 +173,7 @@ static int add_functions(const struct look *look, const struct jit_image *image,
 		};
 		uint32_t index;
 
-		err = jit_map_add(look->map, &code, strlen(function.name), &index);
+		err = jit_map_add(reading->map, &code, strlen(function.name), &index);
 		if (err)
 			continue;
 		if (!entry->nr_codes++) {
@@ -207,22 +207,22 @@ static int copy_image(struct remote_memory *memory, remote_addr addr, uint64_t n
 	return err;
 }
 
-/* Read the ELF file of an unknown entry. If it cannot be read now, the next look tries again. */
-static int add_entry(struct look *look, struct list *list, struct known_entry *entry)
+/* Read the ELF file of an unknown entry. If it cannot be read now, the next reading tries again. */
+static int add_entry(struct reading *reading, struct list *list, struct known_entry *entry)
 {
 	cleanup_free uint8_t *bytes = NULL;
 	struct jit_image image;
 	int err;
 
-	if (entry->image_bytes > look->bytes_left || list->nr_entries == REMOTE_LIST_MAX_ENTRIES)
+	if (entry->image_bytes > reading->bytes_left || list->nr_entries == REMOTE_LIST_MAX_ENTRIES)
 		return 0;
-	err = copy_image(look->gdb_jit->memory, entry->image_addr, entry->image_bytes, &bytes);
+	err = copy_image(reading->gdb_jit->memory, entry->image_addr, entry->image_bytes, &bytes);
 	if (!err)
 		err = jit_image_init(&image, bytes, entry->image_bytes);
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
-	look->bytes_left -= entry->image_bytes;
-	err = add_functions(look, &image, entry);
+	reading->bytes_left -= entry->image_bytes;
+	err = add_functions(reading, &image, entry);
 	return err ? err : insert_entry(list, entry);
 }
 
@@ -238,8 +238,8 @@ static bool is_same(const struct known_entry *known, const struct known_entry *e
 static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr prev_addr,
 		      remote_addr *ret_next_addr)
 {
-	struct look *look = (struct look *)walk;
-	struct list *list = look->list;
+	struct reading *reading = (struct reading *)walk;
+	struct list *list = reading->list;
 	struct known_entry *known = find_entry(list, addr);
 	uint8_t bytes[ENTRY_BYTES];
 	uint8_t fingerprint[FINGERPRINT_BYTES] = {0};
@@ -250,7 +250,7 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 		 .size = sizeof(fingerprint)},
 	};
 	const size_t nr_ranges = known && known->fingerprint_addr ? 2 : 1;
-	int err = remote_memory_read_ranges(look->gdb_jit->memory, ranges, nr_ranges);
+	int err = remote_memory_read_ranges(reading->gdb_jit->memory, ranges, nr_ranges);
 
 	if (err)
 		return err;
@@ -260,45 +260,45 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 		.addr = addr,
 		.image_addr = field_u64(bytes, IMAGE_ADDR_OFFSET),
 		.image_bytes = field_u64(bytes, IMAGE_BYTES_OFFSET),
-		.look = look->gdb_jit->look,
+		.reading = reading->gdb_jit->nr_readings,
 	};
 
 	*ret_next_addr = field_u64(bytes, 0);
 	if (known && is_same(known, &entry, fingerprint)) {
-		known->look = look->gdb_jit->look;
+		known->reading = reading->gdb_jit->nr_readings;
 		return 0;
 	}
 	if (known) {
-		end_codes(look, known);
+		end_codes(reading, known);
 		list->nr_entries--;
 		memmove(known, known + 1,
 			(size_t)(list->entries + list->nr_entries - known) * sizeof(*known));
 	}
-	return add_entry(look, list, &entry);
+	return add_entry(reading, list, &entry);
 }
 
 static int read_head(struct remote_list *walk, remote_addr *ret_first_addr)
 {
-	const struct look *look = (const struct look *)walk;
+	const struct reading *reading = (const struct reading *)walk;
 	uint8_t descriptor[DESCRIPTOR_BYTES];
-	int err = remote_memory_read(look->gdb_jit->memory, look->list->descriptor_addr, descriptor,
-				     sizeof(descriptor));
+	int err = remote_memory_read(reading->gdb_jit->memory, reading->list->descriptor_addr,
+				     descriptor, sizeof(descriptor));
 
 	if (err || field_u32(descriptor, 0) != DESCRIPTOR_VERSION)
 		return remote_error_is_fatal(err) ? err : -EAGAIN;
 	*ret_first_addr = field_u64(descriptor, FIRST_ENTRY_OFFSET);
-	look->gdb_jit->look++;
+	reading->gdb_jit->nr_readings++;
 	return 0;
 }
 
-static int read_list(struct look *look, struct list *list)
+static int read_list(struct reading *reading, struct list *list)
 {
 	int err;
 
-	look->list = list;
-	err = remote_list_walk(&look->walk);
+	reading->list = list;
+	err = remote_list_walk(&reading->walk);
 	if (!err)
-		drop_gone(look, list);
+		drop_gone(reading, list);
 	return err == -EAGAIN ? 0 : err;
 }
 
@@ -308,19 +308,19 @@ int gdb_jit_read(struct gdb_jit *gdb_jit, struct jit_map *map, uint64_t first_ns
 		.read_head = read_head,
 		.read_entry = read_entry,
 	};
-	struct look look = {
+	struct reading reading = {
 		.walk.ops = &ops,
 		.gdb_jit = gdb_jit,
 		.map = map,
-		.from_ns = gdb_jit->last_look_ns ? gdb_jit->last_look_ns : first_ns,
+		.from_ns = gdb_jit->last_read_ns ? gdb_jit->last_read_ns : first_ns,
 		.now_ns = now_ns,
-		.bytes_left = GDB_JIT_MAX_LOOK_BYTES,
+		.bytes_left = GDB_JIT_MAX_READ_BYTES,
 	};
 	int err = 0;
 
 	for (uint32_t i = 0; !err && i < gdb_jit->nr_lists; i++)
-		err = read_list(&look, &gdb_jit->lists[i]);
-	gdb_jit->last_look_ns = now_ns;
+		err = read_list(&reading, &gdb_jit->lists[i]);
+	gdb_jit->last_read_ns = now_ns;
 	return err;
 }
 

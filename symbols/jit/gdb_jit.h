@@ -24,8 +24,8 @@
 /* Limit on an entry's ELF file; larger ones are left out. LLVM's have some 100 KiB. */
 #define GDB_JIT_MAX_IMAGE_BYTES (16u << 20)
 
-/* Limit on the bytes of ELF files read at one look; the rest is read at the next one. */
-#define GDB_JIT_MAX_LOOK_BYTES (256u << 20)
+/* Limit on the bytes of ELF files in one reading; the rest is read at the next one. */
+#define GDB_JIT_MAX_READ_BYTES (256u << 20)
 
 struct gdb_jit;
 
@@ -47,7 +47,7 @@ int gdb_jit_add_list(struct gdb_jit *gdb_jit, remote_addr descriptor_addr);
 
 /*
  * Add the new codes of all lists to map, and end those that are gone at now_ns (CLOCK_MONOTONIC).
- * A new code gets the time of the last look as its start, and first_ns at the first look. What
+ * A new code gets the time of the last reading as its start, and first_ns at the first one. What
  * cannot be read for other reasons is left out.
  *
  * Returns 0; -ENOMEM; -ESRCH; -EPERM.

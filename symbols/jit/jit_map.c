@@ -59,7 +59,7 @@ static void jit_index_done(struct jit_index *index)
 
 /* Adding. */
 
-static bool goes_before(const struct jit_index_entry *a, const struct jit_index_entry *b)
+static bool precedes(const struct jit_index_entry *a, const struct jit_index_entry *b)
 {
 	if (a->start_addr != b->start_addr)
 		return a->start_addr < b->start_addr;
@@ -130,8 +130,7 @@ static void merge_last(struct jit_index *index, const struct jit_code *codes)
 	uint32_t nr = 0;
 
 	for (uint32_t a = first, b = middle; a < middle || b < end;) {
-		const bool second =
-			a == middle || (b < end && goes_before(&entries[b], &entries[a]));
+		const bool second = a == middle || (b < end && precedes(&entries[b], &entries[a]));
 		const struct jit_index_entry *entry = &entries[second ? b++ : a++];
 
 		if (!is_empty(codes, entry))

@@ -38,7 +38,7 @@ struct libunwind_jit {
 	uint64_t *seen; /* owned; for each code of the map the last walk that saw it */
 	uint32_t nr_seen, max_seen;
 	uint64_t walk;
-	uint64_t last_look_ns;
+	uint64_t last_read_ns;
 };
 
 /* A walk along one list. */
@@ -281,12 +281,12 @@ int libunwind_jit_read(struct libunwind_jit *jit, struct jit_map *map, uint64_t 
 		.list.ops = &ops,
 		.jit = jit,
 		.map = map,
-		.from_ns = jit->last_look_ns ? jit->last_look_ns : first_ns,
+		.from_ns = jit->last_read_ns ? jit->last_read_ns : first_ns,
 	};
 	int err = 0;
 
 	for (; !err && walk.list_index < jit->nr_lists; walk.list_index++)
 		err = read_list(&walk, now_ns);
-	jit->last_look_ns = now_ns;
+	jit->last_read_ns = now_ns;
 	return err;
 }

@@ -155,8 +155,8 @@ static bool read_augmentation(const struct cfi_section *section, const char *let
 	return !data.is_bad;
 }
 
-/* Take the string at the cursor. NULL if it does not end within AUGMENTATION_MAX_BYTES. */
-static const char *take_string(struct byte_cursor *cursor)
+/* Read the string at the cursor. NULL if it does not end within AUGMENTATION_MAX_BYTES. */
+static const char *read_string(struct byte_cursor *cursor)
 {
 	const char *string = (const char *)cursor->at;
 	const size_t nr_bytes = (size_t)(cursor->end - cursor->at);
@@ -171,7 +171,7 @@ static const char *take_string(struct byte_cursor *cursor)
 }
 
 /* Version 4 has the sizes of an address and of a segment selector: they must be 8 and 0. */
-static bool take_sizes(struct byte_cursor *body, uint64_t version)
+static bool check_sizes(struct byte_cursor *body, uint64_t version)
 {
 	const uint64_t sizes = version < 4 ? sizeof(uint64_t) : byte_cursor_fixed(body, 2);
 
@@ -192,8 +192,8 @@ static int read_common(const struct cfi_section *section, uint64_t offset,
 		return -EBADMSG;
 	body = &entry.body;
 	version = byte_cursor_fixed(body, 1);
-	augmentation = take_string(body);
-	if (version == 0 || version > VERSION_MAX || !augmentation || !take_sizes(body, version))
+	augmentation = read_string(body);
+	if (version == 0 || version > VERSION_MAX || !augmentation || !check_sizes(body, version))
 		return -EBADMSG;
 	common.code_alignment = byte_cursor_uint(body);
 	common.data_alignment = byte_cursor_signed_leb(body);

@@ -44,7 +44,7 @@ static int32_t scaled(struct machine *machine, int64_t number)
 }
 
 /* An unsigned operand. A value above INT64_MAX makes the program bad. */
-static int64_t take_number(struct machine *machine)
+static int64_t read_unsigned(struct machine *machine)
 {
 	const uint64_t number = byte_cursor_uint(&machine->cursor);
 
@@ -53,18 +53,18 @@ static int64_t take_number(struct machine *machine)
 	return (int64_t)(number & INT64_MAX);
 }
 
-static int32_t take_scaled(struct machine *machine)
+static int32_t read_scaled(struct machine *machine)
 {
-	return scaled(machine, take_number(machine));
+	return scaled(machine, read_unsigned(machine));
 }
 
-static int32_t take_signed_scaled(struct machine *machine)
+static int32_t read_signed_scaled(struct machine *machine)
 {
 	return scaled(machine, byte_cursor_signed_leb(&machine->cursor));
 }
 
 /* Skip an expression. Returns its offset in the section. */
-static int32_t take_expression(struct machine *machine)
+static int32_t skip_expression(struct machine *machine)
 {
 	const int64_t offset = machine->cursor.at - machine->section->bytes;
 	const uint64_t nr_bytes = byte_cursor_uint(&machine->cursor);
@@ -120,7 +120,7 @@ static void change_cfa_offset(struct machine *machine, int32_t offset)
 
 static void set_cfa_expression(struct machine *machine)
 {
-	machine->row.cfa_offset = take_expression(machine);
+	machine->row.cfa_offset = skip_expression(machine);
 	machine->row.cfa_is_expression = true;
 }
 
@@ -190,19 +190,19 @@ static bool run_register_rule(struct machine *machine, uint8_t instruction)
 
 	switch (instruction) {
 	case DW_CFA_offset_extended:
-		set_rule(machine, number, CFI_AT_CFA, take_scaled(machine));
+		set_rule(machine, number, CFI_AT_CFA, read_scaled(machine));
 		return true;
 	case DW_CFA_offset_extended_sf:
-		set_rule(machine, number, CFI_AT_CFA, take_signed_scaled(machine));
+		set_rule(machine, number, CFI_AT_CFA, read_signed_scaled(machine));
 		return true;
 	case DW_CFA_GNU_negative_offset_extended:
-		set_rule(machine, number, CFI_AT_CFA, scaled(machine, -take_number(machine)));
+		set_rule(machine, number, CFI_AT_CFA, scaled(machine, -read_unsigned(machine)));
 		return true;
 	case DW_CFA_val_offset:
-		set_rule(machine, number, CFI_IS_CFA, take_scaled(machine));
+		set_rule(machine, number, CFI_IS_CFA, read_scaled(machine));
 		return true;
 	case DW_CFA_val_offset_sf:
-		set_rule(machine, number, CFI_IS_CFA, take_signed_scaled(machine));
+		set_rule(machine, number, CFI_IS_CFA, read_signed_scaled(machine));
 		return true;
 	case DW_CFA_restore_extended:
 		restore_rule(machine, number);
@@ -215,13 +215,13 @@ static bool run_register_rule(struct machine *machine, uint8_t instruction)
 		return true;
 	case DW_CFA_register:
 		set_rule(machine, number, CFI_IN_REGISTER,
-			 to_offset(machine, take_number(machine)));
+			 to_offset(machine, read_unsigned(machine)));
 		return true;
 	case DW_CFA_expression:
-		set_rule(machine, number, CFI_AT_EXPRESSION, take_expression(machine));
+		set_rule(machine, number, CFI_AT_EXPRESSION, skip_expression(machine));
 		return true;
 	case DW_CFA_val_expression:
-		set_rule(machine, number, CFI_IS_EXPRESSION, take_expression(machine));
+		set_rule(machine, number, CFI_IS_EXPRESSION, skip_expression(machine));
 		return true;
 	default:
 		*cursor = before;
@@ -237,20 +237,20 @@ static bool run_cfa_rule(struct machine *machine, uint8_t instruction)
 	switch (instruction) {
 	case DW_CFA_def_cfa:
 		number = byte_cursor_uint(&machine->cursor);
-		set_cfa(machine, number, to_offset(machine, take_number(machine)));
+		set_cfa(machine, number, to_offset(machine, read_unsigned(machine)));
 		return true;
 	case DW_CFA_def_cfa_sf:
 		number = byte_cursor_uint(&machine->cursor);
-		set_cfa(machine, number, take_signed_scaled(machine));
+		set_cfa(machine, number, read_signed_scaled(machine));
 		return true;
 	case DW_CFA_def_cfa_register:
 		change_cfa_register(machine);
 		return true;
 	case DW_CFA_def_cfa_offset:
-		change_cfa_offset(machine, to_offset(machine, take_number(machine)));
+		change_cfa_offset(machine, to_offset(machine, read_unsigned(machine)));
 		return true;
 	case DW_CFA_def_cfa_offset_sf:
-		change_cfa_offset(machine, take_signed_scaled(machine));
+		change_cfa_offset(machine, read_signed_scaled(machine));
 		return true;
 	case DW_CFA_def_cfa_expression:
 		set_cfa_expression(machine);
@@ -304,7 +304,7 @@ static int run_instruction(struct machine *machine)
 	case DW_CFA_advance_loc:
 		return advance(machine, operand);
 	case DW_CFA_offset:
-		set_rule(machine, operand, CFI_AT_CFA, take_scaled(machine));
+		set_rule(machine, operand, CFI_AT_CFA, read_scaled(machine));
 		return 0;
 	case DW_CFA_restore:
 		restore_rule(machine, operand);

@@ -50,8 +50,8 @@ static bool writes_sp(const struct instruction *instruction)
 	return false;
 }
 
-/* The bytes taken by "sub $n,%rsp" or "add $-n,%rsp"; 0 if the instruction is neither. */
-static int64_t taken_by_sum(const struct instruction *instruction, int sign)
+/* The bytes allocated by "sub $n,%rsp" or "add $-n,%rsp"; 0 if the instruction is neither. */
+static int64_t sum_bytes(const struct instruction *instruction, int sign)
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
 
@@ -85,7 +85,7 @@ static int64_t depth_after(const struct stack_depth_code *code,
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
 	const int64_t word_bytes = instruction->decoded.operand_width / 8;
-	int64_t taken;
+	int64_t sum;
 
 	switch ((int)instruction->decoded.mnemonic) {
 	case ZYDIS_MNEMONIC_CALL:
@@ -98,9 +98,9 @@ static int64_t depth_after(const struct stack_depth_code *code,
 		return is_register(&operands[0], ZYDIS_REGISTER_RSP) ? 0 : depth - word_bytes;
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_ADD:
-		taken = taken_by_sum(instruction,
-				     instruction->decoded.mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1);
-		return taken ? depth + taken : 0;
+		sum = sum_bytes(instruction,
+				instruction->decoded.mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1);
+		return sum ? depth + sum : 0;
 	case ZYDIS_MNEMONIC_LEA:
 		return depth_by_lea(code, instruction, depth);
 	case ZYDIS_MNEMONIC_LEAVE:

@@ -63,7 +63,8 @@ Test(core_stack, finds_the_state_of_a_stack)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const struct core_thread thread = {.sp_addr = cases[i].sp_addr};
 
-		cr_expect(eq(int, core_stack_look(core, &thread), cases[i].state), "case %zu", i);
+		cr_expect(eq(int, core_stack_find_state(core, &thread), cases[i].state), "case %zu",
+			  i);
 	}
 	core_close(core);
 }

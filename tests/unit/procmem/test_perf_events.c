@@ -180,10 +180,10 @@ Test(perf_events, dump_is_found_by_its_count, .timeout = 60)
 	}
 	cr_expect(eq(ptr, (void *)perf_events_find(&events, getpid(), count_ns, 0), NULL));
 	cr_expect(eq(int, perf_events_count(&events, getpid(), &now_ns), -ESRCH));
-	perf_events_sweep(&events);
+	perf_events_drop_ended(&events);
 	cr_expect(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
 	worker_end(&worker);
-	perf_events_sweep(&events);
+	perf_events_drop_ended(&events);
 	cr_expect(eq(int, perf_events_count(&events, worker.tid, &now_ns), -ESRCH));
 	perf_events_close(&events);
 	process_close(&process);

@@ -131,7 +131,7 @@ Test(process, opens_and_notices_the_exit)
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	cr_expect(eq(int, process.pid, child.pid));
 	cr_expect(eq(int, process.uid, geteuid()));
-	cr_expect(not(process_memory_gone(&process)));
+	cr_expect(not(process_memory_is_gone(&process)));
 	cr_expect(process_has_thread(&process, child.pid));
 	cr_expect(not(process_has_thread(&process, getpid())), "another process's thread");
 	cr_expect(zero(int, process_live_thread(&process, &tid)));
@@ -139,12 +139,12 @@ Test(process, opens_and_notices_the_exit)
 
 	(void)kill(child.pid, SIGKILL);
 	await_state(child.pid, 'Z');
-	cr_expect(process_memory_gone(&process), "a zombie");
+	cr_expect(process_memory_is_gone(&process), "a zombie");
 	cr_expect(process_has_thread(&process, child.pid), "a zombie keeps its id");
 	cr_expect(eq(int, process_live_thread(&process, &tid), -ESRCH), "a zombie");
 
 	child_end(&child);
-	cr_expect(process_memory_gone(&process), "reaped");
+	cr_expect(process_memory_is_gone(&process), "reaped");
 	cr_expect(not(process_has_thread(&process, child.pid)), "reaped");
 	cr_expect(eq(int, process_live_thread(&process, &tid), -ESRCH), "reaped");
 	cr_expect(eq(int, process_read_file(&process, "stat", buffer, sizeof(buffer)), -ESRCH));
@@ -189,17 +189,17 @@ Test(process, notices_an_exec)
 	await_state(child.pid, 'T');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	live_memory_init(&live, &process);
-	cr_expect(not(process_memory_gone(&process)));
+	cr_expect(not(process_memory_is_gone(&process)));
 	cr_expect(zero(int, remote_memory_check(&live.memory)));
 	finish_exec(&child);
-	cr_expect(process_memory_gone(&process));
+	cr_expect(process_memory_is_gone(&process));
 	cr_expect(process_has_thread(&process, child.pid));
 	cr_expect(eq(int, remote_memory_check(&live.memory), -ESRCH));
 
 	cr_assert(zero(int, process_open(child.pid, &after, NULL)));
-	cr_expect(not(process_memory_gone(&after)), "the new program has other memory");
+	cr_expect(not(process_memory_is_gone(&after)), "the new program has other memory");
 	no_memory.proc_fd = process.proc_fd;
-	cr_expect(not(process_memory_gone(&no_memory)), "the memory is unknown");
+	cr_expect(not(process_memory_is_gone(&no_memory)), "the memory is unknown");
 	process_close(&process);
 	process_close(&after);
 	child_end(&child);
@@ -213,12 +213,12 @@ Test(process, follows_an_exec)
 	await_state(child.pid, 'T');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	finish_exec(&child);
-	cr_assert(process_memory_gone(&process));
+	cr_assert(process_memory_is_gone(&process));
 	cr_expect(zero(int, process_reopen_memory(&process)));
-	cr_expect(not(process_memory_gone(&process)), "the new program's memory");
+	cr_expect(not(process_memory_is_gone(&process)), "the new program's memory");
 	(void)kill(child.pid, SIGKILL);
 	await_state(child.pid, 'Z');
-	cr_expect(process_memory_gone(&process));
+	cr_expect(process_memory_is_gone(&process));
 	cr_expect(eq(int, process_reopen_memory(&process), -ESRCH), "a zombie");
 	child_end(&child);
 	cr_expect(eq(int, process_reopen_memory(&process), -ESRCH), "reaped");
@@ -277,7 +277,7 @@ Test(process, lives_on_without_its_main_thread)
 
 	await_state(child.pid, 'Z');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
-	cr_expect(not(process_memory_gone(&process)));
+	cr_expect(not(process_memory_is_gone(&process)));
 	cr_expect(zero(int, process_live_thread(&process, &tid)));
 	cr_expect(eq(int, tid, child.sent_id));
 
