@@ -11,6 +11,7 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/cpython/frames/variables.h"
+#include "sampler/cpython/objects/exception_text.h"
 #include "sampler/cpython/objects/object.h"
 #include "sampler/cpython/objects/value.h"
 #include "sampler/sampler_state.h"
