@@ -249,7 +249,7 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 	struct loop_chain chain = {.nr = record->nr_loops, .is_whole = true};
 	cleanup_free struct loop_place *loops = NULL;
 
-	if (!sampler->natives)
+	if (!sampler->native)
 		return sampler_thread_emit(sampler, thread, sample, interrupts->sink);
 	loops = reallocarray(NULL, record->nr_loops + 1ull, sizeof(*loops));
 	if (!loops)
@@ -261,8 +261,8 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		loops[i] = (struct loop_place){loop->addr, loop->current_addr};
 	}
 	chain.places = loops;
-	return sampler_natives_emit_interrupted(
-		sampler->natives, thread, loop_entries_need_chain(sampler->build) ? &chain : NULL,
+	return sampler_native_emit_interrupted(
+		sampler->native, thread, loop_entries_need_chain(sampler->build) ? &chain : NULL,
 		record->count_ns, sample);
 }
 
@@ -508,8 +508,8 @@ uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *inter
 		return 0;
 	/* All threads may run at once; half of the room is a reserve. */
 	nr_periods = INTERRUPT_RING_BYTES / 2 / interrupts->most_bytes / nr_threads;
-	if (sampler->natives && nr_periods > sampler_natives_room(sampler->natives) / 2)
-		nr_periods = sampler_natives_room(sampler->natives) / 2;
+	if (sampler->native && nr_periods > sampler_native_room(sampler->native) / 2)
+		nr_periods = sampler_native_room(sampler->native) / 2;
 	gather_ns = nr_periods * interrupts->period_ns;
 	return now_ns + (gather_ns < GATHER_NS ? gather_ns : GATHER_NS);
 }

@@ -206,8 +206,8 @@ static int prepare(struct sampler *sampler)
 	sampler_learn_stacks(sampler, false);
 	if (is_stale)
 		err = snapshot_refresh(snapshot);
-	if (is_stale && !err && sampler->natives)
-		sampler_natives_sweep(sampler->natives);
+	if (is_stale && !err && sampler->native)
+		sampler_native_sweep(sampler->native);
 	for (size_t i = 0; is_stale && !err && i < snapshot->nr_threads; i++) {
 		if (snapshot_stopped(snapshot))
 			break;
@@ -302,7 +302,7 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	const size_t nr_walks = sampler->natives ? 0 : snapshot->nr_threads;
+	const size_t nr_walks = sampler->native ? 0 : snapshot->nr_threads;
 	int err = snapshot_begin(snapshot, NULL);
 	int end_err;
 
@@ -322,7 +322,7 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 }
 
 /* With C frames each thread has a look of its own, when its turn comes. */
-static int tick_natives(struct sampler *sampler, uint64_t now_ns)
+static int tick_native(struct sampler *sampler, uint64_t now_ns)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	int err = 0;
@@ -335,7 +335,7 @@ static int tick_natives(struct sampler *sampler, uint64_t now_ns)
 			continue;
 		}
 		if (thread->copied)
-			err = sampler_natives_tick(sampler->natives, thread, now_ns);
+			err = sampler_native_tick(sampler->native, thread, now_ns);
 	}
 	return err;
 }
@@ -355,15 +355,15 @@ static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint
 	 * A late look may have waited until the target slept, but only if it needed the target's
 	 * CPU.
 	 */
-	instant->is_late = sampler->tick.late_ns > LATE_NS && !sampler->natives &&
+	instant->is_late = sampler->tick.late_ns > LATE_NS && !sampler->native &&
 			   !sampler->interrupts && !sampler->is_racing;
 	err = look(sampler, &verdict);
 	instant->is_late = false;
 	if (err)
 		return err;
 	sampler->stats.ticks++;
-	return sampler->natives ? tick_natives(sampler, now_ns)
-				: emit_threads(sampler, verdict, now_ns, sink);
+	return sampler->native ? tick_native(sampler, now_ns)
+			       : emit_threads(sampler, verdict, now_ns, sink);
 }
 
 /* sampler_tick(), without its end. */
@@ -441,9 +441,9 @@ static int postpone_ticks(struct sampler *sampler, struct ticker *ticker, uint64
 
 	if (was_due && sampler->interrupts)
 		until_ns = sampler_interrupts_covered_until(sampler->interrupts, now_ns);
-	if (sampler->natives && !sampler->interrupts) {
-		err = sampler_natives_drain(sampler->natives, now_ns);
-		until_ns = sampler_natives_covered_until(sampler->natives);
+	if (sampler->native && !sampler->interrupts) {
+		err = sampler_native_drain(sampler->native, now_ns);
+		until_ns = sampler_native_covered_until(sampler->native);
 	}
 	if (!err)
 		sampler->stats.ticks += ticker_postpone(ticker, until_ns);
@@ -609,7 +609,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 
 	if (err)
 		return err;
-	if (!sampler->natives || !sampler_natives_begin(sampler->natives, sink, &clock))
+	if (!sampler->native || !sampler_native_begin(sampler->native, sink, &clock))
 		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
 	if (sampler->interrupts)
 		clock = sampler_interrupts_clock(sampler->interrupts);

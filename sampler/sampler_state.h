@@ -3,7 +3,7 @@
  * The inside of a sampler, private to the files that implement it. sampler_run.c takes ticks,
  * sampler_dump.c dumps threads, sampler_tasks.c dumps asyncio tasks, sampler_thread.c has what
  * these share for one thread, and sampler_identity.c identifies threads. sampler_interrupts.c and
- * sampler_natives.c are optional parts of a run: they include this file, which only declares
+ * sampler_native.c are optional parts of a run: they include this file, which only declares
  * their names.
  */
 #pragma once
@@ -154,7 +154,7 @@ struct sampler {
 	bool is_racing;		 /* the racing engine: no CPU is held */
 	struct racing racing;
 	struct sampler_looks looks;
-	struct sampler_natives *natives; /* borrowed; NULL: no C frames */
+	struct sampler_native *native; /* borrowed; NULL: no C frames */
 	/* borrowed; NULL: running threads are sampled by looks */
 	struct sampler_interrupts *interrupts;
 	struct variable_reader *variables; /* of a dump with variables; otherwise NULL */
@@ -393,52 +393,52 @@ bool sampler_interrupts_any_needs_look(struct sampler_interrupts *interrupts, ui
 uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *interrupts,
 					  uint64_t now_ns);
 
-/* Functions of sampler_natives.c for the loop of a run. */
+/* Functions of sampler_native.c for the loop of a run. */
 
 /*
  * Begin to emit samples to next. *ret_clock sleeps until the next tick or until a stack was
  * copied. Returns false if no stacks are copied: then any clock will do.
  */
-bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next,
-			   struct ticker_clock *ret_clock);
+bool sampler_native_begin(struct sampler_native *native, struct sample_sink *next,
+			  struct ticker_clock *ret_clock);
 
 /* Follow a new thread. */
-void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread);
+void sampler_native_add(struct sampler_native *native, const struct sample_thread *thread);
 
 /*
  * Sample a thread at a tick. It gets a sample if its stack was not copied lately and it waits, or
  * if it runs and no stacks are copied. Errors of sampler_tick().
  */
-int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
-			 uint64_t now_ns);
+int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *thread,
+			uint64_t now_ns);
 
 /*
  * Within a look at a thread that was copied: read the evidence for whether it is still where it
  * was copied. Returns 0; -ENOMEM, -ESRCH, -EPERM.
  */
-int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_thread *thread);
+int sampler_native_look(struct sampler_native *native, const struct snapshot_thread *thread);
 
 /*
  * Emit the sample of an interrupt in which the kernel copied the C stack as well. Python's frames
  * are in the thread's list, chain is that of its loops if the version needs it, and count_ns is
  * the event's count. Errors of sampler_tick().
  */
-int sampler_natives_emit_interrupted(struct sampler_natives *natives,
-				     const struct snapshot_thread *thread,
-				     const struct loop_chain *chain, uint64_t count_ns,
-				     struct sample sample);
+int sampler_native_emit_interrupted(struct sampler_native *native,
+				    const struct snapshot_thread *thread,
+				    const struct loop_chain *chain, uint64_t count_ns,
+				    struct sample sample);
 
 /* Number of interrupts of a thread that fit until they are taken. */
-uint32_t sampler_natives_room(const struct sampler_natives *natives);
+uint32_t sampler_native_room(const struct sampler_native *native);
 
 /* Before new threads are followed: free what threads that have ended use. */
-void sampler_natives_sweep(struct sampler_natives *natives);
+void sampler_native_sweep(struct sampler_native *native);
 
 /* Emit the samples of all pending copies of stacks. Errors of sampler_tick(). */
-int sampler_natives_drain(struct sampler_natives *natives, uint64_t now_ns);
+int sampler_native_drain(struct sampler_native *native, uint64_t now_ns);
 
 /*
  * Until when no tick is needed, since all threads were copied lately and none has started since
  * the last tick. 0: a tick is needed.
  */
-uint64_t sampler_natives_covered_until(const struct sampler_natives *natives);
+uint64_t sampler_native_covered_until(const struct sampler_native *native);

@@ -59,8 +59,8 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->last.collector = NOT_COLLECTING;
 	begin_clock(sampler, sampled);
 	waiting_sample_done(&sampled->kept);
-	if (sampler->natives)
-		sampler_natives_add(sampler->natives, sampled->info);
+	if (sampler->native)
+		sampler_native_add(sampler->native, sampled->info);
 	sampled->identity.first_ns = sampler->tick.last_ns;
 	sampler->identities.has_new_threads = true;
 	sampled->time.last_ns = sampler->tick.last_ns;
@@ -396,8 +396,8 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 	sampled->walked.is_whole = false;
 	if (thread->copied)
 		err = sampler_thread_walk(sampler, thread);
-	if (!err && sampler->natives && sampled->walked.is_whole)
-		err = sampler_natives_look(sampler->natives, thread);
+	if (!err && sampler->native && sampled->walked.is_whole)
+		err = sampler_native_look(sampler->native, thread);
 	end_err = snapshot_end(&sampler->snapshot, &verdict);
 	if (err || end_err)
 		return err ? err : end_err;
@@ -423,7 +423,7 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err != -EBADMSG || !thread->proof.runner_is_unknown)
 		return err;
 	/* A dump needs every thread. */
-	sampler_learn_stacks(sampler, !sampler->natives);
+	sampler_learn_stacks(sampler, !sampler->native);
 	return look_once(sampler, thread, is_proven_elsewhere);
 }
 

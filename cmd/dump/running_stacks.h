@@ -2,7 +2,7 @@
 /*
  * The stacks, with C frames, of the threads of a process that are running now. It samples for a
  * tenth of a second, while the kernel copies each of them after every millisecond of CPU time
- * (sampler/sampler_natives.h), and keeps the last stack of each thread, preferring one without a
+ * (sampler/sampler_native.h), and keeps the last stack of each thread, preferring one without a
  * hole.
  */
 #pragma once

@@ -70,8 +70,8 @@ static int try_interrupts(const struct engine_options *options, struct sampler *
 static int create_native(const struct engine_options *options, struct target *target,
 			 struct sampler *sampler, struct engine *engine)
 {
-	return sampler_natives_create(
-		&(struct sampler_natives_options){
+	return sampler_native_create(
+		&(struct sampler_native_options){
 			.process = &target->process,
 			.memory = &target->live.memory,
 			.images = &target->images.source,
@@ -80,7 +80,7 @@ static int create_native(const struct engine_options *options, struct target *ta
 			.keeps_trampolines = options->keeps_trampolines,
 			.has_kernel_frames = options->kernel_frames,
 		},
-		&engine->natives, &engine->why_no_native, &engine->why_no_kernel);
+		&engine->native, &engine->why_no_native, &engine->why_no_kernel);
 }
 
 /*
@@ -127,8 +127,8 @@ int engine_open(const struct engine_options *options, struct target *target,
 
 void engine_release(struct engine *engine)
 {
-	sampler_natives_destroy(engine->natives);
-	engine->natives = NULL;
+	sampler_native_destroy(engine->native);
+	engine->native = NULL;
 	if (engine->interrupts)
 		engine->before = sampler_interrupts_release(engine->interrupts);
 	engine->interrupts = NULL;

@@ -19,7 +19,7 @@
 #include "procmem/message.h"
 #include "sampler/sampler.h"
 #include "sampler/sampler_interrupts.h"
-#include "sampler/sampler_natives.h"
+#include "sampler/sampler_native.h"
 
 struct engine_options {
 	enum sampler_engine kind; /* if is_named: the engine to use, if possible */
@@ -38,7 +38,7 @@ struct engine {
 	enum sampler_engine kind;
 	uint64_t period_ns;		       /* as asked for; with tick, whole ticks */
 	struct sampler_interrupts *interrupts; /* of bpf and tick */
-	struct sampler_natives *natives;       /* if C frames are wanted */
+	struct sampler_native *native;	       /* if C frames are wanted */
 	struct interrupts *before;	       /* of the replaced program, for engine_open() */
 	struct message why_no_interrupts;      /* why the engine is not bpf; "": not tried */
 	struct message why_no_native; /* why running threads have no C frames; "": they have */

@@ -74,19 +74,19 @@ static void sum_counters(const struct session *session, struct sampler_stats *re
 
 void session_count_native(const struct session *session, struct run_native *ret_native)
 {
-	const struct sampler_natives_stats *stats;
+	const struct sampler_native_stats *stats;
 	const struct perf_events_stats *events;
 
 	*ret_native = session->before.native;
-	if (!session->engine.natives)
+	if (!session->engine.native)
 		return;
-	stats = sampler_natives_stats(session->engine.natives);
+	stats = sampler_native_stats(session->engine.native);
 	ret_native->is_on = true;
 	ret_native->is_inferred |= !stats->are_proven;
 	ret_native->user_cpu_only |= stats->user_only;
 	if (!session->is_sampling)
 		return;
-	events = sampler_natives_events(session->engine.natives);
+	events = sampler_native_events(session->engine.native);
 	ret_native->nr_stacks += stats->nr_stacks;
 	ret_native->nr_c_gaps += stats->nr_broken;
 	ret_native->nr_python_gaps += stats->nr_python_holed;

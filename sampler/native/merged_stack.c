@@ -54,8 +54,8 @@ struct merge {
  */
 static void place_by_address(struct merge *merge)
 {
-	const struct native_frame *natives = merge->native->frames;
-	const uint32_t nr_natives = merge->native->nr_frames;
+	const struct native_frame *native_frames = merge->native->frames;
+	const uint32_t nr_native_frames = merge->native->nr_frames;
 	uint32_t next = 0;
 	uint32_t nr_left = MAX_PASSED_OVER;
 
@@ -68,10 +68,10 @@ static void place_by_address(struct merge *merge)
 		 * A frame without a known end holds nothing: the address may belong to a frame
 		 * after a hole.
 		 */
-		while (native < nr_natives &&
-		       (addr < natives[native].sp_addr || addr >= natives[native].cfa_addr))
+		while (native < nr_native_frames && (addr < native_frames[native].sp_addr ||
+						     addr >= native_frames[native].cfa_addr))
 			native++;
-		if (native == nr_natives) {
+		if (native == nr_native_frames) {
 			nr_left--;
 			continue;
 		}

@@ -43,11 +43,12 @@ int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_
 		.options = *options,
 		.files = module_files_create(),
 		.frames = reallocarray(NULL, options->max_frames, sizeof(*stacks->frames)),
-		.natives = reallocarray(NULL, options->max_frames, sizeof(*stacks->natives)),
+		.native_frames =
+			reallocarray(NULL, options->max_frames, sizeof(*stacks->native_frames)),
 		.merger = {.sampler = options->sampler,
 			   .keeps_trampolines = options->keeps_trampolines},
 	};
-	if (stacks->files && stacks->frames && stacks->natives)
+	if (stacks->files && stacks->frames && stacks->native_frames)
 		err = stack_window_init(&stacks->window, options->memory);
 	if (!err)
 		err = native_stacks_set_maps(stacks, options->maps);
@@ -93,7 +94,7 @@ void native_stacks_done(struct native_stacks *stacks)
 	executor_list_done(&stacks->executors);
 	stack_window_done(&stacks->window);
 	free(stacks->frames);
-	free(stacks->natives);
+	free(stacks->native_frames);
 	*stacks = (struct native_stacks){.files = NULL};
 }
 
@@ -421,14 +422,14 @@ static int name_address(struct native_stacks *stacks, remote_addr addr, struct n
 	return native->function ? 0 : -ENOMEM;
 }
 
-/* Make natives of all frames, named with the same exception. Returns 0 or -ENOMEM. */
+/* Make the native frames of all frames, named with the same exception. Returns 0 or -ENOMEM. */
 static int name_frames(struct native_stacks *stacks)
 {
 	int err = 0;
 
 	for (size_t i = 0; !err && i < stacks->nr_frames; i++) {
 		const struct unwind_frame *frame = &stacks->frames[i];
-		struct native_frame *native = &stacks->natives[i];
+		struct native_frame *native = &stacks->native_frames[i];
 		struct native_name found = {.path = ""};
 		const char *name = frame->is_gap	    ? MERGED_STACK_HOLE
 				   : frame->is_anchor	    ? MERGED_STACK_LOOP
@@ -458,13 +459,13 @@ int native_stacks_emit(struct native_stacks *stacks, const struct sample *sample
 {
 	const struct kernel_frames *kernel = stacks->options.kernel;
 	const struct native_stack native = {
-		.frames = stacks->natives,
+		.frames = stacks->native_frames,
 		.nr_frames = (uint32_t)stacks->nr_frames,
 		.is_whole = stacks->is_whole,
 		.kernel = kernel ? kernel->functions : NULL,
 		.nr_kernel = kernel ? kernel->nr_functions : 0,
 	};
-	struct sample with_natives = *sample;
+	struct sample merged_sample = *sample;
 	struct merged_stack merged;
 	int err = name_frames(stacks);
 
@@ -472,13 +473,13 @@ int native_stacks_emit(struct native_stacks *stacks, const struct sample *sample
 		err = merged_stack_make(&stacks->merger, sample, &native, &merged);
 	if (err)
 		return err;
-	if (merged.runs_executor && (!stacks->waits || stacks->natives[0].is_executor))
-		with_natives.flags |= SAMPLE_IN_JIT;
-	with_natives.frames = merged.frames;
-	with_natives.details = merged.details;
-	with_natives.nr_frames = merged.nr_frames;
-	with_natives.nr_unchanged = 0;
-	err = next->ops->sample(next, &with_natives);
+	if (merged.runs_executor && (!stacks->waits || stacks->native_frames[0].is_executor))
+		merged_sample.flags |= SAMPLE_IN_JIT;
+	merged_sample.frames = merged.frames;
+	merged_sample.details = merged.details;
+	merged_sample.nr_frames = merged.nr_frames;
+	merged_sample.nr_unchanged = 0;
+	err = next->ops->sample(next, &merged_sample);
 	merged_stack_done(&merged);
 	return err;
 }

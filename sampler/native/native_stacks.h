@@ -73,9 +73,9 @@ struct native_stacks {
 	struct native_names *names;
 	struct executor_list executors;
 	struct stack_merger merger;
-	struct unwind_frame *frames;  /* innermost first; owned */
-	struct registers registers;   /* of the outermost frame, as far as they are known */
-	struct native_frame *natives; /* the same frames, for the merge; named on demand */
+	struct unwind_frame *frames;	    /* innermost first; owned */
+	struct registers registers;	    /* of the outermost frame, as far as they are known */
+	struct native_frame *native_frames; /* the same frames, for the merge; named on demand */
 	struct {
 		remote_addr addr;
 		const struct function *function;

@@ -12,7 +12,7 @@
 
 /*
  * python: the Python frames, outermost first. "E" begins an activation, "." continues it, "H" is
- * a hole that begins one. entry_addrs are those of each activation; 0: unknown. natives: the
+ * a hole that begins one. entry_addrs are those of each activation; 0: unknown. native_frames: the
  * native frames, innermost first. "n" is a function, "L" the loop, "X" an executor, "T" and "W"
  * are trampolines of these Python functions and of another one, "t" is a trampoline without a
  * name. Frame i takes [0x100 * i, 0x100 * (i + 1)) of the stack. merged: both, outermost first,
@@ -22,7 +22,7 @@ struct stack_case {
 	const char *name;
 	const char *python;
 	uint64_t entry_addrs[MAX];
-	const char *natives;
+	const char *native_frames;
 	bool is_whole;
 	const char *merged;
 };
@@ -84,8 +84,8 @@ static void expect_merged(const struct stack_case *stack, bool runs_executor)
 	static const struct function of_python = {.qualname = "py::f:/a.py"};
 	static const struct function of_other = {.qualname = "py::f:/a.p"};
 	struct frame_detail details[MAX] = {{0}};
-	struct native_frame natives[MAX];
-	struct native_stack native = {.frames = natives, .is_whole = stack->is_whole};
+	struct native_frame native_frames[MAX];
+	struct native_stack native = {.frames = native_frames, .is_whole = stack->is_whole};
 	struct sample sample = {.frames = frames, .details = details};
 	struct merged_stack all, merged;
 
@@ -97,11 +97,11 @@ static void expect_merged(const struct stack_case *stack, bool runs_executor)
 		details[sample.nr_frames].is_entry = letter != '.';
 		details[sample.nr_frames].entry_addr = stack->entry_addrs[sample.nr_frames];
 	}
-	for (; stack->natives[native.nr_frames]; native.nr_frames++) {
+	for (; stack->native_frames[native.nr_frames]; native.nr_frames++) {
 		const uint32_t nr = native.nr_frames;
-		const char letter = stack->natives[nr];
+		const char letter = stack->native_frames[nr];
 
-		natives[nr] = (struct native_frame){
+		native_frames[nr] = (struct native_frame){
 			.sp_addr = 0x100 * nr,
 			.cfa_addr = 0x100 * (nr + 1),
 			.pc_addr = nr + 1,
@@ -115,7 +115,7 @@ static void expect_merged(const struct stack_case *stack, bool runs_executor)
 		};
 	}
 	if (!stack->is_whole)
-		natives[native.nr_frames - 1].cfa_addr = 0;
+		native_frames[native.nr_frames - 1].cfa_addr = 0;
 	fake_python_init(&py, 13);
 	cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr,
 					   &merger.sampler)));
@@ -206,11 +206,11 @@ Test(merged_stack, kernel_frames_are_innermost)
 	static const struct function *const kernel[] = {&functions[0], &functions[1]};
 	static const struct function python = {.qualname = "f", .path = "/a.py"};
 	static struct stack_merger merger;
-	const struct native_frame natives[] = {
+	const struct native_frame native_frames[] = {
 		{.cfa_addr = 0x100, .function = &functions[1], .is_executor = true},
 		{.sp_addr = 0x100, .cfa_addr = 0x200},
 	};
-	const struct native_stack native = {natives, 2, true, kernel, 2};
+	const struct native_stack native = {native_frames, 2, true, kernel, 2};
 	const struct frame frame = {.function = &python};
 	const struct frame_detail detail = {.entry_addr = 0x110};
 	const struct sample sample = {.frames = &frame, .details = &detail, .nr_frames = 1};

@@ -30,7 +30,7 @@ struct bridged {
 	struct sampler sampler; /* only its build is used */
 	struct mapping mappings[2];
 	struct maps maps;
-	struct native_stacks natives;
+	struct native_stacks stacks;
 	uint64_t words[NR_WORDS];
 	struct stack_window window;
 	struct registers registers;
@@ -121,8 +121,8 @@ static void bridged_init(struct bridged *bridged)
 						 .maps = &bridged->maps,
 						 .sampler = &bridged->sampler,
 						 .max_frames = MAX_STACK};
-	cr_assert(zero(int, native_stacks_init(&bridged->natives, &options)));
-	bridged->natives.loop.distance_bytes = DISTANCE;
+	cr_assert(zero(int, native_stacks_init(&bridged->stacks, &options)));
+	bridged->stacks.loop.distance_bytes = DISTANCE;
 	bridged->window = (struct stack_window){.start = STACK_ADDR,
 						.bytes = (const uint8_t *)bridged->words,
 						.nr_bytes = sizeof(bridged->words)};
@@ -136,20 +136,20 @@ static void bridged_init(struct bridged *bridged)
 
 static void bridged_done(struct bridged *bridged)
 {
-	native_stacks_done(&bridged->natives);
+	native_stacks_done(&bridged->stacks);
 	code_cache_done(&bridged->sampler.codes);
 	fake_python_done(&bridged->py);
 }
 
 static void unwind(struct bridged *bridged)
 {
-	native_stacks_unwind(&bridged->natives, &bridged->registers, &bridged->window,
-			     bridged->natives.options.max_frames);
+	native_stacks_unwind(&bridged->stacks, &bridged->registers, &bridged->window,
+			     bridged->stacks.options.max_frames);
 }
 
 static void cross(struct bridged *bridged)
 {
-	native_stacks_cross(&bridged->natives, bridged->entries, 3, &bridged->window);
+	native_stacks_cross(&bridged->stacks, bridged->entries, 3, &bridged->window);
 }
 
 /*
@@ -159,13 +159,13 @@ static void cross(struct bridged *bridged)
 static const char *crossed(struct bridged *bridged)
 {
 	static char text[MAX_STACK + 2];
-	const struct native_stacks *natives = &bridged->natives;
+	const struct native_stacks *stacks = &bridged->stacks;
 	size_t length = 0;
 
 	unwind(bridged);
 	cross(bridged);
-	for (size_t i = 0; i < natives->nr_frames; i++) {
-		const struct unwind_frame *frame = &natives->frames[i];
+	for (size_t i = 0; i < stacks->nr_frames; i++) {
+		const struct unwind_frame *frame = &stacks->frames[i];
 		const uint64_t offset = frame->lookup_addr - (MODULE_ADDR + FAKE_MODULE_CODE_VADDR);
 
 		text[length++] = frame->is_gap	    ? '?'
@@ -173,7 +173,7 @@ static const char *crossed(struct bridged *bridged)
 				 : offset >> 8 < 4  ? "flco"[offset >> 8]
 						    : 'b';
 	}
-	if (!natives->is_whole)
+	if (!stacks->is_whole)
 		text[length++] = '!';
 	text[length] = '\0';
 	return text;
@@ -189,7 +189,7 @@ Test(native_stacks, crosses_bare_code_to_the_outermost_frame)
 	const struct unwind_frame *frames;
 
 	bridged_init(&bridged);
-	frames = bridged.natives.frames;
+	frames = bridged.stacks.frames;
 	expect_crossed(&bridged, "fb?Aco");
 	cr_expect(eq(u64, frames[1].cfa, STACK_ADDR + 8));
 	cr_expect(eq(u64, frames[2].sp, STACK_ADDR + 8));
@@ -209,7 +209,7 @@ static void put_executor(struct bridged *bridged)
 
 	cr_assert(ne(ptr, range, NULL));
 	*range = (struct executor_range){BARE_ADDR, BARE_ADDR + BARE_BYTES};
-	bridged->natives.executors =
+	bridged->stacks.executors =
 		(struct executor_list){.ranges = range, .nr_ranges = 1, .max_ranges = 1};
 }
 
@@ -223,7 +223,7 @@ Test(native_stacks, executor_leaves_no_gap)
 	expect_crossed(&bridged, "fb?Aco");
 	put_executor(&bridged);
 	expect_crossed(&bridged, "fbAco");
-	cr_expect(eq(u64, bridged.natives.frames[1].cfa, entry_addr));
+	cr_expect(eq(u64, bridged.stacks.frames[1].cfa, entry_addr));
 	bridged_done(&bridged);
 }
 
@@ -239,9 +239,9 @@ Test(native_stacks, known_loop_instruction_restores_registers)
 	put_loop(&bridged, entry_addr, 2, 0);
 	put_loop(&bridged, entry_addr, 3, caller_frame_addr);
 	expect_crossed(&bridged, "fb?Ac!");
-	bridged.natives.loop.lookup_addr = code_addr(LOOP);
+	bridged.stacks.loop.lookup_addr = code_addr(LOOP);
 	expect_crossed(&bridged, "fb?Aco");
-	cr_expect(eq(u64, bridged.natives.frames[3].lookup_addr, code_addr(LOOP)));
+	cr_expect(eq(u64, bridged.stacks.frames[3].lookup_addr, code_addr(LOOP)));
 	bridged_done(&bridged);
 }
 
@@ -284,9 +284,9 @@ Test(native_stacks, incomplete_evidence_is_not_crossed)
 	struct bridged bridged;
 
 	bridged_init(&bridged);
-	bridged.natives.loop.distance_bytes = DISTANCE - 8;
+	bridged.stacks.loop.distance_bytes = DISTANCE - 8;
 	expect_crossed(&bridged, "fb!");
-	bridged.natives.loop.distance_bytes = DISTANCE;
+	bridged.stacks.loop.distance_bytes = DISTANCE;
 	bridged.entries[1].c_addr = 0;
 	expect_crossed(&bridged, "fb!");
 	bridged_done(&bridged);
@@ -297,9 +297,9 @@ Test(native_stacks, incomplete_evidence_is_not_crossed)
 	bridged_done(&bridged);
 
 	bridged_init(&bridged);
-	bridged.natives.options.max_frames = 4;
+	bridged.stacks.options.max_frames = 4;
 	expect_crossed(&bridged, "fb!");
-	bridged.natives.options.max_frames = 5;
+	bridged.stacks.options.max_frames = 5;
 	expect_crossed(&bridged, "fb?Ac!");
 	bridged_done(&bridged);
 }
@@ -307,10 +307,10 @@ Test(native_stacks, incomplete_evidence_is_not_crossed)
 /* The distance learned from this stack alone. */
 static uint32_t learned_distance(struct bridged *bridged)
 {
-	bridged->natives.loop = (struct native_loop){.distance_bytes = 0};
+	bridged->stacks.loop = (struct native_loop){.distance_bytes = 0};
 	unwind(bridged);
 	cross(bridged);
-	return bridged->natives.loop.distance_bytes;
+	return bridged->stacks.loop.distance_bytes;
 }
 
 Test(native_stacks, searches_for_the_distance)
@@ -319,7 +319,7 @@ Test(native_stacks, searches_for_the_distance)
 
 	bridged_init(&bridged);
 	cr_expect(eq(u32, learned_distance(&bridged), DISTANCE));
-	cr_expect(bridged.natives.is_whole);
+	cr_expect(bridged.stacks.is_whole);
 
 	/* A stale return address from an earlier call by the loop. */
 	put(&bridged, entry_addr + 0x58, code_addr(CALLER));
@@ -336,9 +336,9 @@ Test(native_stacks, searches_for_the_distance)
 	bridged_init(&bridged);
 	put_caller(&bridged, caller_frame_addr, BARE_ADDR + 0x20);
 	cr_expect(zero(u32, learned_distance(&bridged)));
-	cr_expect(eq(sz, bridged.natives.nr_frames, 2));
-	cr_expect(zero(u64, bridged.natives.frames[1].cfa));
-	cr_expect(not(bridged.natives.is_whole));
+	cr_expect(eq(sz, bridged.stacks.nr_frames, 2));
+	cr_expect(zero(u64, bridged.stacks.frames[1].cfa));
+	cr_expect(not(bridged.stacks.is_whole));
 	bridged_done(&bridged);
 }
 
@@ -354,8 +354,8 @@ Test(native_stacks, learns_from_a_complete_stack)
 	put(&bridged, STACK_ADDR + 8 + 0x200 - 24, caller_frame_addr);
 	bridged.entries[1].c_addr = STACK_ADDR + 0x100;
 	cr_expect(eq(u32, learned_distance(&bridged), 8 + 0x200 - 0x100));
-	cr_expect(bridged.natives.is_whole);
-	cr_expect(eq(u64, bridged.natives.loop.lookup_addr, code_addr(LOOP) - 1));
+	cr_expect(bridged.stacks.is_whole);
+	cr_expect(eq(u64, bridged.stacks.loop.lookup_addr, code_addr(LOOP) - 1));
 	bridged_done(&bridged);
 }
 

@@ -13,14 +13,15 @@
 static uint32_t merge(struct stack_merger *merger, remote_addr addr,
 		      const struct function *trampoline, const struct function *python)
 {
-	const struct native_frame natives[] = {
+	const struct native_frame native_frames[] = {
 		{.cfa_addr = 0x100},
 		{.sp_addr = 0x100,
 		 .cfa_addr = 0x200,
 		 .trampoline_addr = addr,
 		 .function = trampoline},
 	};
-	const struct native_stack native = {.frames = natives, .nr_frames = 2, .is_whole = true};
+	const struct native_stack native = {
+		.frames = native_frames, .nr_frames = 2, .is_whole = true};
 	const struct frame frame = {.function = python};
 	const struct frame_detail detail = {.entry_addr = 0x10};
 	const struct sample sample = {.frames = &frame, .details = &detail, .nr_frames = 1};

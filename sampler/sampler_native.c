@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/sampler_natives.h"
+#include "sampler/sampler_native.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ struct evidence {
 	uint32_t nr_used;
 };
 
-struct sampler_natives {
+struct sampler_native {
 	/* The sink that adds the C frames unwound last to a sample, and the sink after it: */
 	struct sample_sink merge;
 	struct sample_sink *merge_next;
@@ -62,7 +62,7 @@ struct sampler_natives {
 	/* Number of outer visible frames to keep; a hole replaces the others. */
 	uint32_t nr_kept;
 	struct sample_sink *next; /* the run's sink */
-	struct sampler_natives_options options;
+	struct sampler_native_options options;
 	struct perf_events events;
 	bool has_events; /* otherwise running threads have no C frames */
 	struct recent_maps maps;
@@ -71,58 +71,58 @@ struct sampler_natives {
 	struct kernel_frames kernel; /* closed unless kernel frames are asked for */
 	struct evidence evidence;
 	const struct function *hole;
-	struct sampler_natives_stats stats;
+	struct sampler_native_stats stats;
 };
 
 /* Modules. */
 
 /* Read the mappings again if that is due. Returns 0, an error of maps_read(), or -ENOMEM. */
-static int renew_modules(struct sampler_natives *natives, uint64_t now_ns)
+static int renew_modules(struct sampler_native *native, uint64_t now_ns)
 {
-	const struct perf_events_stats *events = &natives->events.stats;
+	const struct perf_events_stats *events = &native->events.stats;
 	struct maps before;
 	uint64_t before_ns;
 	int err;
 
-	if (!recent_maps_are_due(&natives->maps, now_ns, events))
+	if (!recent_maps_are_due(&native->maps, now_ns, events))
 		return 0;
 	before_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
-	err = recent_maps_read(&natives->maps, natives->options.process, now_ns, events, &before);
+	err = recent_maps_read(&native->maps, native->options.process, now_ns, events, &before);
 	if (err)
 		return err;
-	err = native_stacks_set_maps(&natives->stacks, &natives->maps.maps);
+	err = native_stacks_set_maps(&native->stacks, &native->maps.maps);
 	maps_done(&before);
-	natives->maps.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+	native->maps.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 	return err;
 }
 
 /* Samples without C frames. */
 
 /* What it shares with the merged sample before it is unknown. */
-static int emit_python(struct sampler_natives *natives, const struct snapshot_thread *thread,
+static int emit_python(struct sampler_native *native, const struct snapshot_thread *thread,
 		       struct sample sample)
 {
-	struct sampler *sampler = natives->options.sampler;
+	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
 	sampled->last.nr_same = 0;
 	sampled->last.collector = NOT_COLLECTING;
-	return sampler_thread_emit(sampler, thread, sample, natives->next);
+	return sampler_thread_emit(sampler, thread, sample, native->next);
 }
 
 /* Look at a thread, and emit its sample without C frames. Errors of sampler_thread_look(). */
-static int sample_python(struct sampler_natives *natives, struct snapshot_thread *thread,
+static int sample_python(struct sampler_native *native, struct snapshot_thread *thread,
 			 uint64_t now_ns)
 {
-	int err = sampler_thread_look(natives->options.sampler, thread, false);
+	int err = sampler_thread_look(native->options.sampler, thread, false);
 
-	return err ? err : emit_python(natives, thread, (struct sample){.time_ns = now_ns});
+	return err ? err : emit_python(native, thread, (struct sample){.time_ns = now_ns});
 }
 
-void sampler_natives_add(struct sampler_natives *natives, const struct sample_thread *thread)
+void sampler_native_add(struct sampler_native *native, const struct sample_thread *thread)
 {
-	if (natives->has_events && thread->tid)
-		(void)perf_events_add(&natives->events, thread->tid); /* counts refused ones */
+	if (native->has_events && thread->tid)
+		(void)perf_events_add(&native->events, thread->tid); /* counts refused ones */
 }
 
 /* Samples with C frames. */
@@ -133,15 +133,15 @@ void sampler_natives_add(struct sampler_natives *natives, const struct sample_th
  */
 static int merge(struct sample_sink *sink, const struct sample *sample)
 {
-	struct sampler_natives *natives = (struct sampler_natives *)sink;
-	const struct sampler *sampler = natives->options.sampler;
+	struct sampler_native *native = (struct sampler_native *)sink;
+	const struct sampler *sampler = native->options.sampler;
 	cleanup_free struct frame_detail *details = NULL;
 	cleanup_free struct frame *frames = NULL;
 	struct sample detailed = *sample;
-	uint32_t nr_left = natives->nr_kept;
+	uint32_t nr_left = native->nr_kept;
 	uint32_t nr = 0;
 	int err = sample_details(&sampler->codes, &sampler->threads[sample->thread->slot].list,
-				 natives->entries, NULL, sample, &details);
+				 native->entries, NULL, sample, &details);
 
 	if (err)
 		return err;
@@ -154,54 +154,54 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 		frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
 		if (!frames)
 			return -ENOMEM;
-		frames[nr] = (struct frame){.function = natives->hole};
+		frames[nr] = (struct frame){.function = native->hole};
 		detailed.frames = frames;
 		detailed.nr_frames = nr + 1;
-		natives->stats.nr_python_holed++;
+		native->stats.nr_python_holed++;
 	}
-	return native_stacks_emit(&natives->stacks, &detailed, natives->merge_next);
+	return native_stacks_emit(&native->stacks, &detailed, native->merge_next);
 }
 
 /*
  * Continue the unwound stack, whose memory is window, across holes, with the entries of Python
  * frames of the same moment. Also notes whether the mappings have to be read again.
  */
-static void complete(struct sampler_natives *natives, const struct loop_entry *entries,
+static void complete(struct sampler_native *native, const struct loop_entry *entries,
 		     uint32_t nr_entries, struct stack_window *window)
 {
-	struct native_stacks *stacks = &natives->stacks;
+	struct native_stacks *stacks = &native->stacks;
 	const remote_addr last_addr = stacks->frames[stacks->nr_frames - 1].lookup_addr;
 
 	/* An incomplete stack may have led into a new module. */
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
-		natives->maps.are_old = true;
+		native->maps.are_old = true;
 	native_stacks_cross(stacks, entries, nr_entries, window);
 }
 
 /*
  * Emit what is in the thread's list, with its entries, as the sample, with the C frames unwound
- * last and the kernel's in natives->kernel, to next. Keeps the outer nr_kept frames of the list;
+ * last and the kernel's in native->kernel, to next. Keeps the outer nr_kept frames of the list;
  * a hole replaces the others. Errors of sampler_tick().
  */
-static int emit_merged(struct sampler_natives *natives, const struct snapshot_thread *thread,
+static int emit_merged(struct sampler_native *native, const struct snapshot_thread *thread,
 		       const struct loop_entry *entries, uint32_t nr_kept, struct sample_sink *next,
 		       struct sample sample)
 {
-	struct sampler *sampler = natives->options.sampler;
+	struct sampler *sampler = native->options.sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
 
-	natives->stats.nr_stacks++;
-	natives->stats.nr_broken += !natives->stacks.is_whole;
-	natives->merge_next = next;
-	natives->entries = entries; /* the thread may have moved on since */
-	natives->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX
-			   : nr_kept		      ? list->frames[nr_kept - 1].nr_begun
-						      : 0;
-	return sampler_thread_emit(sampler, thread, sample, &natives->merge);
+	native->stats.nr_stacks++;
+	native->stats.nr_broken += !native->stacks.is_whole;
+	native->merge_next = next;
+	native->entries = entries; /* the thread may have moved on since */
+	native->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX
+			  : nr_kept		     ? list->frames[nr_kept - 1].nr_begun
+						     : 0;
+	return sampler_thread_emit(sampler, thread, sample, &native->merge);
 }
 
 /* Like emit_merged(), with the C frames of a copy of the thread's stack. */
-static int emit_copy(struct sampler_natives *natives, const struct snapshot_thread *thread,
+static int emit_copy(struct sampler_native *native, const struct snapshot_thread *thread,
 		     const struct loop_entry *entries, uint32_t nr_kept,
 		     const struct perf_dump *dump, struct sample sample)
 {
@@ -213,40 +213,39 @@ static int emit_copy(struct sampler_natives *natives, const struct snapshot_thre
 	};
 	int err;
 
-	jit_frames_set_time(natives->jit, dump->time_ns);
-	native_stacks_unwind(&natives->stacks, &registers, &window, SAMPLER_NATIVES_MAX_FRAMES);
-	complete(natives, entries, nr_kept, &window);
-	err = kernel_frames_set_running(&natives->kernel, dump->kernel_addrs,
-					dump->nr_kernel_addrs);
-	return err ? err : emit_merged(natives, thread, entries, nr_kept, natives->next, sample);
+	jit_frames_set_time(native->jit, dump->time_ns);
+	native_stacks_unwind(&native->stacks, &registers, &window, SAMPLER_NATIVE_MAX_FRAMES);
+	complete(native, entries, nr_kept, &window);
+	err = kernel_frames_set_running(&native->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
+	return err ? err : emit_merged(native, thread, entries, nr_kept, native->next, sample);
 }
 
-int sampler_natives_emit_interrupted(struct sampler_natives *natives,
-				     const struct snapshot_thread *thread,
-				     const struct loop_chain *chain, uint64_t count_ns,
-				     struct sample sample)
+int sampler_native_emit_interrupted(struct sampler_native *native,
+				    const struct snapshot_thread *thread,
+				    const struct loop_chain *chain, uint64_t count_ns,
+				    struct sample sample)
 {
-	struct sampler *sampler = natives->options.sampler;
+	struct sampler *sampler = native->options.sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
 	const struct perf_dump *dump =
-		perf_events_find(&natives->events, sampled->info->tid, count_ns, sample.time_ns);
+		perf_events_find(&native->events, sampled->info->tid, count_ns, sample.time_ns);
 	int err;
 
 	if (!dump) {
-		natives->stats.nr_undumped++;
-		return emit_python(natives, thread, sample);
+		native->stats.nr_undumped++;
+		return emit_python(native, thread, sample);
 	}
 	/*
 	 * Mappings made before the copy are known by now. If the target is gone the old ones
 	 * remain.
 	 */
-	err = renew_modules(natives, clock_now_ns());
+	err = renew_modules(native, clock_now_ns());
 	if (err && err != -ESRCH)
 		return err;
 	err = loop_entries_from_chain(&sampler->codes, chain, &sampled->list, true, &entries);
 	return err ? err
-		   : emit_copy(natives, thread, entries, sampled->list.nr_frames, dump, sample);
+		   : emit_copy(native, thread, entries, sampled->list.nr_frames, dump, sample);
 }
 
 /*
@@ -262,10 +261,10 @@ static remote_addr stack_addr(const struct perf_dump *dump)
 	return registers_of_perf(dump->registers).values[REGISTER_SP];
 }
 
-int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_thread *thread)
+int sampler_native_look(struct sampler_native *native, const struct snapshot_thread *thread)
 {
-	const struct sampler *sampler = natives->options.sampler;
-	struct evidence *evidence = &natives->evidence;
+	const struct sampler *sampler = native->options.sampler;
+	struct evidence *evidence = &native->evidence;
 	const struct perf_dump *dump = evidence->dump;
 	int err;
 
@@ -279,7 +278,7 @@ int sampler_natives_look(struct sampler_natives *natives, const struct snapshot_
 		return err;
 	evidence->is_read = !remote_memory_read(sampler->snapshot.memory, stack_addr(dump),
 						evidence->stack, dump->nr_stack_bytes) &&
-			    !perf_events_count(&natives->events, dump->tid, &evidence->count_ns);
+			    !perf_events_count(&native->events, dump->tid, &evidence->count_ns);
 	return 0;
 }
 
@@ -324,12 +323,11 @@ static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_dump
  * Emit the samples of a copied thread: one for each of its states, as it may have one in each
  * interpreter.
  */
-static int sample_dump(struct sampler_natives *natives, const struct perf_dump *dump,
-		       uint64_t now_ns)
+static int sample_dump(struct sampler_native *native, const struct perf_dump *dump, uint64_t now_ns)
 {
-	struct sampler *sampler = natives->options.sampler;
+	struct sampler *sampler = native->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
-	struct evidence *evidence = &natives->evidence;
+	struct evidence *evidence = &native->evidence;
 	bool is_known = false;
 	int err = 0;
 
@@ -353,26 +351,26 @@ static int sample_dump(struct sampler_natives *natives, const struct perf_dump *
 		if (!err && evidence->is_read)
 			nr_kept = nr_kept_frames(evidence, dump, &sampled->list);
 		if (!err)
-			err = emit_copy(natives, thread, evidence->entries, nr_kept, dump,
+			err = emit_copy(native, thread, evidence->entries, nr_kept, dump,
 					(struct sample){.time_ns = now_ns});
 	}
-	natives->stats.nr_foreign += !is_known;
+	native->stats.nr_foreign += !is_known;
 	return err;
 }
 
-int sampler_natives_drain(struct sampler_natives *natives, uint64_t now_ns)
+int sampler_native_drain(struct sampler_native *native, uint64_t now_ns)
 {
 	struct perf_dump dump;
-	int err = renew_modules(natives, now_ns);
+	int err = renew_modules(native, now_ns);
 
 	/* Ticks that last longer than their interval leave no time to wait. */
-	if (natives->has_events)
-		perf_events_catch_up(&natives->events);
-	while (!err && !perf_events_next(&natives->events, &dump)) {
+	if (native->has_events)
+		perf_events_catch_up(&native->events);
+	while (!err && !perf_events_next(&native->events, &dump)) {
 		/* Mappings made before the copy are known by now. */
-		err = renew_modules(natives, now_ns);
+		err = renew_modules(native, now_ns);
 		if (!err)
-			err = sample_dump(natives, &dump, now_ns);
+			err = sample_dump(native, &dump, now_ns);
 		if (err == -EAGAIN || sampler_is_transient(err))
 			err = 0;
 	}
@@ -380,23 +378,23 @@ int sampler_natives_drain(struct sampler_natives *natives, uint64_t now_ns)
 }
 
 /* A thread without a copy for this long may wait. */
-static uint64_t without_dump_ns(const struct sampler_natives *natives)
+static uint64_t without_dump_ns(const struct sampler_native *native)
 {
-	return natives->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
+	return native->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
 }
 
-uint64_t sampler_natives_covered_until(const struct sampler_natives *natives)
+uint64_t sampler_native_covered_until(const struct sampler_native *native)
 {
-	const struct sampler *sampler = natives->options.sampler;
+	const struct sampler *sampler = native->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
 	uint64_t until_ns = sampler->tick.last_ns + TICK_AT_LEAST_NS;
 
-	if (!natives->has_events || snapshot->stale)
+	if (!native->has_events || snapshot->stale)
 		return 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
 		const uint64_t last_ns = sampler->threads[thread->slot].time.last_ns;
-		const uint64_t covered_ns = last_ns + without_dump_ns(natives);
+		const uint64_t covered_ns = last_ns + without_dump_ns(native);
 
 		if (thread->is_new || !last_ns)
 			return 0;
@@ -406,25 +404,25 @@ uint64_t sampler_natives_covered_until(const struct sampler_natives *natives)
 	return until_ns;
 }
 
-static void sleep_of_natives(void *context, uint64_t time_ns)
+static void sleep_until_copy(void *context, uint64_t time_ns)
 {
-	struct sampler_natives *natives = context;
+	struct sampler_native *native = context;
 
-	if (natives->options.sampler->preempt)
-		preempt_go(natives->options.sampler->preempt);
-	perf_events_wait(&natives->events, time_ns);
+	if (native->options.sampler->preempt)
+		preempt_go(native->options.sampler->preempt);
+	perf_events_wait(&native->events, time_ns);
 }
 
-bool sampler_natives_begin(struct sampler_natives *natives, struct sample_sink *next,
-			   struct ticker_clock *ret_clock)
+bool sampler_native_begin(struct sampler_native *native, struct sample_sink *next,
+			  struct ticker_clock *ret_clock)
 {
-	natives->next = next;
+	native->next = next;
 	*ret_clock = (struct ticker_clock){
 		.now_ns = ticker_clock_usual().now_ns,
-		.sleep_until = sleep_of_natives,
-		.context = natives,
+		.sleep_until = sleep_until_copy,
+		.context = native,
 	};
-	return natives->has_events;
+	return native->has_events;
 }
 
 /* Samples of threads that use no CPU time. */
@@ -456,14 +454,14 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
  * registers. If it no longer waits there after the reads, returns -EAGAIN, and the next tick
  * accounts for the time. Errors of sampler_tick().
  */
-static int sample_waiting(struct sampler_natives *natives, struct snapshot_thread *thread,
+static int sample_waiting(struct sampler_native *native, struct snapshot_thread *thread,
 			  const struct task_place *place, uint64_t now_ns)
 {
 	static const struct sample_sink_ops ops = {.sample = keep};
-	struct sampler *sampler = natives->options.sampler;
+	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	struct keeper keeper = {{&ops}, &sampled->kept, place->nr_runs, natives->next};
+	struct keeper keeper = {{&ops}, &sampled->kept, place->nr_runs, native->next};
 	bool is_kept;
 	int err = sampler_thread_look(sampler, thread, true);
 
@@ -472,26 +470,26 @@ static int sample_waiting(struct sampler_natives *natives, struct snapshot_threa
 					&entries);
 	if (err)
 		return err;
-	jit_frames_set_time(natives->jit, clock_now_ns());
-	native_stacks_unwind_waiting(&natives->stacks, place, entries, sampled->list.nr_frames);
-	complete(natives, entries, sampled->list.nr_frames, &natives->stacks.window);
-	err = kernel_frames_set_waiting(&natives->kernel, sampled->info->tid);
+	jit_frames_set_time(native->jit, clock_now_ns());
+	native_stacks_unwind_waiting(&native->stacks, place, entries, sampled->list.nr_frames);
+	complete(native, entries, sampled->list.nr_frames, &native->stacks.window);
+	err = kernel_frames_set_waiting(&native->kernel, sampled->info->tid);
 	if (err)
 		return err;
-	if (task_check_place(natives->options.process, sampled->info->tid, place))
+	if (task_check_place(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
-	is_kept = natives->stacks.is_whole && stays(sampler, thread);
-	return emit_merged(natives, thread, entries, sampled->list.nr_frames,
-			   is_kept ? &keeper.sink : natives->next,
+	is_kept = native->stacks.is_whole && stays(sampler, thread);
+	return emit_merged(native, thread, entries, sampled->list.nr_frames,
+			   is_kept ? &keeper.sink : native->next,
 			   (struct sample){.time_ns = now_ns});
 }
 
-int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread *thread,
-			 uint64_t now_ns)
+int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *thread,
+			uint64_t now_ns)
 {
-	const struct process *process = natives->options.process;
-	struct sampler *sampler = natives->options.sampler;
+	const struct process *process = native->options.process;
+	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const pid_t tid = sampled->info->tid;
 	uint64_t unseen_ns, nr_runs;
@@ -502,8 +500,8 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (!sampled->time.last_ns)
 		sampled->time.last_ns = now_ns; /* the first tick: its time begins */
 	unseen_ns = now_ns - sampled->time.last_ns;
-	if (natives->has_events && !natives->events.options.has_program &&
-	    unseen_ns < without_dump_ns(natives))
+	if (native->has_events && !native->events.options.has_program &&
+	    unseen_ns < without_dump_ns(native))
 		return 0;
 	if (tid) {
 		nr_runs = waiting_sample_read_runs(&sampled->kept, process, tid);
@@ -512,8 +510,8 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 		    stays(sampler, thread) &&
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
 			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {
-			natives->stats.nr_stacks++;
-			return sampler_thread_send(sampler, thread, again, natives->next);
+			native->stats.nr_stacks++;
+			return sampler_thread_send(sampler, thread, again, native->next);
 		}
 		err = task_read_place(process, tid, nr_runs, &place);
 	}
@@ -521,16 +519,16 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 	if (err == -ESRCH && !process_has_thread(process, tid))
 		return 0;
 	if (!err)
-		err = sample_waiting(natives, thread, &place, now_ns);
+		err = sample_waiting(native, thread, &place, now_ns);
 	else if (err != -EAGAIN)
-		err = sample_python(natives, thread, now_ns);
-	if (err == -EAGAIN && natives->has_events && natives->events.options.has_program) {
+		err = sample_python(native, thread, now_ns);
+	if (err == -EAGAIN && native->has_events && native->events.options.has_program) {
 		sampler_thread_starved(sampled, now_ns);
 		return 0;
 	}
 	/* It runs, and no stacks are copied, or not this thread's. */
-	if (err == -EAGAIN && (!natives->has_events || unseen_ns >= UNSEEN_MAX_NS))
-		err = sample_python(natives, thread, now_ns);
+	if (err == -EAGAIN && (!native->has_events || unseen_ns >= UNSEEN_MAX_NS))
+		err = sample_python(native, thread, now_ns);
 	if (err == -EBADMSG)
 		sampler->stats.lost[LOSS_MOVED]++;
 	return err == -EAGAIN || sampler_is_transient(err) ? 0 : err;
@@ -539,112 +537,112 @@ int sampler_natives_tick(struct sampler_natives *natives, struct snapshot_thread
 /* Making. */
 
 /* Follow running threads, or explain why that is impossible. Returns 0; -ENOMEM, -ESRCH. */
-static int open_events(struct sampler_natives *natives, struct message *ret_why)
+static int open_events(struct sampler_native *native, struct message *ret_why)
 {
-	const struct sampler_natives_options *options = &natives->options;
+	const struct sampler_native_options *options = &native->options;
 	const struct sampler_interrupts *interrupts = options->sampler->interrupts;
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
-		.max_stack_bytes = SAMPLER_NATIVES_STACK_BYTES,
-		.records_kernel_frames = natives->kernel.names != NULL,
+		.max_stack_bytes = SAMPLER_NATIVE_STACK_BYTES,
+		.records_kernel_frames = native->kernel.names != NULL,
 		.has_program = interrupts != NULL,
 		.program_fd =
 			interrupts ? interrupts_program_fd(sampler_interrupts_program(interrupts))
 				   : -1,
 	};
-	int err = perf_events_open(options->process, &events, &natives->events, ret_why);
-	natives->has_events = !err;
+	int err = perf_events_open(options->process, &events, &native->events, ret_why);
+	native->has_events = !err;
 	return ret_why->text[0] ? 0 : err;
 }
 
-int sampler_natives_create(const struct sampler_natives_options *options,
-			   struct sampler_natives **ret_natives, struct message *ret_why,
-			   struct message *ret_why_no_kernel)
+int sampler_native_create(const struct sampler_native_options *options,
+			  struct sampler_native **ret_native, struct message *ret_why,
+			  struct message *ret_why_no_kernel)
 {
 	static const struct sample_sink_ops merge_ops = {.sample = merge};
-	struct sampler_natives *natives;
+	struct sampler_native *native;
 	int err;
 
-	natives = calloc(1, sizeof(*natives));
-	if (!natives)
+	native = calloc(1, sizeof(*native));
+	if (!native)
 		return -ENOMEM;
-	natives->merge.ops = &merge_ops;
-	natives->options = *options;
-	natives->events = PERF_EVENTS_CLOSED;
-	err = options->has_kernel_frames ? kernel_frames_open(&natives->kernel, options->process,
+	native->merge.ops = &merge_ops;
+	native->options = *options;
+	native->events = PERF_EVENTS_CLOSED;
+	err = options->has_kernel_frames ? kernel_frames_open(&native->kernel, options->process,
 							      options->sampler, ret_why_no_kernel)
 					 : 0;
 	if (!err)
-		err = open_events(natives, ret_why);
+		err = open_events(native, ret_why);
 	if (!err)
-		err = jit_frames_create(options->process, options->memory, &natives->jit);
+		err = jit_frames_create(options->process, options->memory, &native->jit);
 	if (!err)
-		err = native_stacks_init(&natives->stacks,
+		err = native_stacks_init(&native->stacks,
 					 &(struct native_stacks_options){
 						 .memory = options->memory,
-						 .maps = &natives->maps.maps, /* read below */
+						 .maps = &native->maps.maps, /* read below */
 						 .images = options->images,
 						 .sampler = options->sampler,
-						 .jit = natives->jit,
-						 .kernel = &natives->kernel,
-						 .max_frames = SAMPLER_NATIVES_MAX_FRAMES,
+						 .jit = native->jit,
+						 .kernel = &native->kernel,
+						 .max_frames = SAMPLER_NATIVE_MAX_FRAMES,
 						 .keeps_trampolines = options->keeps_trampolines,
 					 });
 	if (!err)
-		err = renew_modules(natives, clock_now_ns());
-	natives->hole = sampler_function(options->sampler, FUNCTION_NATIVE, MERGED_STACK_HOLE, "");
-	natives->evidence.stack = malloc(SAMPLER_NATIVES_STACK_BYTES);
-	if (!err && (!natives->hole || !natives->evidence.stack))
+		err = renew_modules(native, clock_now_ns());
+	native->hole = sampler_function(options->sampler, FUNCTION_NATIVE, MERGED_STACK_HOLE, "");
+	native->evidence.stack = malloc(SAMPLER_NATIVE_STACK_BYTES);
+	if (!err && (!native->hole || !native->evidence.stack))
 		err = -ENOMEM;
 	if (err) {
-		sampler_natives_destroy(natives);
+		sampler_native_destroy(native);
 		return err;
 	}
-	natives->stats.are_proven = natives->events.options.has_program;
-	natives->stats.user_only = natives->events.user_only;
+	native->stats.are_proven = native->events.options.has_program;
+	native->stats.user_only = native->events.user_only;
 	/* Permission to trace user space does not imply permission to see kernel addresses. */
-	if (natives->kernel.names && natives->events.user_only)
+	if (native->kernel.names && native->events.user_only)
 		message_set(ret_why_no_kernel,
 			    "perf_event_open reports user space only: kernel frames require "
 			    "kernel.perf_event_paranoid of 1 or less, or "
 			    "CAP_PERFMON");
-	options->sampler->natives = natives;
-	*ret_natives = natives;
+	options->sampler->native = native;
+	*ret_native = native;
 	return 0;
 }
 
-void sampler_natives_destroy(struct sampler_natives *natives)
+void sampler_native_destroy(struct sampler_native *native)
 {
-	if (!natives)
+	if (!native)
 		return;
-	natives->options.sampler->natives = NULL;
-	perf_events_close(&natives->events);
-	native_stacks_done(&natives->stacks);
-	jit_frames_destroy(natives->jit);
-	kernel_frames_close(&natives->kernel);
-	maps_done(&natives->maps.maps);
-	free(natives->evidence.stack);
-	free(natives->evidence.entries);
-	free(natives);
+	native->options.sampler->native = NULL;
+	perf_events_close(&native->events);
+	native_stacks_done(&native->stacks);
+	jit_frames_destroy(native->jit);
+	kernel_frames_close(&native->kernel);
+	maps_done(&native->maps.maps);
+	free(native->evidence.stack);
+	free(native->evidence.entries);
+	free(native);
 }
 
-const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives)
+const struct sampler_native_stats *sampler_native_stats(const struct sampler_native *native)
 {
-	return &natives->stats;
+	return &native->stats;
 }
 
-const struct perf_events_stats *sampler_natives_events(const struct sampler_natives *natives)
+const struct perf_events_stats *sampler_native_events(const struct sampler_native *native)
 {
-	return &natives->events.stats;
+	return &native->events.stats;
 }
 
-uint32_t sampler_natives_room(const struct sampler_natives *natives)
+uint32_t sampler_native_room(const struct sampler_native *native)
 {
-	return perf_events_room(&natives->events);
+	return perf_events_room(&native->events);
 }
 
-void sampler_natives_sweep(struct sampler_natives *natives)
+void sampler_native_sweep(struct sampler_native *native)
 {
-	if (natives->events.options.has_program)
-		perf_events_drop_ended(&natives->events);
+	if (native->events.options.has_program)
+		perf_events_drop_ended(&native->events);
 }

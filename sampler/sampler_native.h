@@ -17,13 +17,13 @@
  * Bytes of stack that are copied. Recursions through C of 40 calls and more take 16 KiB; longer
  * stacks have a hole at the outer end.
  */
-#define SAMPLER_NATIVES_STACK_BYTES 32768
+#define SAMPLER_NATIVE_STACK_BYTES 32768
 
-/* Stacks with more C frames have a hole. SAMPLER_NATIVES_STACK_BYTES cannot hold that many. */
-#define SAMPLER_NATIVES_MAX_FRAMES 2048
+/* Stacks with more C frames have a hole. SAMPLER_NATIVE_STACK_BYTES cannot hold that many. */
+#define SAMPLER_NATIVE_MAX_FRAMES 2048
 
 /* Exact counters, and how the samples were taken. */
-struct sampler_natives_stats {
+struct sampler_native_stats {
 	bool are_proven; /* C and Python frames are of one instant; otherwise there is evidence */
 	bool user_only;	 /* the kernel does not report threads while they are in the kernel */
 	uint64_t nr_stacks; /* emitted with C frames */
@@ -34,10 +34,10 @@ struct sampler_natives_stats {
 	uint64_t nr_foreign;  /* copies of threads that Python does not know, or no longer knows */
 };
 
-struct sampler_natives;
+struct sampler_native;
 
-/* Arguments of sampler_natives_create(); all pointers are borrowed. */
-struct sampler_natives_options {
+/* Arguments of sampler_native_create(); all pointers are borrowed. */
+struct sampler_native_options {
 	const struct process *process;
 	struct remote_memory *memory;
 	struct image_source *images;
@@ -53,13 +53,13 @@ struct sampler_natives_options {
  * made here. If running threads cannot have C frames (the kernel does not copy stacks, or not for
  * us), *ret_why explains it in a sentence, and only waiting threads have C frames; otherwise it
  * is unchanged. *ret_why_no_kernel explains likewise why kernel frames are missing, if they were
- * asked for. Returns 0, -ENOMEM, -ESRCH. Call sampler_natives_destroy(), which accepts NULL,
+ * asked for. Returns 0, -ENOMEM, -ESRCH. Call sampler_native_destroy(), which accepts NULL,
  * before the sampler and its interrupts are destroyed.
  */
-int sampler_natives_create(const struct sampler_natives_options *options,
-			   struct sampler_natives **ret_natives, struct message *ret_why,
-			   struct message *ret_why_no_kernel);
-void sampler_natives_destroy(struct sampler_natives *natives);
+int sampler_native_create(const struct sampler_native_options *options,
+			  struct sampler_native **ret_native, struct message *ret_why,
+			  struct message *ret_why_no_kernel);
+void sampler_native_destroy(struct sampler_native *native);
 
-const struct sampler_natives_stats *sampler_natives_stats(const struct sampler_natives *natives);
-const struct perf_events_stats *sampler_natives_events(const struct sampler_natives *natives);
+const struct sampler_native_stats *sampler_native_stats(const struct sampler_native *native);
+const struct perf_events_stats *sampler_native_events(const struct sampler_native *native);
