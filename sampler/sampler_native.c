@@ -23,7 +23,7 @@
  * compete for the GIL were reported to hold it for 1.6 s in each second, with this value for 1.2
  * s.
  */
-enum { PERCENT_WITHOUT_DUMP = 125 };
+enum { PERCENT_WITHOUT_COPY = 125 };
 
 /*
  * A runnable thread gets no sample at a tick: its next copy accounts for the time. But after this
@@ -44,7 +44,7 @@ enum { EVIDENCE_LOOKS = 16, ENOUGH_LOOKS = 8 };
 
 /* What a look reads about a thread whose stack was copied before. */
 struct evidence {
-	const struct perf_dump *dump; /* borrowed; NULL: no evidence is wanted */
+	const struct perf_copy *copy; /* borrowed; NULL: no evidence is wanted */
 	bool is_read;		      /* the current look has read the fields below */
 	uint8_t *stack;		      /* the same range as the copy; owned */
 	uint64_t count_ns;	      /* the event's count */
@@ -203,20 +203,20 @@ static int emit_merged(struct sampler_native *native, const struct snapshot_thre
 /* Like emit_merged(), with the C frames of a copy of the thread's stack. */
 static int emit_copy(struct sampler_native *native, const struct snapshot_thread *thread,
 		     const struct loop_entry *entries, uint32_t nr_kept,
-		     const struct perf_dump *dump, struct sample sample)
+		     const struct perf_copy *copy, struct sample sample)
 {
-	const struct registers registers = registers_of_perf(dump->registers);
+	const struct registers registers = registers_of_perf(copy->registers);
 	struct stack_window window = {
 		.start = registers.values[REGISTER_SP],
-		.bytes = dump->stack,
-		.nr_bytes = dump->nr_stack_bytes,
+		.bytes = copy->stack,
+		.nr_bytes = copy->nr_stack_bytes,
 	};
 	int err;
 
-	jit_frames_set_time(native->jit, dump->time_ns);
+	jit_frames_set_time(native->jit, copy->time_ns);
 	native_stacks_unwind(&native->stacks, &registers, &window, SAMPLER_NATIVE_MAX_FRAMES);
 	complete(native, entries, nr_kept, &window);
-	err = kernel_frames_set_running(&native->kernel, dump->kernel_addrs, dump->nr_kernel_addrs);
+	err = kernel_frames_set_running(&native->kernel, copy->kernel_addrs, copy->nr_kernel_addrs);
 	return err ? err : emit_merged(native, thread, entries, nr_kept, native->next, sample);
 }
 
@@ -228,12 +228,12 @@ int sampler_native_emit_interrupted(struct sampler_native *native,
 	struct sampler *sampler = native->options.sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	const struct perf_dump *dump =
+	const struct perf_copy *copy =
 		perf_events_find(&native->events, sampled->info->tid, count_ns, sample.time_ns);
 	int err;
 
-	if (!dump) {
-		native->stats.nr_undumped++;
+	if (!copy) {
+		native->stats.nr_without_copy++;
 		return emit_python(native, thread, sample);
 	}
 	/*
@@ -245,7 +245,7 @@ int sampler_native_emit_interrupted(struct sampler_native *native,
 		return err;
 	err = loop_entries_from_chain(&sampler->codes, chain, &sampled->list, true, &entries);
 	return err ? err
-		   : emit_copy(native, thread, entries, sampled->list.nr_frames, dump, sample);
+		   : emit_copy(native, thread, entries, sampled->list.nr_frames, copy, sample);
 }
 
 /*
@@ -256,19 +256,19 @@ int sampler_native_emit_interrupted(struct sampler_native *native,
  */
 
 /* Start of the stack's copy. */
-static remote_addr stack_addr(const struct perf_dump *dump)
+static remote_addr stack_addr(const struct perf_copy *copy)
 {
-	return registers_of_perf(dump->registers).values[REGISTER_SP];
+	return registers_of_perf(copy->registers).values[REGISTER_SP];
 }
 
 int sampler_native_look(struct sampler_native *native, const struct snapshot_thread *thread)
 {
 	const struct sampler *sampler = native->options.sampler;
 	struct evidence *evidence = &native->evidence;
-	const struct perf_dump *dump = evidence->dump;
+	const struct perf_copy *copy = evidence->copy;
 	int err;
 
-	if (!dump)
+	if (!copy)
 		return 0;
 	free(evidence->entries);
 	evidence->entries = NULL;
@@ -276,9 +276,9 @@ int sampler_native_look(struct sampler_native *native, const struct snapshot_thr
 				&sampler->threads[thread->slot].list, true, &evidence->entries);
 	if (err)
 		return err;
-	evidence->is_read = !remote_memory_read(sampler->snapshot.memory, stack_addr(dump),
-						evidence->stack, dump->nr_stack_bytes) &&
-			    !perf_events_count(&native->events, dump->tid, &evidence->count_ns);
+	evidence->is_read = !remote_memory_read(sampler->snapshot.memory, stack_addr(copy),
+						evidence->stack, copy->nr_stack_bytes) &&
+			    !perf_events_count(&native->events, copy->tid, &evidence->count_ns);
 	return 0;
 }
 
@@ -287,13 +287,13 @@ int sampler_native_look(struct sampler_native *native, const struct snapshot_thr
  * executed nothing, and otherwise those of loops that were there all along and have called
  * another one.
  */
-static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_dump *dump,
+static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_copy *copy,
 			       const struct frame_list *list)
 {
-	const uint64_t used_ns = evidence->count_ns - dump->count_ns;
+	const uint64_t used_ns = evidence->count_ns - copy->count_ns;
 	const uint32_t nr_before = evidence->nr_used++;
-	const remote_addr sp_addr = stack_addr(dump);
-	size_t nr_changed = dump->nr_stack_bytes; /* up to the last changed byte */
+	const remote_addr sp_addr = stack_addr(copy);
+	size_t nr_changed = copy->nr_stack_bytes; /* up to the last changed byte */
 	uint64_t least_ns = UINT64_MAX;
 	uint32_t nr_kept = 0;
 
@@ -302,7 +302,7 @@ static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_dump
 		if (evidence->used_ns[i] < least_ns)
 			least_ns = evidence->used_ns[i];
 	evidence->used_ns[nr_before % EVIDENCE_LOOKS] = used_ns;
-	while (nr_changed && evidence->stack[nr_changed - 1] == dump->stack[nr_changed - 1])
+	while (nr_changed && evidence->stack[nr_changed - 1] == copy->stack[nr_changed - 1])
 		nr_changed--;
 	if (nr_before >= ENOUGH_LOOKS && used_ns <= least_ns * 3 && !nr_changed)
 		return list->nr_frames;
@@ -323,7 +323,7 @@ static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_dump
  * Emit the samples of a copied thread: one for each of its states, as it may have one in each
  * interpreter.
  */
-static int sample_dump(struct sampler_native *native, const struct perf_dump *dump, uint64_t now_ns)
+static int sample_copy(struct sampler_native *native, const struct perf_copy *copy, uint64_t now_ns)
 {
 	struct sampler *sampler = native->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
@@ -336,22 +336,22 @@ static int sample_dump(struct sampler_native *native, const struct perf_dump *du
 		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 		uint32_t nr_kept = 0;
 
-		if (thread->is_new || sampled->info->tid != dump->tid)
+		if (thread->is_new || sampled->info->tid != copy->tid)
 			continue;
 		is_known = true;
-		evidence->dump = dump;
+		evidence->copy = copy;
 		evidence->is_read = false;
 		err = sampler_thread_look(sampler, thread, false);
-		evidence->dump = NULL;
+		evidence->copy = NULL;
 		if (err == -ENOENT || err == -EBADMSG) {
 			sampler->stats.lost[LOSS_MOVED] += err == -EBADMSG;
 			err = 0;
 			continue;
 		}
 		if (!err && evidence->is_read)
-			nr_kept = nr_kept_frames(evidence, dump, &sampled->list);
+			nr_kept = nr_kept_frames(evidence, copy, &sampled->list);
 		if (!err)
-			err = emit_copy(native, thread, evidence->entries, nr_kept, dump,
+			err = emit_copy(native, thread, evidence->entries, nr_kept, copy,
 					(struct sample){.time_ns = now_ns});
 	}
 	native->stats.nr_foreign += !is_known;
@@ -360,17 +360,17 @@ static int sample_dump(struct sampler_native *native, const struct perf_dump *du
 
 int sampler_native_drain(struct sampler_native *native, uint64_t now_ns)
 {
-	struct perf_dump dump;
+	struct perf_copy copy;
 	int err = renew_modules(native, now_ns);
 
 	/* Ticks that last longer than their interval leave no time to wait. */
 	if (native->has_events)
 		perf_events_catch_up(&native->events);
-	while (!err && !perf_events_next(&native->events, &dump)) {
+	while (!err && !perf_events_next(&native->events, &copy)) {
 		/* Mappings made before the copy are known by now. */
 		err = renew_modules(native, now_ns);
 		if (!err)
-			err = sample_dump(native, &dump, now_ns);
+			err = sample_copy(native, &copy, now_ns);
 		if (err == -EAGAIN || sampler_is_transient(err))
 			err = 0;
 	}
@@ -378,9 +378,9 @@ int sampler_native_drain(struct sampler_native *native, uint64_t now_ns)
 }
 
 /* A thread without a copy for this long may wait. */
-static uint64_t without_dump_ns(const struct sampler_native *native)
+static uint64_t without_copy_ns(const struct sampler_native *native)
 {
-	return native->options.period_ns * PERCENT_WITHOUT_DUMP / 100;
+	return native->options.period_ns * PERCENT_WITHOUT_COPY / 100;
 }
 
 uint64_t sampler_native_covered_until(const struct sampler_native *native)
@@ -394,7 +394,7 @@ uint64_t sampler_native_covered_until(const struct sampler_native *native)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
 		const uint64_t last_ns = sampler->threads[thread->slot].time.last_ns;
-		const uint64_t covered_ns = last_ns + without_dump_ns(native);
+		const uint64_t covered_ns = last_ns + without_copy_ns(native);
 
 		if (thread->is_new || !last_ns)
 			return 0;
@@ -501,7 +501,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 		sampled->time.last_ns = now_ns; /* the first tick: its time begins */
 	unseen_ns = now_ns - sampled->time.last_ns;
 	if (native->has_events && !native->events.options.has_program &&
-	    unseen_ns < without_dump_ns(native))
+	    unseen_ns < without_copy_ns(native))
 		return 0;
 	if (tid) {
 		nr_runs = waiting_sample_read_runs(&sampled->kept, process, tid);

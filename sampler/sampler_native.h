@@ -30,8 +30,8 @@ struct sampler_native_stats {
 	uint64_t nr_broken; /* of those, stacks whose C frames have a hole */
 	/* of those, stacks where a hole replaces some of Python's frames */
 	uint64_t nr_python_holed;
-	uint64_t nr_undumped; /* samples of interrupts whose copies were lost */
-	uint64_t nr_foreign;  /* copies of threads that Python does not know, or no longer knows */
+	uint64_t nr_without_copy; /* samples of interrupts whose copies were lost */
+	uint64_t nr_foreign; /* copies of threads that Python does not know, or no longer knows */
 };
 
 struct sampler_native;

@@ -90,10 +90,10 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	ret_native->nr_stacks += stats->nr_stacks;
 	ret_native->nr_c_gaps += stats->nr_broken;
 	ret_native->nr_python_gaps += stats->nr_python_holed;
-	ret_native->nr_undumped += stats->nr_undumped;
+	ret_native->nr_without_copy += stats->nr_without_copy;
 	ret_native->nr_foreign += stats->nr_foreign;
-	ret_native->nr_dumps += events->nr_dumps;
-	ret_native->nr_lost_dumps += events->nr_lost;
+	ret_native->nr_copies += events->nr_copies;
+	ret_native->nr_lost_copies += events->nr_lost;
 	ret_native->nr_refused += events->nr_refused;
 }
 

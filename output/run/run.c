@@ -80,10 +80,10 @@ static const struct field native_fields[] = {
 	{"native.stacks", FIELD_U64, offsetof(struct run, info.native.nr_stacks)},
 	{"native.c_gaps", FIELD_U64, offsetof(struct run, info.native.nr_c_gaps)},
 	{"native.python_gaps", FIELD_U64, offsetof(struct run, info.native.nr_python_gaps)},
-	{"native.dumps", FIELD_U64, offsetof(struct run, info.native.nr_dumps)},
-	{"native.lost_dumps", FIELD_U64, offsetof(struct run, info.native.nr_lost_dumps)},
-	{"native.undumped", FIELD_U64, offsetof(struct run, info.native.nr_undumped)},
-	{"native.foreign_dumps", FIELD_U64, offsetof(struct run, info.native.nr_foreign)},
+	{"native.copies", FIELD_U64, offsetof(struct run, info.native.nr_copies)},
+	{"native.lost_copies", FIELD_U64, offsetof(struct run, info.native.nr_lost_copies)},
+	{"native.without_copy", FIELD_U64, offsetof(struct run, info.native.nr_without_copy)},
+	{"native.foreign_copies", FIELD_U64, offsetof(struct run, info.native.nr_foreign)},
 	{"native.refused_threads", FIELD_U64, offsetof(struct run, info.native.nr_refused)},
 };
 

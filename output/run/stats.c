@@ -75,10 +75,10 @@ static void write_native(struct json *json, const struct run_native *native)
 	json_member_u64(json, "stacks", native->nr_stacks);
 	json_member_u64(json, "c_gaps", native->nr_c_gaps);
 	json_member_u64(json, "python_gaps", native->nr_python_gaps);
-	json_member_u64(json, "dumps", native->nr_dumps);
-	json_member_u64(json, "lost_dumps", native->nr_lost_dumps);
-	json_member_u64(json, "undumped", native->nr_undumped);
-	json_member_u64(json, "foreign_dumps", native->nr_foreign);
+	json_member_u64(json, "copies", native->nr_copies);
+	json_member_u64(json, "lost_copies", native->nr_lost_copies);
+	json_member_u64(json, "without_copy", native->nr_without_copy);
+	json_member_u64(json, "foreign_copies", native->nr_foreign);
 	json_member_u64(json, "refused_threads", native->nr_refused);
 	json_object_end(json);
 }

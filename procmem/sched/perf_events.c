@@ -19,17 +19,17 @@
 #include "procmem/descriptor_limit.h"
 
 /*
- * A ring holds 15 dumps of 32 KiB: at 1 kHz, enough for 15 ms without the sampler. When the memory
+ * A ring holds 15 copies of 32 KiB: at 1 kHz, enough for 15 ms without the sampler. When the memory
  * that may be locked (RLIMIT_MEMLOCK, kernel.perf_event_mlock_kb) runs out, smaller rings are
- * tried; the smallest holds one dump of maximum size.
+ * tried; the smallest holds one copy of maximum size.
  */
 enum { RING_MAX_BYTES = 512 << 10, RING_MIN_BYTES = 128 << 10 };
 
-/* The parts of a dump besides the stack: registers and up to 127 addresses of kernel functions. */
-enum { DUMP_HEAD_MAX_BYTES = 2048 };
+/* The parts of a copy besides the stack: registers and up to 127 addresses of kernel functions. */
+enum { COPY_HEAD_MAX_BYTES = 2048 };
 
 /*
- * The kernel writes a dump after its program has reported it. perf_events_find() checks for it at
+ * The kernel writes a copy after its program has reported it. perf_events_find() checks for it at
  * this interval, until this long after the report.
  */
 enum { FIND_PAUSE_NS = 50000, WRITTEN_WITHIN_NS = 2000000 };
@@ -370,7 +370,7 @@ static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_
 
 /*
  * Take the next record of the current thread's ring. It stays in place unless it wraps around,
- * because most of a dump is unused stack space. Returns NULL if there is none.
+ * because most of a copy is unused stack space. Returns NULL if there is none.
  */
 static const uint8_t *next_record(struct perf_events *events)
 {
@@ -413,9 +413,9 @@ static void count_mapping(struct perf_events_stats *stats, const uint8_t *record
 	stats->nr_anonymous += mapped->inode == 0;
 }
 
-/* Handle one record. Returns 0 if it is a dump. */
+/* Handle one record. Returns 0 if it is a copy. */
 static int decode_record(struct perf_events *events, const uint8_t *record,
-			 struct perf_dump *ret_dump)
+			 struct perf_copy *ret_copy)
 {
 	const size_t nr_bytes = events->record_bytes;
 	const struct {
@@ -429,14 +429,14 @@ static int decode_record(struct perf_events *events, const uint8_t *record,
 	count_mapping(&events->stats, record, nr_bytes);
 	if (lost->header.type != PERF_RECORD_SAMPLE)
 		return -ENOENT;
-	err = perf_record_parse(record, nr_bytes, sample_type(events), ret_dump);
+	err = perf_record_parse(record, nr_bytes, sample_type(events), ret_copy);
 	if (err)
 		return err;
-	events->stats.nr_dumps++;
+	events->stats.nr_copies++;
 	return 0;
 }
 
-int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
+int perf_events_next(struct perf_events *events, struct perf_copy *ret_copy)
 {
 	while (events->current < events->nr_threads) {
 		struct perf_thread *thread = &events->threads[events->current];
@@ -449,7 +449,7 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 			events->current++;
 			if (thread->has_ended)
 				thread_close(thread);
-		} else if (!decode_record(events, record, ret_dump)) {
+		} else if (!decode_record(events, record, ret_copy)) {
 			return 0;
 		}
 	}
@@ -457,7 +457,7 @@ int perf_events_next(struct perf_events *events, struct perf_dump *ret_dump)
 	return -ENOENT;
 }
 
-/* Read the current ring up to the dump with this count. Returns whether the ring has reached it. */
+/* Read the current ring up to the copy with this count. Returns whether the ring has reached it. */
 static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 {
 	const uint8_t *record;
@@ -468,15 +468,15 @@ static bool find_in_ring(struct perf_events *events, uint64_t count_ns)
 		if (events->found.count_ns == count_ns)
 			return true;
 		if (events->found.count_ns > count_ns) {
-			events->record_bytes = 0; /* a later dump: leave it in the ring */
-			events->stats.nr_dumps--;
+			events->record_bytes = 0; /* a later copy: leave it in the ring */
+			events->stats.nr_copies--;
 			return true;
 		}
 	}
 	return false;
 }
 
-const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns,
+const struct perf_copy *perf_events_find(struct perf_events *events, pid_t tid, uint64_t count_ns,
 					 uint64_t time_ns)
 {
 	const struct timespec pause = {.tv_nsec = FIND_PAUSE_NS};
@@ -499,13 +499,13 @@ const struct perf_dump *perf_events_find(struct perf_events *events, pid_t tid, 
 
 uint32_t perf_events_room(const struct perf_events *events)
 {
-	const size_t dump_bytes = events->options.max_stack_bytes + DUMP_HEAD_MAX_BYTES;
+	const size_t copy_bytes = events->options.max_stack_bytes + COPY_HEAD_MAX_BYTES;
 	size_t ring_bytes = RING_MAX_BYTES;
 
 	for (uint32_t i = 0; i < events->nr_threads; i++)
 		if (events->threads[i].page && events->threads[i].ring_bytes < ring_bytes)
 			ring_bytes = events->threads[i].ring_bytes;
-	return (uint32_t)(ring_bytes / dump_bytes);
+	return (uint32_t)(ring_bytes / copy_bytes);
 }
 
 /* The kernel reports an event without a ring as if its thread had ended. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Parses the dump that the kernel writes of an interrupted thread: one record in the ring buffer
+ * Parses the copy that the kernel writes of an interrupted thread: one record in the ring buffer
  * of a perf_event_open(2) event with PERF_RECORD_SAMPLE_TYPE or PERF_RECORD_KERNEL_SAMPLE_TYPE.
  *
  * Source: perf_event_open(2), "MMAP layout"; arch/x86/include/uapi/asm/perf_regs.h and
@@ -44,7 +44,7 @@
 #define PERF_RECORD_MAX_KERNEL_FRAMES 127
 
 /* A thread at the moment of the interrupt. Pointers are borrowed from the record. */
-struct perf_dump {
+struct perf_copy {
 	pid_t tid;	   /* in our PID namespace */
 	uint64_t time_ns;  /* by the clock of the event */
 	uint64_t count_ns; /* the event's count: CPU time used so far */
@@ -66,4 +66,4 @@ struct perf_dump {
  * ending or a 32-bit program; or -EBADMSG.
  */
 int perf_record_parse(const uint8_t *bytes, size_t nr_bytes, uint64_t sample_type,
-		      struct perf_dump *ret_dump);
+		      struct perf_copy *ret_copy);

@@ -16,8 +16,8 @@ from test_run_info import NOTES, READERS
 
 USER_ONLY = "user CPU only"
 ALLOWED_TO_ALL = 1  # kernel.perf_event_paranoid up to which anybody may sample the kernel
-COUNTERS = ("stacks", "c_gaps", "python_gaps", "dumps", "lost_dumps", "undumped",
-            "foreign_dumps", "refused_threads")
+COUNTERS = ("stacks", "c_gaps", "python_gaps", "copies", "lost_copies", "without_copy",
+            "foreign_copies", "refused_threads")
 
 
 def newest_in_root():
@@ -62,7 +62,7 @@ class UserCpuOnly(unittest.TestCase):
         self.assertGreater(native["stacks"], 0)
         self.assertLessEqual(native["stacks"], counters["samples"])
         self.assertLessEqual(native["c_gaps"], native["stacks"])
-        self.assertLessEqual(native["foreign_dumps"], native["dumps"])
+        self.assertLessEqual(native["foreign_copies"], native["copies"])
 
     def test_of_another_user(self):
         if int(support.read("/proc/sys/kernel/perf_event_paranoid")) <= ALLOWED_TO_ALL:

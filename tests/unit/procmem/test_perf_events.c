@@ -83,17 +83,17 @@ static uint64_t soon_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec + 50000000u;
 }
 
-/* Wait for a dump without a limit: the test's timeout is the limit. */
-static struct perf_dump next_dump(struct perf_events *events)
+/* Wait for a copy without a limit: the test's timeout is the limit. */
+static struct perf_copy next_copy(struct perf_events *events)
 {
-	struct perf_dump dump;
+	struct perf_copy copy;
 
-	while (perf_events_next(events, &dump))
+	while (perf_events_next(events, &copy))
 		perf_events_wait(events, soon_ns());
-	return dump;
+	return copy;
 }
 
-Test(perf_events, dumps_have_the_stack_of_their_thread, .timeout = 60)
+Test(perf_events, copies_have_the_stack_of_their_thread, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);
@@ -106,46 +106,46 @@ Test(perf_events, dumps_have_the_stack_of_their_thread, .timeout = 60)
 	cr_assert(zero(int, perf_events_add(&events, workers[1].tid)));
 	cr_expect(zero(int, perf_events_add(&events, workers[1].tid)));
 	while (nr_of[0] < 20 || nr_of[1] < 20) {
-		const struct perf_dump dump = next_dump(&events);
-		const struct registers registers = registers_of_perf(dump.registers);
-		const unsigned int who = dump.tid == workers[1].tid;
+		const struct perf_copy copy = next_copy(&events);
+		const struct registers registers = registers_of_perf(copy.registers);
+		const unsigned int who = copy.tid == workers[1].tid;
 		const uint64_t offset = (uint64_t)workers[who].word - registers.values[REGISTER_SP];
 
-		cr_assert(eq(int, dump.tid, workers[who].tid));
-		cr_assert(offset + 8 <= dump.nr_stack_bytes);
+		cr_assert(eq(int, copy.tid, workers[who].tid));
+		cr_assert(offset + 8 <= copy.nr_stack_bytes);
 		cr_expect(
-			zero(int, memcmp(dump.stack + offset, (const void *)workers[who].word, 8)));
+			zero(int, memcmp(copy.stack + offset, (const void *)workers[who].word, 8)));
 		nr_of[who]++;
 	}
-	cr_expect(ge(u64, events.stats.nr_dumps, 40));
+	cr_expect(ge(u64, events.stats.nr_copies, 40));
 	worker_end(&workers[0]);
 	worker_end(&workers[1]);
 	perf_events_close(&events);
 	process_close(&process);
 }
 
-/* Dumps are also found by a caller that cannot wait. */
-Test(perf_events, dumps_are_found_without_waiting, .timeout = 60)
+/* Copies are also found by a caller that cannot wait. */
+Test(perf_events, copies_are_found_without_waiting, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);
-	struct perf_dump dump;
+	struct perf_copy copy;
 	struct worker worker;
 
 	worker_begin(&worker);
 	cr_assert(zero(int, perf_events_add(&events, worker.tid)));
-	while (perf_events_next(&events, &dump))
+	while (perf_events_next(&events, &copy))
 		perf_events_catch_up(&events);
-	cr_expect(eq(int, dump.tid, worker.tid));
+	cr_expect(eq(int, copy.tid, worker.tid));
 	worker_end(&worker);
 	perf_events_close(&events);
 	process_close(&process);
 }
 
-/* The count of the oldest remaining dump, which stays in place. */
+/* The count of the oldest remaining copy, which stays in place. */
 static uint64_t peek(struct perf_events *events, pid_t tid)
 {
-	events->found = (struct perf_dump){.tid = 0};
+	events->found = (struct perf_copy){.tid = 0};
 	while (!events->found.tid)
 		cr_expect(eq(ptr, (void *)perf_events_find(events, tid, 1, 0), NULL));
 	return events->found.count_ns;
@@ -156,7 +156,7 @@ Test(perf_events, dump_is_found_by_its_count, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);
-	const struct perf_dump *found;
+	const struct perf_copy *found;
 	struct worker worker;
 	uint64_t count_ns, now_ns;
 
@@ -173,7 +173,7 @@ Test(perf_events, dump_is_found_by_its_count, .timeout = 60)
 			     (void *)found));
 		cr_assert(zero(int, perf_events_count(&events, worker.tid, &now_ns)));
 		cr_expect(ge(u64, now_ns, count_ns));
-		/* Looking for a later dump discards the one found. */
+		/* Looking for a later copy discards the one found. */
 		cr_expect(gt(u64, peek(&events, worker.tid), count_ns));
 		cr_expect(
 			eq(ptr, (void *)perf_events_find(&events, worker.tid, count_ns, 0), NULL));
@@ -208,13 +208,13 @@ Test(perf_events, ended_thread_frees_its_ring, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct perf_events events = open_events(&process);
-	struct perf_dump dump;
+	struct perf_copy copy;
 	struct worker worker;
 
 	for (unsigned int i = 0; i < 10; i++) {
 		worker_begin(&worker);
 		cr_assert(zero(int, perf_events_add(&events, worker.tid)));
-		cr_expect(eq(int, next_dump(&events).tid, worker.tid));
+		cr_expect(eq(int, next_copy(&events).tid, worker.tid));
 		worker_end(&worker);
 		/*
 		 * The end is reported once the kernel is done with the event. A ring that stays
@@ -222,8 +222,8 @@ Test(perf_events, ended_thread_frees_its_ring, .timeout = 60)
 		 */
 		while (nr_rings() > 0) {
 			perf_events_wait(&events, soon_ns());
-			while (!perf_events_next(&events, &dump))
-				cr_expect(eq(int, dump.tid, worker.tid));
+			while (!perf_events_next(&events, &copy))
+				cr_expect(eq(int, copy.tid, worker.tid));
 		}
 	}
 	cr_expect(eq(u32, events.nr_threads, 1));

@@ -45,17 +45,17 @@ Test(perf_record, parses_a_sample)
 {
 	struct made_record record;
 	const size_t nr_bytes = make_record(&record);
-	struct perf_dump dump;
+	struct perf_copy copy;
 
 	cr_assert(zero(int, perf_record_parse((const uint8_t *)&record, nr_bytes,
-					      PERF_RECORD_SAMPLE_TYPE, &dump)));
-	cr_expect(eq(int, dump.tid, 9));
-	cr_expect(eq(u64, dump.time_ns, 1234));
-	cr_expect(eq(u64, dump.count_ns, 5));
-	cr_expect(eq(sz, dump.nr_stack_bytes, 24));
-	cr_expect(zero(int, memcmp(dump.stack, &record.words[AT_STACK], 24)));
-	cr_expect(eq(u64, dump.registers[0], 0x100));
-	cr_expect(eq(u64, dump.registers[NR_PERF_RECORD_REGISTERS - 1],
+					      PERF_RECORD_SAMPLE_TYPE, &copy)));
+	cr_expect(eq(int, copy.tid, 9));
+	cr_expect(eq(u64, copy.time_ns, 1234));
+	cr_expect(eq(u64, copy.count_ns, 5));
+	cr_expect(eq(sz, copy.nr_stack_bytes, 24));
+	cr_expect(zero(int, memcmp(copy.stack, &record.words[AT_STACK], 24)));
+	cr_expect(eq(u64, copy.registers[0], 0x100));
+	cr_expect(eq(u64, copy.registers[NR_PERF_RECORD_REGISTERS - 1],
 		     0x100 + NR_PERF_RECORD_REGISTERS - 1));
 }
 
@@ -77,12 +77,12 @@ Test(perf_record, truncated_and_invalid_samples_are_refused)
 	};
 	struct made_record record;
 	const size_t nr_bytes = make_record(&record);
-	struct perf_dump dump;
+	struct perf_copy copy;
 
 	for (size_t nr = 0; nr < nr_bytes; nr++)
 		cr_expect(eq(int,
 			     perf_record_parse((const uint8_t *)&record, nr,
-					       PERF_RECORD_SAMPLE_TYPE, &dump),
+					       PERF_RECORD_SAMPLE_TYPE, &copy),
 			     -EBADMSG),
 			  "%zu bytes", nr);
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
@@ -90,7 +90,7 @@ Test(perf_record, truncated_and_invalid_samples_are_refused)
 		record.words[cases[i].word] = cases[i].value;
 		cr_expect(eq(int,
 			     perf_record_parse((const uint8_t *)&record, nr_bytes,
-					       PERF_RECORD_SAMPLE_TYPE, &dump),
+					       PERF_RECORD_SAMPLE_TYPE, &copy),
 			     cases[i].err),
 			  "case %zu", i);
 	}
@@ -119,10 +119,10 @@ static size_t make_chained(struct made_record *record, const struct chain_case *
 	return nr_bytes + 8 * nr_extra;
 }
 
-static int parse_chained(const struct made_record *record, size_t nr_bytes, struct perf_dump *dump)
+static int parse_chained(const struct made_record *record, size_t nr_bytes, struct perf_copy *copy)
 {
 	return perf_record_parse((const uint8_t *)record, nr_bytes, PERF_RECORD_KERNEL_SAMPLE_TYPE,
-				 dump);
+				 copy);
 }
 
 /* Only addresses after the kernel's marker are the kernel's. */
@@ -141,18 +141,18 @@ Test(perf_record, keeps_kernel_addresses_only)
 		 2},
 	};
 	struct made_record record;
-	struct perf_dump dump;
+	struct perf_copy copy;
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		const size_t nr_bytes = make_chained(&record, &cases[i]);
 
-		cr_assert(zero(int, parse_chained(&record, nr_bytes, &dump)), "case %zu", i);
-		cr_expect(eq(u32, dump.nr_kernel_addrs, cases[i].nr_addrs), "case %zu", i);
+		cr_assert(zero(int, parse_chained(&record, nr_bytes, &copy)), "case %zu", i);
+		cr_expect(eq(u32, copy.nr_kernel_addrs, cases[i].nr_addrs), "case %zu", i);
 		cr_expect(
-			zero(int, memcmp(dump.kernel_addrs, cases[i].addrs, 8 * cases[i].nr_addrs)),
+			zero(int, memcmp(copy.kernel_addrs, cases[i].addrs, 8 * cases[i].nr_addrs)),
 			"case %zu", i);
-		cr_expect(eq(u64, dump.registers[0], 0x100), "case %zu", i);
-		cr_expect(eq(sz, dump.nr_stack_bytes, 24), "case %zu", i);
+		cr_expect(eq(u64, copy.registers[0], 0x100), "case %zu", i);
+		cr_expect(eq(sz, copy.nr_stack_bytes, 24), "case %zu", i);
 	}
 }
 
@@ -165,13 +165,13 @@ Test(perf_record, truncated_and_endless_chains_are_refused)
 		UINT64_MAX};
 	struct made_record record;
 	const size_t nr_bytes = make_chained(&record, &chain);
-	struct perf_dump dump;
+	struct perf_copy copy;
 
 	for (size_t nr = 0; nr < nr_bytes; nr++)
-		cr_expect(eq(int, parse_chained(&record, nr, &dump), -EBADMSG), "%zu bytes", nr);
+		cr_expect(eq(int, parse_chained(&record, nr, &copy), -EBADMSG), "%zu bytes", nr);
 	for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
 		record.words[AT_COUNT + 1] = numbers[i];
-		cr_expect(eq(int, parse_chained(&record, nr_bytes, &dump), -EBADMSG), "%#llx words",
+		cr_expect(eq(int, parse_chained(&record, nr_bytes, &copy), -EBADMSG), "%#llx words",
 			  (unsigned long long)numbers[i]);
 	}
 }
@@ -186,7 +186,7 @@ Test(perf_record, long_chain_keeps_its_inner_addresses)
 	static uint64_t words[NR_FIRST + 1 + NR_ADDRS + AT_STACK + STACK_WORDS];
 	struct made_record plain;
 	const size_t nr_bytes = make_record(&plain);
-	struct perf_dump dump;
+	struct perf_copy copy;
 
 	memcpy(words, &plain, (NR_FIRST - 1) * 8);
 	words[NR_FIRST - 1] = NR_ADDRS + 1;
@@ -196,11 +196,11 @@ Test(perf_record, long_chain_keeps_its_inner_addresses)
 	memcpy(&words[NR_FIRST + 1 + NR_ADDRS], &plain.words[AT_ABI],
 	       nr_bytes - (NR_FIRST - 1) * 8);
 	cr_assert(zero(int, perf_record_parse((const uint8_t *)words, sizeof(words),
-					      PERF_RECORD_KERNEL_SAMPLE_TYPE, &dump)));
-	cr_expect(eq(u32, dump.nr_kernel_addrs, PERF_RECORD_MAX_KERNEL_FRAMES));
-	cr_expect(eq(u64, dump.kernel_addrs[PERF_RECORD_MAX_KERNEL_FRAMES - 1],
+					      PERF_RECORD_KERNEL_SAMPLE_TYPE, &copy)));
+	cr_expect(eq(u32, copy.nr_kernel_addrs, PERF_RECORD_MAX_KERNEL_FRAMES));
+	cr_expect(eq(u64, copy.kernel_addrs[PERF_RECORD_MAX_KERNEL_FRAMES - 1],
 		     0x1000 + PERF_RECORD_MAX_KERNEL_FRAMES - 1));
-	cr_expect(eq(sz, dump.nr_stack_bytes, 24));
+	cr_expect(eq(sz, copy.nr_stack_bytes, 24));
 }
 
 #if defined(__x86_64__)
