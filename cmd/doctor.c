@@ -190,7 +190,7 @@ static void report_threads(const struct stack_count *count)
 /* Report what proves that a look shows one instant. */
 static void report_proofs(const struct sampler *sampler, pid_t tid)
 {
-	const struct witness_proofs proofs = sampler_try_proofs(sampler, tid);
+	const struct witness_proofs proofs = sampler_probe_proofs(sampler, tid);
 	struct text line = {0};
 
 	if (proofs.has_rseq)

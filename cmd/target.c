@@ -341,6 +341,6 @@ int target_create_sampler(struct target *target, struct sampler **ret_sampler)
 				 target->runtime.addr, ret_sampler);
 
 	if (!err)
-		sampler_hold_target(*ret_sampler, &target->maps, &target->images.source);
+		sampler_set_live(*ret_sampler, &target->maps, &target->images.source);
 	return err;
 }

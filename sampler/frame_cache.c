@@ -4,16 +4,16 @@
 #include <errno.h>
 
 /* Minimum number of saved frames that justify an anchor, and a write. */
-enum { LEAST_KEPT = 64 };
+enum { MIN_KEPT = 64 };
 
 /*
- * Number of looks to watch before a write. It doubles when an anchor was popped within LEAST_HELD
+ * Number of looks to watch before a write. It doubles when an anchor was popped within MIN_LIFE_LOOKS
  * looks.
  */
-enum { LEAST_PATIENCE = 16, MOST_PATIENCE = 8192, LEAST_HELD = 64 };
+enum { MIN_WATCH_LOOKS = 16, MAX_WATCH_LOOKS = 8192, MIN_LIFE_LOOKS = 64 };
 
 /* An anchor of another profiler that has not changed for this many looks is abandoned. */
-enum { LEFT_BEHIND_LOOKS = 1024 };
+enum { ABANDONED_LOOKS = 1024 };
 
 /* Number of frames to try as the anchor. */
 enum { MAX_CHOICES = 64 };
@@ -21,9 +21,9 @@ enum { MAX_CHOICES = 64 };
 /* At the end of a run the target may move the anchor while it is removed. */
 enum { MAX_END_TRIES = 4 };
 
-static void watch_anew(struct frame_cache *cache)
+static void restart_watch(struct frame_cache *cache)
 {
-	cache->least_same = UINT32_MAX;
+	cache->min_unchanged = UINT32_MAX;
 	cache->nr_watched = 0;
 }
 
@@ -40,10 +40,10 @@ void frame_cache_init(struct frame_cache *cache, const struct code_cache *codes,
 	*cache = (struct frame_cache){
 		.codes = codes,
 		.runtime_addr = runtime_addr,
-		.patience = LEAST_PATIENCE,
+		.watch_looks = MIN_WATCH_LOOKS,
 		.stats = stats,
 	};
-	watch_anew(cache);
+	restart_watch(cache);
 	if (!frame_cache_has_words(codes->build))
 		cache->reason = CACHE_NO_WORD;
 	else if (!remote_memory_is_writable(codes->memory))
@@ -62,9 +62,9 @@ void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thr
 	/* There is one such thread state; it may be reused for another thread. */
 	cache->thread_addr = thread->ref.addr;
 	cache->slot = thread->slot;
-	cache->looked = false;
-	cache->is_held = false;
-	watch_anew(cache);
+	cache->is_current = false;
+	cache->has_index = false;
+	restart_watch(cache);
 }
 
 /* Whether index belongs to this thread. A damaged list may have its state twice. */
@@ -75,14 +75,15 @@ static bool is_its_thread(const struct frame_cache *cache, const struct snapshot
 }
 
 /* The anchored frame was popped: give up the anchor. */
-static void let_go(struct frame_cache *cache)
+static void drop_anchor(struct frame_cache *cache)
 {
-	if (cache->is_held && cache->nr_still < LEAST_HELD && cache->patience < MOST_PATIENCE)
-		cache->patience *= 2;
-	else if (cache->nr_still >= LEAST_HELD)
-		cache->patience = LEAST_PATIENCE;
-	cache->is_held = false;
-	watch_anew(cache);
+	if (cache->has_index && cache->nr_unchanged_looks < MIN_LIFE_LOOKS &&
+	    cache->watch_looks < MAX_WATCH_LOOKS)
+		cache->watch_looks *= 2;
+	else if (cache->nr_unchanged_looks >= MIN_LIFE_LOOKS)
+		cache->watch_looks = MIN_WATCH_LOOKS;
+	cache->has_index = false;
+	restart_watch(cache);
 }
 
 /*
@@ -97,13 +98,13 @@ static void follow(struct frame_cache *cache, const struct frame_list *list, rem
 	for (uint64_t n = 0; n < nr_popped; n++) {
 		/* The list lacks an entry frame in between. */
 		if (i < 1 || list->frames[i].previous != list->frames[i - 1].addr) {
-			let_go(cache);
+			drop_anchor(cache);
 			return;
 		}
 		i--;
 	}
-	if (i < LEAST_KEPT || list->frames[i].addr != addr)
-		let_go(cache);
+	if (i < MIN_KEPT || list->frames[i].addr != addr)
+		drop_anchor(cache);
 	else
 		cache->index = i;
 }
@@ -116,24 +117,24 @@ static void look(struct frame_cache *cache, const struct snapshot_thread *thread
 	const remote_addr addr = field_u64(thread->state, offsets->thread.last_profiled_frame);
 	const uint64_t seq = field_u64(thread->state, offsets->thread.last_profiled_frame_seq);
 
-	if (cache->looked && addr == cache->anchor_addr && seq == cache->seq) {
-		cache->nr_still++;
+	if (cache->is_current && addr == cache->anchor_addr && seq == cache->seq) {
+		cache->nr_unchanged_looks++;
 		return;
 	}
-	if (cache->looked && seq == cache->seq) {
+	if (cache->is_current && seq == cache->seq) {
 		cache->reason = CACHE_SHARED;
-		cache->is_held = false;
-	} else if (cache->is_held) {
+		cache->has_index = false;
+	} else if (cache->has_index) {
 		follow(cache, list, addr, seq - cache->seq);
 	}
-	cache->looked = true;
+	cache->is_current = true;
 	cache->anchor_addr = addr;
 	cache->seq = seq;
-	cache->nr_still = 0;
+	cache->nr_unchanged_looks = 0;
 }
 
 /* Whether the code entries of the frames below the anchor are unchanged. */
-static bool codes_stand(struct frame_cache *cache, const struct frame_list *list)
+static bool codes_are_unchanged(struct frame_cache *cache, const struct frame_list *list)
 {
 	if (cache->nr_cleared == cache->codes->nr_cleared)
 		return true;
@@ -152,19 +153,20 @@ struct kept_frames frame_cache_kept(struct frame_cache *cache, const struct snap
 	if (!is_its_thread(cache, thread))
 		return none;
 	look(cache, thread, list);
-	if (cache->is_held && (cache->index >= list->nr_frames || !codes_stand(cache, list)))
-		cache->is_held = false;
-	if (!cache->is_held)
+	if (cache->has_index &&
+	    (cache->index >= list->nr_frames || !codes_are_unchanged(cache, list)))
+		cache->has_index = false;
+	if (!cache->has_index)
 		return none;
 	return (struct kept_frames){.anchor_addr = cache->anchor_addr, .nr = cache->index};
 }
 
 /* The innermost frame before end that can be the anchor: a plain one, adjacent to its caller. */
-static uint32_t choose(const struct frame_list *list, uint32_t end)
+static uint32_t choose_anchor(const struct frame_list *list, uint32_t end)
 {
 	uint32_t i = end;
 
-	for (int n = 0; i > LEAST_KEPT && n < MAX_CHOICES; n++) {
+	for (int n = 0; i > MIN_KEPT && n < MAX_CHOICES; n++) {
 		const struct walked_frame *frame = &list->frames[--i];
 
 		if (!frame->hidden && !frame->code->foreign &&
@@ -184,8 +186,9 @@ static int write_word(struct frame_cache *cache, remote_addr addr)
 	return err;
 }
 
-void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *thread,
-		       const struct frame_list *list, bool is_whole, const struct kept_frames *kept)
+void frame_cache_update(struct frame_cache *cache, const struct snapshot_thread *thread,
+			const struct frame_list *list, bool is_whole,
+			const struct kept_frames *kept)
 {
 	uint32_t end, index;
 	remote_addr addr;
@@ -193,21 +196,21 @@ void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *
 
 	if (!is_its_thread(cache, thread))
 		return;
-	if (!is_whole || (cache->is_held && !kept->anchor_addr))
-		cache->is_held = false;
+	if (!is_whole || (cache->has_index && !kept->anchor_addr))
+		cache->has_index = false;
 	if (!is_whole)
 		return;
 	cache->stats->cached += kept->anchor_addr != 0;
-	if (cache->least_same > list->nr_unchanged)
-		cache->least_same = list->nr_unchanged;
-	if (++cache->nr_watched < cache->patience)
+	if (cache->min_unchanged > list->nr_unchanged)
+		cache->min_unchanged = list->nr_unchanged;
+	if (++cache->nr_watched < cache->watch_looks)
 		return;
 	end = list->nr_frames ? list->nr_frames - 1 : 0; /* not the innermost frame */
-	index = choose(list, cache->least_same < end ? cache->least_same : end);
-	watch_anew(cache);
-	if (!index || (cache->is_held && index < cache->index + LEAST_KEPT))
+	index = choose_anchor(list, cache->min_unchanged < end ? cache->min_unchanged : end);
+	restart_watch(cache);
+	if (!index || (cache->has_index && index < cache->index + MIN_KEPT))
 		return;
-	if (!cache->is_ours && cache->anchor_addr && cache->nr_still < LEFT_BEHIND_LOOKS)
+	if (!cache->is_ours && cache->anchor_addr && cache->nr_unchanged_looks < ABANDONED_LOOKS)
 		return;
 	/* Make the frame, which this look has shown, the anchor. */
 	addr = list->frames[index].addr;
@@ -218,17 +221,17 @@ void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *
 		return;
 	}
 	cache->is_ours = true;
-	cache->is_held = true;
+	cache->has_index = true;
 	cache->anchor_addr = addr;
 	cache->index = index;
-	cache->nr_still = 0;
+	cache->nr_unchanged_looks = 0;
 	cache->nr_cleared = cache->codes->nr_cleared;
 }
 
-void frame_cache_doubt(struct frame_cache *cache)
+void frame_cache_invalidate(struct frame_cache *cache)
 {
-	cache->is_held = false;
-	cache->looked = false;
+	cache->has_index = false;
+	cache->is_current = false;
 }
 
 void frame_cache_end(struct frame_cache *cache)

@@ -11,8 +11,8 @@
  * callee changes none of the words that a walk reads. If the frame was popped, the caller that
  * the word names replaces it.
  *
- * The anchor is written within the look that has shown its frame. If that look did not hold, what
- * is known about the anchor is forgotten.
+ * The anchor is written within the look that has shown its frame. If that look is not proven,
+ * what is known about the anchor is forgotten.
  *
  * Any other writer would make the words wrong. If the word changes while the counter does not,
  * another profiler wrote it, and the cache is off for good.
@@ -50,17 +50,17 @@ struct frame_cache {
 	enum frame_cache_reason reason;
 	remote_addr thread_addr; /* the thread state that is written to; 0: none yet */
 	uint32_t slot;		 /* of its thread */
-	bool looked;		 /* anchor_addr and seq are from the last look */
+	bool is_current;	 /* anchor_addr and seq are from the last look */
 	remote_addr anchor_addr;
 	uint64_t seq;
-	uint64_t nr_still; /* number of looks since these changed */
-	bool is_ours;	   /* the anchor was written by this cache */
-	bool is_held;	   /* its frame is at index in the list of the last walk */
+	uint64_t nr_unchanged_looks; /* number of looks since these changed */
+	bool is_ours;		     /* the anchor was written by this cache */
+	bool has_index;		     /* its frame is at index in the list of the last walk */
 	uint32_t index;
 	uint64_t nr_cleared;	     /* codes->nr_cleared when the frames below it were walked */
-	uint32_t least_same;	     /* minimum of unchanged outermost frames while watching */
+	uint32_t min_unchanged;	     /* minimum of unchanged outermost frames while watching */
 	uint32_t nr_watched;	     /* looks watched so far */
-	uint32_t patience;	     /* number of looks to watch before the anchor is moved */
+	uint32_t watch_looks;	     /* number of looks to watch before the anchor is moved */
 	struct sampler_stats *stats; /* borrowed; cached and writes are counted here */
 };
 
@@ -82,13 +82,13 @@ void frame_cache_add_thread(struct frame_cache *cache, const struct snapshot_thr
 struct kept_frames frame_cache_kept(struct frame_cache *cache, const struct snapshot_thread *thread,
 				    const struct frame_list *list);
 
-/* After the walk, within the look: learn from it, and write an anchor if it pays. */
-void frame_cache_learn(struct frame_cache *cache, const struct snapshot_thread *thread,
-		       const struct frame_list *list, bool is_whole,
-		       const struct kept_frames *kept);
+/* After the walk, within the look: update the cache, and write an anchor if it pays. */
+void frame_cache_update(struct frame_cache *cache, const struct snapshot_thread *thread,
+			const struct frame_list *list, bool is_whole,
+			const struct kept_frames *kept);
 
-/* The look did not hold: forget what it showed of the anchor. */
-void frame_cache_doubt(struct frame_cache *cache);
+/* The look is not proven: forget what it showed of the anchor. */
+void frame_cache_invalidate(struct frame_cache *cache);
 
 /* End of a run: if the anchor is still ours, write 0 in its place. */
 void frame_cache_end(struct frame_cache *cache);

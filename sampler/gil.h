@@ -88,7 +88,7 @@ static inline remote_addr gil_holder_addr(const struct gil *gil)
 }
 
 /* Whether any other thread may have run between two looks. */
-static inline bool gil_moved(const struct gil *before, const struct gil *now)
+static inline bool gil_switched(const struct gil *before, const struct gil *now)
 {
 	return !before->known || !now->known || before->nr_switches != now->nr_switches ||
 	       before->last_holder_addr != now->last_holder_addr;
@@ -99,18 +99,18 @@ static inline bool gil_moved(const struct gil *before, const struct gil *now)
  * switch goes from the last holder to another thread. A count that rose by one with the same
  * holder was copied while the words were written.
  */
-static inline bool gil_unclear(const struct gil *before, const struct gil *now)
+static inline bool gil_had_third_holder(const struct gil *before, const struct gil *now)
 {
 	if (!now->is_counted)
 		return true;
-	return gil_moved(before, now) &&
+	return gil_switched(before, now) &&
 	       (!before->known || !now->known || now->nr_switches != before->nr_switches + 1 ||
 		now->last_holder_addr == before->last_holder_addr);
 }
 
 /* Whether a thread is one of the two known holders. */
-static inline bool gil_names(const struct gil *before, const struct gil *now,
-			     remote_addr thread_addr)
+static inline bool gil_is_known_holder(const struct gil *before, const struct gil *now,
+				       remote_addr thread_addr)
 {
 	return (before->known && before->last_holder_addr == thread_addr) ||
 	       (now->known && now->last_holder_addr == thread_addr);

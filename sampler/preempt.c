@@ -66,7 +66,7 @@ struct preempt {
 	struct followed_cpu followed[MAX_GUARDS + 1];
 	uint32_t nr_followed;
 	/* looks in a row that found followed[0] to be another CPU than cpu */
-	uint32_t nr_elsewhere;
+	uint32_t nr_moved_looks;
 	uint64_t look;
 	uint64_t next_ns;		  /* time of the next look; 0: unknown */
 	struct context_switches switches; /* at the beginning of the look */
@@ -108,7 +108,7 @@ static bool is_released(const struct guard *guard, uint32_t order)
 }
 
 /* Hold the guard's CPU from now until the look is over. */
-static void stand_guard(struct guard *guard, uint32_t order)
+static void hold_cpu(struct guard *guard, uint32_t order)
 {
 	const struct context_switches before = context_switches_read();
 	const uint64_t late_ns = atomic_load(&guard->deadline_ns) + GUARD_LATE_NS;
@@ -154,7 +154,7 @@ static void *run_guard(void *argument)
 		time_ns = atomic_load(&guard->deadline_ns);
 		while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
 			futex_wait(&guard->order, order, time_ns);
-		stand_guard(guard, order);
+		hold_cpu(guard, order);
 	}
 	return NULL;
 }
@@ -268,7 +268,7 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 	i = find_followed(preempt, cpu);
 	/* No thread was there lately: the target has moved. */
 	if (i == preempt->nr_followed)
-		preempt->nr_elsewhere = MOVING_LOOKS;
+		preempt->nr_moved_looks = MOVING_LOOKS;
 	/* Move the CPU to the front, and drop the last one if there is no room. */
 	if (i == MAX_GUARDS + 1)
 		i--;
@@ -280,12 +280,12 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 	return true;
 }
 
-bool preempt_can_meet(const struct preempt *preempt, pid_t tid)
+bool preempt_can_reach(const struct preempt *preempt, pid_t tid)
 {
 	return cpu_pin_shares_cpu(&preempt->pin, tid);
 }
 
-void preempt_go(struct preempt *preempt)
+void preempt_move(struct preempt *preempt)
 {
 	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
 	uint32_t nr = 0;
@@ -298,11 +298,11 @@ void preempt_go(struct preempt *preempt)
 			preempt->followed[nr++] = *followed;
 	}
 	preempt->nr_followed = nr;
-	preempt->nr_elsewhere = found_cpu == preempt->cpu ? 0 : preempt->nr_elsewhere + 1;
+	preempt->nr_moved_looks = found_cpu == preempt->cpu ? 0 : preempt->nr_moved_looks + 1;
 	if (find_followed(preempt, preempt->cpu) == preempt->nr_followed ||
-	    preempt->nr_elsewhere >= MOVING_LOOKS) {
+	    preempt->nr_moved_looks >= MOVING_LOOKS) {
 		preempt->cpu = found_cpu;
-		preempt->nr_elsewhere = 0;
+		preempt->nr_moved_looks = 0;
 	}
 	(void)cpu_pin_move(&preempt->pin, preempt->cpu);
 }
@@ -311,7 +311,7 @@ void preempt_go(struct preempt *preempt)
  * The guard to arm for a CPU, among those that are not armed, preferably the one that was there
  * last. NULL: none is left, or the CPU has one.
  */
-static struct guard *free_guard(struct preempt *preempt, uint32_t cpu)
+static struct guard *find_idle_guard(struct preempt *preempt, uint32_t cpu)
 {
 	struct guard *found = NULL;
 
@@ -338,7 +338,7 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 	}
 	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
 		const uint32_t cpu = preempt->followed[i].cpu;
-		struct guard *guard = free_guard(preempt, cpu);
+		struct guard *guard = find_idle_guard(preempt, cpu);
 
 		if (!guard || cpu == preempt->cpu || !start_guard(guard, &preempt->pin.usual))
 			continue;
@@ -349,12 +349,12 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 
 static void clock_sleep_until(void *context, uint64_t time_ns)
 {
-	const struct ticker_clock usual = ticker_clock_usual();
+	const struct ticker_clock usual = ticker_clock_default();
 	struct preempt *preempt = context;
 
 	/* A wake-up before the next look takes no look. */
 	if (time_ns >= preempt->next_ns) {
-		preempt_go(preempt);
+		preempt_move(preempt);
 		arm_guards(preempt, time_ns);
 	}
 	usual.sleep_until(usual.context, time_ns);
@@ -363,13 +363,13 @@ static void clock_sleep_until(void *context, uint64_t time_ns)
 struct ticker_clock preempt_clock(struct preempt *preempt)
 {
 	return (struct ticker_clock){
-		.now_ns = ticker_clock_usual().now_ns,
+		.now_ns = ticker_clock_default().now_ns,
 		.sleep_until = clock_sleep_until,
 		.context = preempt,
 	};
 }
 
-void preempt_announce(struct preempt *preempt, uint64_t time_ns)
+void preempt_set_next(struct preempt *preempt, uint64_t time_ns)
 {
 	preempt->next_ns = time_ns;
 }
@@ -401,7 +401,7 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 }
 
 /* Release a guard that was to hold this look. Returns the order that it had. */
-static uint32_t let_go(const struct preempt *preempt, struct guard *guard)
+static uint32_t release_due_guard(const struct preempt *preempt, struct guard *guard)
 {
 	const uint32_t order = guard->order;
 
@@ -431,7 +431,7 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 
 	CPU_ZERO(ret_held);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
-		orders[i] = let_go(preempt, &preempt->guards[i]);
+		orders[i] = release_due_guard(preempt, &preempt->guards[i]);
 	now = context_switches_read();
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];

@@ -42,10 +42,10 @@ void preempt_destroy(struct preempt *preempt);
 bool preempt_follow(struct preempt *preempt, uint32_t cpu);
 
 /* Whether thread tid may run on any CPU that can be held. */
-bool preempt_can_meet(const struct preempt *preempt, pid_t tid);
+bool preempt_can_reach(const struct preempt *preempt, pid_t tid);
 
 /* Move to that CPU, for callers that do not sleep by preempt_clock(). */
-void preempt_go(struct preempt *preempt);
+void preempt_move(struct preempt *preempt);
 
 /* A clock that moves to that CPU before it sleeps, and wakes the guards at the same time. */
 struct ticker_clock preempt_clock(struct preempt *preempt);
@@ -55,7 +55,7 @@ struct ticker_clock preempt_clock(struct preempt *preempt);
  * this look is over. So they are not woken in between, just after they were on their CPUs: a
  * thread that is woken then may have to wait for the scheduler's next tick.
  */
-void preempt_announce(struct preempt *preempt, uint64_t time_ns);
+void preempt_set_next(struct preempt *preempt, uint64_t time_ns);
 
 /* Begin to hold; waits up to 100 µs for guards. *ret_held: the CPUs held so far. */
 void preempt_hold(struct preempt *preempt, held_cpus *ret_held);

@@ -26,10 +26,10 @@ bool recent_maps_are_due(const struct recent_maps *recent, uint64_t now_ns,
 
 	if (!recent->read_ns)
 		return true;
-	if (age_ns < RECENT_MAPS_REST_PER_READ * recent->took_ns)
+	if (age_ns < RECENT_MAPS_REST_PER_READ * recent->cost_ns)
 		return false;
 	if (events->nr_mapped != recent->nr_mapped && age_ns >= RECENT_MAPS_AFTER_MAPPED_NS)
 		return true;
-	return (recent->are_old || events->nr_anonymous != recent->nr_anonymous) &&
+	return (recent->are_stale || events->nr_anonymous != recent->nr_anonymous) &&
 	       age_ns >= RECENT_MAPS_EVERY_NS;
 }

@@ -28,11 +28,11 @@
 /* All zero: not read yet. */
 struct recent_maps {
 	struct maps maps;
-	bool are_old;	    /* set if a stack has led to unmapped memory */
+	bool are_stale;	    /* set if a stack has led to unmapped memory */
 	uint64_t read_ns;   /* when they were read */
 	uint64_t nr_mapped; /* number of file mappings at that time, as counted by perf_events.h */
 	uint64_t nr_anonymous; /* number of mappings for other code */
-	uint64_t took_ns;      /* CPU time of reading and processing them; set by the caller */
+	uint64_t cost_ns;      /* CPU time of reading and processing them; set by the caller */
 };
 
 /*

@@ -42,7 +42,7 @@ enum sample_flags {
 	SAMPLE_GC = 1u << 3,		/* collects garbage: SAMPLE_GC_NAME is among the frames */
 	/*
 	 * Handles an exception, or one is being raised. Exceptions that only a generator handles
-	 * count if sampler_looks.exceptions is set.
+	 * count if sampler_extras.exceptions is set.
 	 */
 	SAMPLE_EXCEPTION = 1u << 4,
 	SAMPLE_CPU_MEASURED = 1u << 5, /* cpu_ns is valid, even if 0 */
@@ -83,7 +83,7 @@ struct sample {
 	uint64_t cpu_ns;  /* CPU time since this thread's previous sample; 0 if not measured */
 	const struct sample_thread *thread;
 	const struct frame *frames;	    /* outermost first */
-	const struct frame_detail *details; /* one for each of frames; NULL: not asked for */
+	const struct frame_detail *details; /* one for each of frames; NULL: not requested */
 	uint32_t nr_frames;		    /* 0: the thread runs no Python code */
 	/* number of outermost frames equal to this thread's previous sample's */
 	uint32_t nr_unchanged;
@@ -152,7 +152,7 @@ struct sample_sink_ops {
 	 * sampler_dump() is about to read the stack of a thread; its sample comes next, unless
 	 * the thread has ended. May be NULL.
 	 */
-	void (*look)(struct sample_sink *sink, const struct sample_thread *thread);
+	void (*before_look)(struct sample_sink *sink, const struct sample_thread *thread);
 
 	/*
 	 * One sample; called for every thread of a tick, then for the next tick. In

@@ -36,7 +36,7 @@ struct sampler_options {
 };
 
 /* What to record besides the stacks. */
-struct sampler_looks {
+struct sampler_extras {
 	bool cpu; /* CPU time: a system call per sample, and a descriptor per thread */
 	bool gc;  /* a frame for the garbage collector */
 	/* also exceptions that only generators handle: more reads, if there are any */
@@ -61,7 +61,7 @@ enum sampler_end {
 	END_TARGET,   /* the process has ended */
 	END_REPLACED, /* its interpreter is gone: exec, even of the same program, or Py_Finalize */
 	/* before the first tick: the target may run on none of the CPUs that we may use */
-	END_ELSEWHERE,
+	END_NO_SHARED_CPU,
 	END_REAL_TIME, /* before the first tick: each thread has a real-time priority above ours */
 	END_TOO_DEEP,  /* a stack had more frames than this engine can record */
 };
@@ -69,7 +69,7 @@ enum sampler_end {
 /* Whether the run ended because the sampler cannot take the target's CPU. */
 static inline bool sampler_end_is_out_of_reach(enum sampler_end end)
 {
-	return end == END_ELSEWHERE || end == END_REAL_TIME;
+	return end == END_NO_SHARED_CPU || end == END_REAL_TIME;
 }
 
 struct code_cache;
@@ -92,11 +92,11 @@ void sampler_destroy(struct sampler *sampler);
  * images opens the files of them. Without this call the memory is assumed to stand still, like a
  * core file.
  */
-void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
-			 struct image_source *images);
+void sampler_set_live(struct sampler *sampler, const struct maps *maps,
+		      struct image_source *images);
 
 /* Before the first tick: set what to record besides the stacks. The default is nothing. */
-void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks);
+void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras);
 
 /*
  * Sample into sink until the end. The target is checked to be the same process and program with
@@ -134,7 +134,7 @@ const struct function *sampler_function(struct sampler *sampler, enum function_k
 /* The code objects met in stacks; borrowed, and valid until the next call. */
 const struct code_cache *sampler_codes(const struct sampler *sampler);
 
-/* Why the last dump with looks.is_core may lack threads; 0: it is complete. */
+/* Why the last dump with extras.is_core may lack threads; 0: it is complete. */
 int sampler_list_error(const struct sampler *sampler);
 
 /*
@@ -159,18 +159,18 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 const struct sampler_stats *sampler_stats(const struct sampler *sampler);
 
 /* The ways in which looks at thread tid of a live target can be proven. */
-struct witness_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid);
+struct witness_proofs sampler_probe_proofs(const struct sampler *sampler, pid_t tid);
 
 /*
  * Whether thread states were found to be run by other threads than those that they name. The
  * stacks of such states cannot be proven while they run (sampler/snapshot.h).
  */
-bool sampler_runs_elsewhere(const struct sampler *sampler);
+bool sampler_has_foreign_runners(const struct sampler *sampler);
 
 /*
  * Number of looks that proved nothing because a thread was on a CPU that the sampler may not use.
  */
-uint64_t sampler_nr_away(const struct sampler *sampler);
+uint64_t sampler_nr_unreachable(const struct sampler *sampler);
 
 /* Why outer frames are walked at every look; CACHE_USABLE: they are not. */
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);

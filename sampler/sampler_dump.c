@@ -65,7 +65,7 @@ struct variable_reader {
 /* Create a reader for the looks of a sampler; the caller frees it. NULL: out of memory. */
 static struct variable_reader *variable_reader_create(const struct sampler *sampler)
 {
-	const size_t max_chars = sampler->looks.value_max_chars;
+	const size_t max_chars = sampler->extras.value_max_chars;
 	struct variable_reader *reader =
 		malloc(sizeof(*reader) + value_text_room(max_chars > VARIABLE_NAME_MAX_CHARS
 								 ? max_chars
@@ -281,21 +281,21 @@ static int add_details(struct sample_sink *sink, const struct sample *sample)
  * Walk the thread's stack into its list, and set in *ret_sample whether it is proven and
  * complete. Returns 0; -ENOENT: the thread has ended; or an error that ends the dump.
  */
-static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread,
-			 struct sample *ret_sample)
+static int walk_live(struct sampler *sampler, struct snapshot_thread *thread,
+		     struct sample *ret_sample)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct walked_thread *walked = &sampled->walked;
 	/* Lets the thread run on, and follows it to its CPU for the next look. */
 	const struct ticker_clock clock =
-		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
+		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_default();
 	int err = sampler_thread_look(sampler, thread, false);
 
 	for (int i = 1; i < DUMP_MAX_TRIES && err == -EBADMSG; i++) {
 		clock.sleep_until(clock.context, clock_now_ns() + DUMP_PAUSE_NS);
 		err = sampler_thread_look(sampler, thread, false);
 	}
-	sampled->room.nr_shown = 0;
+	sampled->room.nr_converted = 0;
 	if (err && err != -EBADMSG)
 		return err;
 	/* Without a proof, show the chain as it was last followed. */
@@ -308,7 +308,7 @@ static int walk_for_dump(struct sampler *sampler, struct snapshot_thread *thread
 	return 0;
 }
 
-/* walk_for_dump() for a core file. */
+/* walk_live() for a core file. */
 static int walk_core(struct sampler *sampler, struct snapshot_thread *thread,
 		     struct sample *ret_sample)
 {
@@ -320,10 +320,10 @@ static int walk_core(struct sampler *sampler, struct snapshot_thread *thread,
 	int err =
 		frames_walk_core(&sampler->codes, &thread->clock, &ends, &sampled->list, &bridged);
 
-	sampled->room.nr_shown = 0;
+	sampled->room.nr_converted = 0;
 	if (err && err != -EAGAIN && err != -EBADMSG && err != -EFAULT && err != -E2BIG)
 		return err;
-	sampler_thread_note(sampler, thread);
+	sampler_thread_set_flags(sampler, thread);
 	for (uint32_t i = 0; i < list->nr_frames; i++)
 		has_gaps = has_gaps || (list->frames[i].code->has_gaps && frame_visible(list, i));
 	*ret_sample = (struct sample){
@@ -372,28 +372,28 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 }
 
 /* Look at one thread and emit its sample, unless it has ended. */
-static int look_at(struct sampler *sampler, struct snapshot_thread *thread,
-		   struct sample_sink *sink)
+static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
+		       struct sample_sink *sink)
 {
 	struct sample sample;
 	int err;
 
 	(void)code_cache_clear_if_full(&sampler->codes);
-	if (sink->ops->look)
-		sink->ops->look(sink, sampler->threads[thread->slot].info);
-	err = sampler->looks.is_core ? walk_core(sampler, thread, &sample)
-				     : walk_for_dump(sampler, thread, &sample);
+	if (sink->ops->before_look)
+		sink->ops->before_look(sink, sampler->threads[thread->slot].info);
+	err = sampler->extras.is_core ? walk_core(sampler, thread, &sample)
+				      : walk_live(sampler, thread, &sample);
 	if (err)
 		return err == -ENOENT ? 0 : err;
-	return sampler->looks.details ? emit_detailed(sampler, thread, sample, sink)
-				      : sampler_thread_emit(sampler, thread, sample, sink);
+	return sampler->extras.details ? emit_detailed(sampler, thread, sample, sink)
+				       : sampler_thread_emit(sampler, thread, sample, sink);
 }
 
 int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	enum instant_verdict verdict;
-	int err = sampler_begin_holding(sampler);
+	int err = sampler_open_seat(sampler);
 
 	/* List the threads. A process may start and end threads all the time. */
 	if (!err)
@@ -414,7 +414,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 			err = sampler_thread_begin(sampler, snapshot->threads[i - 1]);
 	if (!err)
 		err = sampler_names_read(sampler, NULL, false);
-	if (!err && sampler->looks.value_max_chars) {
+	if (!err && sampler->extras.value_max_chars) {
 		sampler->variables = variable_reader_create(sampler);
 		err = sampler->variables ? 0 : -ENOMEM;
 	}
@@ -423,11 +423,11 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 
 		err = thread->copied ? -EAGAIN : 0;
 		while (err == -EAGAIN)
-			err = look_at(sampler, thread, sink);
+			err = dump_thread(sampler, thread, sink);
 	}
 	free(sampler->variables);
 	sampler->variables = NULL;
-	sampler_end_holding(sampler);
+	sampler_close_seat(sampler);
 	return err;
 }
 

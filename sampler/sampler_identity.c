@@ -135,7 +135,7 @@ static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 }
 
 /* Answer the pending questions about all threads' stacks, by the current mappings. */
-static void learn_all(struct sampler *sampler, const struct maps *maps)
+static void resolve_all(struct sampler *sampler, const struct maps *maps)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
 	const pid_t pid = sampler->process->pid;
@@ -169,7 +169,7 @@ static void learn_all(struct sampler *sampler, const struct maps *maps)
 	}
 }
 
-void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
+void sampler_resolve_stacks(struct sampler *sampler, bool is_urgent)
 {
 	enum { SHARE = 50 };
 	const struct snapshot *snapshot = &sampler->snapshot;
@@ -180,7 +180,7 @@ void sampler_learn_stacks(struct sampler *sampler, bool is_urgent)
 		return;
 	sampler->stacks.is_wanted = false;
 	if (!maps_read(sampler->process, &maps)) {
-		learn_all(sampler, &maps);
+		resolve_all(sampler, &maps);
 		maps_done(&maps);
 	} else {
 		/* Fall back to evidence. */
@@ -217,7 +217,7 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
  * Use the process's only thread. In a child forked by C code a state has the id that its thread
  * had in the parent (3.11 and newer).
  */
-static void take_only_thread(struct sampler *sampler, struct sampled_thread *sampled)
+static void adopt_only_thread(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
 	pid_t only_tid;
@@ -262,7 +262,7 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 	if (sampled->identity.own_tid) {
 		find_thread(sampler, sampled);
 		if (!info->os_name[0] && !sampled->identity.needs_os_name)
-			take_only_thread(sampler, sampled);
+			adopt_only_thread(sampler, sampled);
 		/* An id read from the target's memory must be a thread of the process. */
 		if (!native_tid && info->tid && !info->os_name[0] &&
 		    !process_has_thread(process, info->tid)) {

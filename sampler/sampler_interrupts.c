@@ -52,7 +52,7 @@ struct sampler_interrupts {
 	uint64_t tick;	       /* of the records being drained */
 	uint64_t last_tick;    /* of the previous records */
 	uint64_t drain_ns;     /* when this drain began; records may be younger */
-	uint64_t settled_ns;   /* end of the last reads that went with records */
+	uint64_t reads_end_ns; /* end of the last reads that went with records */
 	struct sample_sink *sink;
 	uint32_t most_bytes; /* of the largest record so far */
 	uint32_t nr_steady;  /* ticks in a row in which no thread waited */
@@ -206,8 +206,9 @@ static void copy_state(const struct sampler_interrupts *interrupts, struct snaps
 		.tick = interrupts->tick,
 		.tlbc_generation = record->tlbc_generation,
 		.frames_are_older = true,
-		.newer_from_tick = record->time_ns > interrupts->settled_ns ? interrupts->tick
-									    : interrupts->last_tick,
+		.newer_from_tick = record->time_ns > interrupts->reads_end_ns
+					   ? interrupts->tick
+					   : interrupts->last_tick,
 	};
 	snapshot_set_words(snapshot, thread, record->gil, record->collector);
 }
@@ -298,12 +299,12 @@ static int emit_walked(struct sampler_interrupts *interrupts, struct snapshot_th
 		return 0;
 	}
 	/* The state may be run by another thread than the interrupted one. */
-	thread->proof.stood = true;
+	thread->proof.stood_still = true;
 	if (snapshot_is_foreign(&sampler->snapshot, thread)) {
 		lose(interrupts, thread, LOSS_MOVED);
 		return 0;
 	}
-	sampler_thread_used(sampler, sampled, interrupts->period_ns, &sample);
+	sampler_thread_weigh(sampler, sampled, interrupts->period_ns, &sample);
 	err = emit(interrupts, thread, record, sample);
 	sampled->time.was_interrupted = true;
 	return err;
@@ -324,7 +325,7 @@ static void handle_fault(struct sampler_interrupts *interrupts,
 	if (is_there)
 		interrupts->nr_steady = 0;
 	else
-		interrupts_give_up(interrupts->interrupts, record->fault_addr);
+		interrupts_ignore_fault(interrupts->interrupts, record->fault_addr);
 }
 
 /* From now on what is read from outside belongs to a new tick. */
@@ -348,7 +349,7 @@ static int handle_stack(void *context, const struct interrupt_record *record)
 	/* It is newer than this drain: what was read for earlier records may be stale for it. */
 	if (record->time_ns > interrupts->drain_ns) {
 		begin_drain(interrupts);
-		interrupts->settled_ns = interrupts->drain_ns;
+		interrupts->reads_end_ns = interrupts->drain_ns;
 	}
 	thread->proof.is_known = false;
 	if (record->end == INTERRUPT_FAULT) {
@@ -423,15 +424,15 @@ static void sleep_until(void *context, uint64_t time_ns)
 struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts)
 {
 	return (struct ticker_clock){
-		.now_ns = ticker_clock_usual().now_ns,
+		.now_ns = ticker_clock_default().now_ns,
 		.sleep_until = sleep_until,
 		.context = interrupts,
 	};
 }
 
-void sampler_interrupts_settle(struct sampler_interrupts *interrupts)
+void sampler_interrupts_end_reads(struct sampler_interrupts *interrupts)
 {
-	interrupts->settled_ns = clock_now_ns();
+	interrupts->reads_end_ns = clock_now_ns();
 }
 
 /* Which threads need a look, and when. */

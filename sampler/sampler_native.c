@@ -68,7 +68,7 @@ struct sampler_native {
 	struct recent_maps maps;
 	struct native_stacks stacks;
 	struct jit_frames *jit;
-	struct kernel_frames kernel; /* closed unless kernel frames are asked for */
+	struct kernel_frames kernel; /* closed unless kernel frames are requested */
 	struct evidence evidence;
 	const struct function *hole;
 	struct sampler_native_stats stats;
@@ -92,7 +92,7 @@ static int renew_modules(struct sampler_native *native, uint64_t now_ns)
 		return err;
 	err = native_stacks_set_maps(&native->stacks, &native->maps.maps);
 	maps_done(&before);
-	native->maps.took_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
+	native->maps.cost_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - before_ns;
 	return err;
 }
 
@@ -174,8 +174,8 @@ static void complete(struct sampler_native *native, const struct loop_entry *ent
 
 	/* An incomplete stack may have led into a new module. */
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
-		native->maps.are_old = true;
-	native_stacks_cross(stacks, entries, nr_entries, window);
+		native->maps.are_stale = true;
+	native_stacks_cross_holes(stacks, entries, nr_entries, window);
 }
 
 /*
@@ -409,7 +409,7 @@ static void sleep_until_copy(void *context, uint64_t time_ns)
 	struct sampler_native *native = context;
 
 	if (native->options.sampler->preempt)
-		preempt_go(native->options.sampler->preempt);
+		preempt_move(native->options.sampler->preempt);
 	perf_events_wait(&native->events, time_ns);
 }
 
@@ -418,7 +418,7 @@ bool sampler_native_begin(struct sampler_native *native, struct sample_sink *nex
 {
 	native->next = next;
 	*ret_clock = (struct ticker_clock){
-		.now_ns = ticker_clock_usual().now_ns,
+		.now_ns = ticker_clock_default().now_ns,
 		.sleep_until = sleep_until_copy,
 		.context = native,
 	};
@@ -428,25 +428,25 @@ bool sampler_native_begin(struct sampler_native *native, struct sample_sink *nex
 /* Samples of threads that use no CPU time. */
 
 /* Whether a state is unchanged while its thread waits: no other thread may run it. */
-static bool stays(const struct sampler *sampler, const struct snapshot_thread *thread)
+static bool is_stable(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
 }
 
-/* A sink that keeps a sample and passes it on. */
-struct keeper {
+/* A sink that caches a sample and forwards it. */
+struct caching_sink {
 	struct sample_sink sink;
 	struct waiting_sample *kept;
 	uint64_t nr_runs;
 	struct sample_sink *next;
 };
 
-static int keep(struct sample_sink *sink, const struct sample *sample)
+static int cache_sample(struct sample_sink *sink, const struct sample *sample)
 {
-	const struct keeper *keeper = (const struct keeper *)sink;
-	const int err = waiting_sample_keep(keeper->kept, keeper->nr_runs, sample);
+	const struct caching_sink *caching = (const struct caching_sink *)sink;
+	const int err = waiting_sample_keep(caching->kept, caching->nr_runs, sample);
 
-	return err ? err : keeper->next->ops->sample(keeper->next, sample);
+	return err ? err : caching->next->ops->sample(caching->next, sample);
 }
 
 /*
@@ -457,11 +457,11 @@ static int keep(struct sample_sink *sink, const struct sample *sample)
 static int sample_waiting(struct sampler_native *native, struct snapshot_thread *thread,
 			  const struct task_place *place, uint64_t now_ns)
 {
-	static const struct sample_sink_ops ops = {.sample = keep};
+	static const struct sample_sink_ops ops = {.sample = cache_sample};
 	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	struct keeper keeper = {{&ops}, &sampled->kept, place->nr_runs, native->next};
+	struct caching_sink caching = {{&ops}, &sampled->kept, place->nr_runs, native->next};
 	bool is_kept;
 	int err = sampler_thread_look(sampler, thread, true);
 
@@ -479,9 +479,9 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	if (task_check_place(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
-	is_kept = native->stacks.is_whole && stays(sampler, thread);
+	is_kept = native->stacks.is_whole && is_stable(sampler, thread);
 	return emit_merged(native, thread, entries, sampled->list.nr_frames,
-			   is_kept ? &keeper.sink : native->next,
+			   is_kept ? &caching.sink : native->next,
 			   (struct sample){.time_ns = now_ns});
 }
 
@@ -507,7 +507,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 		nr_runs = waiting_sample_read_runs(&sampled->kept, process, tid);
 		/* It has not run since, and the GIL's holder does not contradict that. */
 		if (waiting_sample_at(&sampled->kept, nr_runs, now_ns, &again) &&
-		    stays(sampler, thread) &&
+		    is_stable(sampler, thread) &&
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
 			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {
 			native->stats.nr_stacks++;
@@ -523,7 +523,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 	else if (err != -EAGAIN)
 		err = sample_python(native, thread, now_ns);
 	if (err == -EAGAIN && native->has_events && native->events.options.has_program) {
-		sampler_thread_starved(sampled, now_ns);
+		sampler_thread_defer_time(sampled, now_ns);
 		return 0;
 	}
 	/* It runs, and no stacks are copied, or not this thread's. */

@@ -53,7 +53,7 @@ struct sampler_native_options {
  * made here. If running threads cannot have C frames (the kernel does not copy stacks, or not for
  * us), *ret_why explains it in a sentence, and only waiting threads have C frames; otherwise it
  * is unchanged. *ret_why_no_kernel explains likewise why kernel frames are missing, if they were
- * asked for. Returns 0, -ENOMEM, -ESRCH. Call sampler_native_destroy(), which accepts NULL,
+ * requested. Returns 0, -ENOMEM, -ESRCH. Call sampler_native_destroy(), which accepts NULL,
  * before the sampler and its interrupts are destroyed.
  */
 int sampler_native_create(const struct sampler_native_options *options,

@@ -82,17 +82,16 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler);
 }
 
-void sampler_set_looks(struct sampler *sampler, const struct sampler_looks *looks)
+void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras)
 {
-	sampler->looks = *looks;
-	sampler->codes.is_core = looks->is_core;
-	sampler->snapshot.is_core = looks->is_core;
-	if (looks->cpu)
+	sampler->extras = *extras;
+	sampler->codes.is_core = extras->is_core;
+	sampler->snapshot.is_core = extras->is_core;
+	if (extras->cpu)
 		descriptor_limit_raise(); /* for the clocks, one each */
 }
 
-void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
-			 struct image_source *images)
+void sampler_set_live(struct sampler *sampler, const struct maps *maps, struct image_source *images)
 {
 	const struct py_build *build = sampler->build;
 	/* In 3.6 the GIL has no struct. */
@@ -103,10 +102,10 @@ void sampler_hold_target(struct sampler *sampler, const struct maps *maps,
 		.process = sampler->process,
 		.rseq = rseq_place_find(sampler->snapshot.memory, maps, images),
 		.prefers_clock = build->free_threaded || has_bare_gil,
-		.may_be_followed = has_bare_gil,
+		.ids_may_be_reused = has_bare_gil,
 	};
 
-	snapshot_hold_target(&sampler->snapshot, &means);
+	snapshot_set_live(&sampler->snapshot, &means);
 	sampler->stacks.first = own_stack_of_first(maps);
 	descriptor_limit_raise(); /* for the witnesses, up to three each */
 	if (has_bare_gil)
@@ -119,22 +118,22 @@ const struct sampler_stats *sampler_stats(const struct sampler *sampler)
 	return &sampler->stats;
 }
 
-struct witness_proofs sampler_try_proofs(const struct sampler *sampler, pid_t tid)
+struct witness_proofs sampler_probe_proofs(const struct sampler *sampler, pid_t tid)
 {
-	return witness_try(&sampler->snapshot.instant.means, tid);
+	return witness_probe(&sampler->snapshot.instant.means, tid);
 }
 
-bool sampler_runs_elsewhere(const struct sampler *sampler)
+bool sampler_has_foreign_runners(const struct sampler *sampler)
 {
 	const struct instant *instant = &sampler->snapshot.instant;
 
 	/* More than once. */
-	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_stood / 10;
+	return instant->nr_foreign > 1 && instant->nr_foreign >= instant->nr_stood_still / 10;
 }
 
-uint64_t sampler_nr_away(const struct sampler *sampler)
+uint64_t sampler_nr_unreachable(const struct sampler *sampler)
 {
-	return sampler->snapshot.instant.nr_away;
+	return sampler->snapshot.instant.nr_unreachable;
 }
 
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler)
@@ -203,7 +202,7 @@ static int prepare(struct sampler *sampler)
 		code_cache_drop_unused(&sampler->codes);
 	}
 	sampler->identities.nr_os_names_left = NAMES_OF_TICK;
-	sampler_learn_stacks(sampler, false);
+	sampler_resolve_stacks(sampler, false);
 	if (is_stale)
 		err = snapshot_refresh(snapshot);
 	if (is_stale && !err && sampler->native)
@@ -279,10 +278,10 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 		} else if (sampler->interrupts && !thread->unchanged &&
 			   sampler_interrupts_covers(sampler->interrupts, thread, now_ns)) {
 			skip_thread(thread);
-		} else if (thread->proven || snapshot_stands_apart(snapshot, thread)) {
+		} else if (thread->proven || snapshot_was_waiting(snapshot, thread)) {
 			err = emit_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
-			err = sampler_thread_race(sampler, thread, now_ns, sink);
+			err = sampler_thread_sample_racing(sampler, thread, now_ns, sink);
 		} else {
 			skip_thread(thread);
 			/* A running thread gets a sample from its next interrupt. */
@@ -292,7 +291,7 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 		}
 	}
 	if (was_late || verdict != INSTANT_PROVEN)
-		frame_cache_doubt(&sampler->cache);
+		frame_cache_invalidate(&sampler->cache);
 	if (!was_late)
 		snapshot_commit(snapshot);
 	return err;
@@ -349,7 +348,7 @@ static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint
 
 	/* Reading the clock of a running thread would interrupt it. */
 	for (size_t i = 0; i < sampler->snapshot.nr_threads; i++)
-		sampler->snapshot.threads[i]->proof.is_excused =
+		sampler->snapshot.threads[i]->proof.needs_no_proof =
 			!needs_sample(sampler, sampler->snapshot.threads[i]);
 	/*
 	 * A late look may have waited until the target slept, but only if it needed the target's
@@ -367,7 +366,7 @@ static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint
 }
 
 /* sampler_tick(), without its end. */
-static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
 	int err = 0;
 
@@ -398,10 +397,10 @@ static int take_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t
 
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
-	const int err = take_tick(sampler, sink, now_ns);
+	const int err = sample_tick(sampler, sink, now_ns);
 
 	if (sampler->interrupts)
-		sampler_interrupts_settle(sampler->interrupts);
+		sampler_interrupts_end_reads(sampler->interrupts);
 	return err;
 }
 
@@ -462,7 +461,7 @@ static int handle_wakeup(struct sampler *sampler, struct sample_sink *sink, stru
 	} else if (!err && sampler->interrupts) {
 		/* Memory that its records lack must be brought in before the next tick. */
 		err = sampler_interrupts_drain(sampler->interrupts, sink);
-		sampler_interrupts_settle(sampler->interrupts);
+		sampler_interrupts_end_reads(sampler->interrupts);
 	}
 	return err ? err : postpone_ticks(sampler, ticker, now_ns, is_due);
 }
@@ -483,7 +482,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 
 		sampler->tick.late_ns = ticker->late_ns;
 		if (due && sampler->preempt)
-			preempt_announce(sampler->preempt, ticker->deadline_ns);
+			preempt_set_next(sampler->preempt, ticker->deadline_ns);
 		*ret_end = END_STOPPED;
 		if (options->stop && *options->stop)
 			return 0;
@@ -518,7 +517,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 	}
 }
 
-int sampler_begin_holding(struct sampler *sampler)
+int sampler_open_seat(struct sampler *sampler)
 {
 	int err;
 
@@ -529,7 +528,7 @@ int sampler_begin_holding(struct sampler *sampler)
 	return err == -ENOMEM ? err : 0;
 }
 
-void sampler_end_holding(struct sampler *sampler)
+void sampler_close_seat(struct sampler *sampler)
 {
 	preempt_destroy(sampler->preempt);
 	sampler->preempt = NULL;
@@ -560,8 +559,8 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const pid_t tid = snapshot->threads[i]->tid;
 
-		if (tid && !preempt_can_meet(sampler->preempt, tid)) {
-			*ret_end = END_ELSEWHERE;
+		if (tid && !preempt_can_reach(sampler->preempt, tid)) {
+			*ret_end = END_NO_SHARED_CPU;
 			return false;
 		}
 		is_known = is_known || tid;
@@ -586,7 +585,7 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 		if (sampler->cache.reason == CACHE_USABLE)
 			sampler->cache.reason = CACHE_OTHER_ENGINE;
 	} else {
-		err = sampler_begin_holding(sampler);
+		err = sampler_open_seat(sampler);
 	}
 	if (!err && sampler->interrupts) {
 		/* Give the program the threads first. A changing list is left to the first tick. */
@@ -610,11 +609,11 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	if (err)
 		return err;
 	if (!sampler->native || !sampler_native_begin(sampler->native, sink, &clock))
-		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_usual();
+		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_default();
 	if (sampler->interrupts)
 		clock = sampler_interrupts_clock(sampler->interrupts);
 	if (!find_target(sampler, ret_end)) {
-		sampler_end_holding(sampler);
+		sampler_close_seat(sampler);
 		return 0;
 	}
 	ticker_start(&ticker, options->rate_hz, clock_now_ns(), &clock, stats);
@@ -645,6 +644,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	sampler->snapshot.stop = NULL;
 	sampler->tick.cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
-	sampler_end_holding(sampler);
+	sampler_close_seat(sampler);
 	return err;
 }

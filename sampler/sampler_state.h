@@ -70,7 +70,7 @@ struct accounted_time {
 	uint64_t last_ns;     /* time of the last emitted sample; 0: none yet */
 	uint64_t covered_ns;  /* samples account for all time up to here */
 	uint64_t lost_ns;     /* part of that which was lost since the last sample */
-	uint64_t starved_ns;  /* part of that which the next interrupt's sample accounts for */
+	uint64_t deferred_ns; /* part of that which the next interrupt's sample accounts for */
 	int64_t uncounted_ns; /* time of looks beyond one period per sample; may be < 0 */
 	bool was_interrupted; /* the last sample came from an interrupt */
 };
@@ -78,10 +78,10 @@ struct accounted_time {
 /* The room for a thread's visible frames, and which of them are converted. */
 struct frame_room {
 	uint32_t max_frames;
-	uint32_t most_frames; /* maximum length of the list in the current ROOM_TICKS walks */
-	uint32_t nr_walks;    /* number of walks so far, up to ROOM_TICKS */
-	uint32_t nr_shown;    /* number of frames of the list already converted into frames */
-	uint32_t nr_listed;   /* length of the list when it was last converted */
+	uint32_t most_frames;  /* maximum length of the list in the current ROOM_TICKS walks */
+	uint32_t nr_walks;     /* number of walks so far, up to ROOM_TICKS */
+	uint32_t nr_converted; /* number of frames of the list already converted into frames */
+	uint32_t nr_listed;    /* length of the list when it was last converted */
 };
 
 /* Who a thread is, beside its description. */
@@ -153,7 +153,7 @@ struct sampler {
 	struct preempt *preempt; /* owned; NULL outside of a run or a dump */
 	bool is_racing;		 /* the racing engine: no CPU is held */
 	struct racing racing;
-	struct sampler_looks looks;
+	struct sampler_extras extras;
 	struct sampler_native *native; /* borrowed; NULL: no C frames */
 	/* borrowed; NULL: running threads are sampled by looks */
 	struct sampler_interrupts *interrupts;
@@ -228,7 +228,7 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
  * Between looks: answer the pending questions about the C stacks of threads, in at most a
  * fiftieth of the time. is_urgent: now.
  */
-void sampler_learn_stacks(struct sampler *sampler, bool is_urgent);
+void sampler_resolve_stacks(struct sampler *sampler, bool is_urgent);
 
 /*
  * Within a look: walk the stack of a thread, whose state was read, into its list, and set
@@ -240,15 +240,15 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
  * After a look that could not prove that a thread stood still: read its stack while it may run,
  * and emit that. Errors of sampler_tick().
  */
-int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
-			struct sample_sink *sink);
+int sampler_thread_sample_racing(struct sampler *sampler, struct snapshot_thread *thread,
+				 uint64_t now_ns, struct sample_sink *sink);
 
 /*
  * Set in sampled->walked what a thread does besides its stack, which is whole in its list:
  * whether it holds the GIL or waits for it, handles an exception, and collects garbage. All of
  * that comes from the copied state, except for exceptions that only generators handle.
  */
-void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread);
+void sampler_thread_set_flags(struct sampler *sampler, const struct snapshot_thread *thread);
 
 /*
  * The address of the innermost exception that a thread handles, or else of the one that is being
@@ -277,8 +277,8 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
  * Prepare to preempt the target on its CPUs in the looks to come; does nothing for memory that
  * stands still. Returns 0 or -ENOMEM; where a thread cannot be pinned, looks do without.
  */
-int sampler_begin_holding(struct sampler *sampler);
-void sampler_end_holding(struct sampler *sampler);
+int sampler_open_seat(struct sampler *sampler);
+void sampler_close_seat(struct sampler *sampler);
 
 /*
  * Emit the stack in the thread's list to sink. The caller sets time_ns, flags and error of
@@ -326,14 +326,14 @@ int sampler_thread_walk_steps(struct sampler *sampler, struct snapshot_thread *t
  * Let the next interrupt of a thread account for its time since the last sample: the thread could
  * run but got no processor, and no look can read its stack.
  */
-void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns);
+void sampler_thread_defer_time(struct sampled_thread *sampled, uint64_t now_ns);
 
 /*
  * Set the weight of an interrupt's sample: the period of CPU time after which the interrupt
  * comes, plus what was lost since the sample before.
  */
-void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
-			 uint64_t period_ns, struct sample *sample);
+void sampler_thread_weigh(const struct sampler *sampler, struct sampled_thread *sampled,
+			  uint64_t period_ns, struct sample *sample);
 
 /* Functions of sampler_interrupts.c for the loop of a run. */
 
@@ -359,7 +359,7 @@ int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sampl
 struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts);
 
 /* At the end of a tick: later interrupts see everything that was read so far. */
-void sampler_interrupts_settle(struct sampler_interrupts *interrupts);
+void sampler_interrupts_end_reads(struct sampler_interrupts *interrupts);
 
 /*
  * Whether a thread needs a look. One that waits needs one at every tick, so that it gets as many

@@ -84,7 +84,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		     struct task_words *ret_words, struct task_sample *sample)
 {
 	struct sampler *sampler = tasks->sampler;
-	const bool is_core = sampler->looks.is_core;
+	const bool is_core = sampler->extras.is_core;
 	uint32_t nr_frames = UINT32_MAX;
 	bool proven = false;
 	int chain_err = 0;
@@ -173,7 +173,7 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	if (err)
 		return err;
 	/* Unless it is a core file, bypass the pages, which may be older than the words. */
-	if (!sampler->looks.is_core)
+	if (!sampler->extras.is_core)
 		tasks->reader.memory = &tasks->memory.memory;
 	err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
 	if (!err) {
@@ -210,7 +210,7 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);
 		/* A task that can no longer be read has ended, unless in a core file. */
-		if (err == -E2BIG || (is_transient(err) && tasks->sampler->looks.is_core))
+		if (err == -E2BIG || (is_transient(err) && tasks->sampler->extras.is_core))
 			tasks->complete = false;
 		if (is_transient(err) || err == -ENOENT)
 			err = 0;

@@ -15,7 +15,7 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 
 	cpu_clock_close(&cpu->clock);
 	cpu->has_last = false;
-	if (!sampler->looks.cpu)
+	if (!sampler->extras.cpu)
 		return;
 	if (!sampler->process || !sampled->info->tid ||
 	    cpu_clock_open(sampler->process, sampled->info->tid, &cpu->clock) != 0) {
@@ -54,7 +54,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	thread->tid = sampled->info->tid;
 	thread->is_new = false;
 	sampled->last.nr_same = 0;
-	sampled->room.nr_shown = 0;
+	sampled->room.nr_converted = 0;
 	sampled->identity.nr_named = 0;
 	sampled->last.collector = NOT_COLLECTING;
 	begin_clock(sampler, sampled);
@@ -67,7 +67,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->time.was_interrupted = false;
 	sampled->time.lost_ns = 0;
 	sampled->time.uncounted_ns = 0;
-	sampled->time.starved_ns = 0;
+	sampled->time.deferred_ns = 0;
 	sampled->time.covered_ns = sampler->interrupts && !sampler->tick.last_ns
 					   ? clock_now_ns()
 					   : sampler->tick.last_ns;
@@ -164,7 +164,7 @@ static bool find_handled(struct sampler *sampler, const struct snapshot_thread *
  * there.
  *
  * The state has the outermost item of the list of handled exceptions. Those that only a generator
- * handles are found by following the list, if sampler_looks.exceptions is set: at most
+ * handles are found by following the list, if sampler_extras.exceptions is set: at most
  * EXC_ITEMS_MAX reads, slightly later than the copy.
  *
  * Up to 3.12 an item is None after something was handled. Until the address of None is known,
@@ -185,7 +185,7 @@ static bool handles_exception(struct sampler *sampler, const struct snapshot_thr
 	    is_exception(sampler, field_u64(thread->state, outermost + offsets->exc_item.value)))
 		return true;
 	/* The remaining items are those of the running generators. */
-	return sampler->looks.exceptions && offsets->thread.exc_info != OFFSET_ABSENT &&
+	return sampler->extras.exceptions && offsets->thread.exc_info != OFFSET_ABSENT &&
 	       find_handled(sampler, thread, thread->ref.addr + outermost, &addr);
 }
 
@@ -236,7 +236,7 @@ static uint32_t find_collector(const struct sampler *sampler, const struct snaps
 	return nr ? list->frames[nr - 1].nr_begun : 0;
 }
 
-void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *thread)
+void sampler_thread_set_flags(struct sampler *sampler, const struct snapshot_thread *thread)
 {
 	const uint32_t requested = sampler->build->offsets.thread.gil_requested;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -255,10 +255,10 @@ void sampler_thread_note(struct sampler *sampler, const struct snapshot_thread *
 /* Walks. */
 
 /* A walk has changed the list: only the unchanged part is still shown correctly. */
-static void note_walk(struct sampled_thread *sampled, bool is_whole)
+static void record_walk(struct sampled_thread *sampled, bool is_whole)
 {
-	if (sampled->room.nr_shown > sampled->list.nr_unchanged)
-		sampled->room.nr_shown = sampled->list.nr_unchanged;
+	if (sampled->room.nr_converted > sampled->list.nr_unchanged)
+		sampled->room.nr_converted = sampled->list.nr_unchanged;
 	sampled->walked.is_whole = is_whole;
 	sampled->walked.flags = 0;
 	sampled->walked.collector = NOT_COLLECTING;
@@ -293,8 +293,8 @@ static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *
 }
 
 /* Note the evidence for whether another thread runs the state. */
-static void note_runner(struct sampler *sampler, struct snapshot_thread *thread,
-			const struct frame_list *list)
+static void record_runner(struct sampler *sampler, struct snapshot_thread *thread,
+			  const struct frame_list *list)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
 	enum stack_owner owner = STACK_UNKNOWN;
@@ -325,11 +325,11 @@ static int note(struct sampler *sampler, struct snapshot_thread *thread, int err
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
-	note_walk(sampled, !err);
-	note_runner(sampler, thread, &sampled->list);
+	record_walk(sampled, !err);
+	record_runner(sampler, thread, &sampled->list);
 	if (err)
 		return err == -EBADMSG ? 0 : err;
-	sampler_thread_note(sampler, thread);
+	sampler_thread_set_flags(sampler, thread);
 	return 0;
 }
 
@@ -347,7 +347,7 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 	kept = frame_cache_kept(&sampler->cache, thread, &sampled->list);
 	err = frames_walk(&sampler->codes, &thread->clock, &ends, &kept, &sampled->list,
 			  &sampled->walked.loss);
-	frame_cache_learn(&sampler->cache, thread, &sampled->list, !err, &kept);
+	frame_cache_update(&sampler->cache, thread, &sampled->list, !err, &kept);
 	return note(sampler, thread, err);
 }
 
@@ -361,8 +361,8 @@ int sampler_thread_walk_steps(struct sampler *sampler, struct snapshot_thread *t
 				      &sampled->walked.loss));
 }
 
-int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread, uint64_t now_ns,
-			struct sample_sink *sink)
+int sampler_thread_sample_racing(struct sampler *sampler, struct snapshot_thread *thread,
+				 uint64_t now_ns, struct sample_sink *sink)
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct sample sample = {.time_ns = now_ns, .flags = SAMPLE_APPROXIMATE};
@@ -372,13 +372,13 @@ int sampler_thread_race(struct sampler *sampler, struct snapshot_thread *thread,
 	thread->clock = sampler->snapshot.interpreters[thread->ref.interpreter].clock;
 	err = racing_walk(&sampler->racing, &sampler->codes, &thread->clock, &thread->ref,
 			  &sampled->list, &sampled->walked.loss);
-	note_walk(sampled, !err);
+	record_walk(sampled, !err);
 	if (err == -EBADMSG)
 		sampler->stats.lost[sampled->walked.loss]++;
 	if (err)
 		return err == -EBADMSG || err == -ENOENT ? 0 : err;
 	memcpy(thread->state, sampler->racing.state, sizeof(thread->state));
-	sampler_thread_note(sampler, thread);
+	sampler_thread_set_flags(sampler, thread);
 	return sampler_thread_emit(sampler, thread, sample, sink);
 }
 
@@ -408,8 +408,8 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 	    (thread->proof.has_moved || snapshot_is_foreign(&sampler->snapshot, thread)))
 		return -EBADMSG;
 	if (!is_proven_elsewhere && !thread->proven &&
-	    !snapshot_stands_apart(&sampler->snapshot, thread)) {
-		frame_cache_doubt(&sampler->cache);
+	    !snapshot_was_waiting(&sampler->snapshot, thread)) {
+		frame_cache_invalidate(&sampler->cache);
 		return -EBADMSG;
 	}
 	return sampled->walked.is_whole ? 0 : -EBADMSG;
@@ -423,17 +423,17 @@ int sampler_thread_look(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err != -EBADMSG || !thread->proof.runner_is_unknown)
 		return err;
 	/* A dump needs every thread. */
-	sampler_learn_stacks(sampler, !sampler->native);
+	sampler_resolve_stacks(sampler, !sampler->native);
 	return look_once(sampler, thread, is_proven_elsewhere);
 }
 
 /* Convert the visible frames into sampled->last.frames. Sets *ret_nr_frames, or returns -ENOMEM. */
-static int show_frames(const struct code_cache *codes, struct sampled_thread *sampled,
-		       uint32_t *ret_nr_frames)
+static int convert_frames(const struct code_cache *codes, struct sampled_thread *sampled,
+			  uint32_t *ret_nr_frames)
 {
 	const struct frame_list *list = &sampled->list;
-	uint32_t first =
-		sampled->room.nr_shown < list->nr_frames ? sampled->room.nr_shown : list->nr_frames;
+	uint32_t first = sampled->room.nr_converted < list->nr_frames ? sampled->room.nr_converted
+								      : list->nr_frames;
 	uint32_t nr;
 
 	nr = first ? list->frames[first - 1].nr_begun : 0;
@@ -455,7 +455,7 @@ static int show_frames(const struct code_cache *codes, struct sampled_thread *sa
 		}
 		nr++;
 	}
-	sampled->room.nr_shown = list->nr_frames;
+	sampled->room.nr_converted = list->nr_frames;
 	sampled->room.nr_listed = list->nr_frames;
 	*ret_nr_frames = nr;
 	return 0;
@@ -466,14 +466,14 @@ static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct
 {
 	uint64_t now_ns;
 
-	if (!sampler->looks.cpu || cpu->clock.kind == CPU_CLOCK_NONE ||
+	if (!sampler->extras.cpu || cpu->clock.kind == CPU_CLOCK_NONE ||
 	    (sample->flags & SAMPLE_CPU_MEASURED))
 		return;
 	sampler->stats.clock_reads++;
 	if (cpu_clock_read(&cpu->clock, &now_ns) != 0)
 		return;
 	if (cpu->has_last) {
-		/* An interrupt may have counted time ahead: sampler_thread_used(). */
+		/* An interrupt may have counted time ahead: sampler_thread_weigh(). */
 		sample->cpu_ns = now_ns > cpu->last_ns ? now_ns - cpu->last_ns : 0;
 		sample->flags |= SAMPLE_CPU_MEASURED | (sample->cpu_ns ? SAMPLE_ON_CPU : 0);
 	}
@@ -507,16 +507,16 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 		return nr;
 	}
 	if (sample->wall_ns) {
-		const uint64_t starved_ns = sampled->time.starved_ns;
+		const uint64_t deferred_ns = sampled->time.deferred_ns;
 		const uint64_t period_ns =
 			interrupts_period_ns(sampler_interrupts_program(sampler->interrupts));
 
-		if (!starved_ns)
+		if (!deferred_ns)
 			return nr;
-		sampled->time.starved_ns = 0;
-		nr = sampler_interrupts_nr_periods(sampler->interrupts, period_ns + starved_ns,
+		sampled->time.deferred_ns = 0;
+		nr = sampler_interrupts_nr_periods(sampler->interrupts, period_ns + deferred_ns,
 						   &sampled->time.uncounted_ns);
-		sample->wall_ns = (sample->wall_ns + starved_ns) / nr;
+		sample->wall_ns = (sample->wall_ns + deferred_ns) / nr;
 		return nr;
 	}
 	nr = sampler_interrupts_nr_periods(sampler->interrupts, left_ns,
@@ -527,21 +527,21 @@ static uint32_t measure_wall(const struct sampler *sampler, struct sampled_threa
 	return nr;
 }
 
-void sampler_thread_starved(struct sampled_thread *sampled, uint64_t now_ns)
+void sampler_thread_defer_time(struct sampled_thread *sampled, uint64_t now_ns)
 {
 	if (now_ns <= sampled->time.covered_ns)
 		return;
-	sampled->time.starved_ns += now_ns - sampled->time.covered_ns;
+	sampled->time.deferred_ns += now_ns - sampled->time.covered_ns;
 	sampled->time.covered_ns = now_ns;
 }
 
-void sampler_thread_used(const struct sampler *sampler, struct sampled_thread *sampled,
-			 uint64_t period_ns, struct sample *sample)
+void sampler_thread_weigh(const struct sampler *sampler, struct sampled_thread *sampled,
+			  uint64_t period_ns, struct sample *sample)
 {
 	sampled->time.covered_ns += period_ns;
 	sample->wall_ns = period_ns + sampled->time.lost_ns;
 	sampled->time.lost_ns = 0;
-	if (!sampler->looks.cpu)
+	if (!sampler->extras.cpu)
 		return;
 	sample->cpu_ns = period_ns;
 	sample->flags |= SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
@@ -587,7 +587,7 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 	uint32_t now;
 	struct frame *frame;
 
-	if (!sampler->looks.gc)
+	if (!sampler->extras.gc)
 		return 0;
 	now = sampled->walked.collector;
 	if (now == NOT_COLLECTING && before == NOT_COLLECTING)
@@ -646,7 +646,7 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	struct frame_list *list = &sampled->list;
-	int err = show_frames(&sampler->codes, sampled, &sample.nr_frames);
+	int err = convert_frames(&sampler->codes, sampled, &sample.nr_frames);
 
 	sampled->last.flags = sampled->walked.flags;
 	if (!err)

@@ -22,7 +22,7 @@ enum { CHECKING_LOOKS = 64, CHECK_EVERY = 16 };
 
 /*
  * A thread that could run in one of this many last looks is expected to be able to run in the
- * next: its witness is asked before anything else is read.
+ * next: its witness is read before anything else.
  */
 enum { EXPECTED_LOOKS = 64 };
 
@@ -58,7 +58,7 @@ void snapshot_done(struct snapshot *snapshot)
 	*snapshot = (struct snapshot){0};
 }
 
-void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means *means)
+void snapshot_set_live(struct snapshot *snapshot, const struct witness_means *means)
 {
 	snapshot->instant.is_dead = false;
 	snapshot->instant.means = *means;
@@ -84,7 +84,7 @@ bool snapshot_may_swap(const struct snapshot *snapshot)
 }
 
 /* Whether this look depends on whether a thread runs. */
-static bool counts(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+static bool is_relevant(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	return !snapshot->only || thread == snapshot->only ||
 	       snapshot_gil(snapshot, thread)->now.known;
@@ -260,7 +260,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 
 	proof->is_own = proof->is_foreign = proof->runner_is_unknown = proof->has_moved = false;
 	proof->slept = false;
-	proof->is_watched = !instant->is_dead && !proof->is_excused && proof->runner_look &&
+	proof->is_watched = !instant->is_dead && !proof->needs_no_proof && proof->runner_look &&
 			    proof->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!proof->is_watched)
 		return 0;
@@ -300,7 +300,7 @@ static int seal_words(struct snapshot *snapshot)
 		struct snapshot_thread *thread = snapshot->threads[i];
 
 		thread->proof.is_watched = false;
-		if (counts(snapshot, thread))
+		if (is_relevant(snapshot, thread))
 			err = watch_thread(&snapshot->instant, thread);
 	}
 	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++) {
@@ -375,11 +375,12 @@ static int begin_reading(struct snapshot *snapshot)
 		for (size_t i = 0; i < snapshot->nr_threads; i++) {
 			struct snapshot_thread *thread = snapshot->threads[i];
 
-			if (!snapshot_may_run(snapshot, thread) || !counts(snapshot, thread))
+			if (!snapshot_may_run(snapshot, thread) || !is_relevant(snapshot, thread))
 				continue;
 			thread->proof.runner_look = instant->nr_looks;
-			all_watched = all_watched && (thread->proof.is_watched ||
-						      thread->proof.is_excused || instant->is_dead);
+			all_watched =
+				all_watched && (thread->proof.is_watched ||
+						thread->proof.needs_no_proof || instant->is_dead);
 		}
 	}
 	return 0;
@@ -412,8 +413,8 @@ remote_addr snapshot_collector_addr(const struct snapshot *snapshot,
 }
 
 /* Set whether garbage is collected, and from which frame, by that word. */
-static void note_collector(const struct snapshot *snapshot,
-			   struct snapshot_interpreter *interpreter, uint64_t word)
+static void set_collector(const struct snapshot *snapshot, struct snapshot_interpreter *interpreter,
+			  uint64_t word)
 {
 	const bool is_frame = snapshot->build->offsets.gc.frame != OFFSET_ABSENT;
 
@@ -454,14 +455,14 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 		clock->tlbc_generation = 0;
 	if (collector_addr)
 		(void)remote_memory_read_u64(snapshot->memory, collector_addr, &word);
-	note_collector(snapshot, interpreter, word);
+	set_collector(snapshot, interpreter, word);
 }
 
 /*
  * Whether a thread is proven to be where it was at the last proven look: its clock has the
  * value that it had when the thread was known, or by its GIL it cannot have run since.
  */
-static bool is_where_it_was(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+static bool is_unmoved(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct instant *instant = &snapshot->instant;
 	const struct instant_gil *gil = snapshot_gil(snapshot, thread);
@@ -473,8 +474,9 @@ static bool is_where_it_was(const struct snapshot *snapshot, const struct snapsh
 	    proof->known_cpu_ns && proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
 		return true;
 	return !thread->is_new && !snapshot_may_swap(snapshot) && !instant->is_dead &&
-	       gil->now.known && !gil_names(&gil->committed, &gil->now, thread->ref.addr) &&
-	       !gil_unclear(&gil->committed, &gil->now);
+	       gil->now.known &&
+	       !gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr) &&
+	       !gil_had_third_holder(&gil->committed, &gil->now);
 }
 
 /*
@@ -492,11 +494,11 @@ static void read_threads(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_interpreter *interpreter;
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const bool is_proven = !snapshot->only && is_where_it_was(snapshot, thread);
+		const bool is_proven = !snapshot->only && is_unmoved(snapshot, thread);
 
 		if (snapshot->only && thread != snapshot->only &&
 		    (snapshot->instant.is_dead || !snapshot_may_run(snapshot, thread) ||
-		     !counts(snapshot, thread)))
+		     !is_relevant(snapshot, thread)))
 			continue;
 		thread->checked = is_proven && checks && i == turn % snapshot->nr_threads;
 		thread->unchanged = is_proven && !thread->checked;
@@ -567,15 +569,15 @@ static bool gil_proven(const struct snapshot *snapshot,
 	const struct look_seal *head =
 		look_memory_seal_at(&snapshot->instant.look, interpreter->head_seal);
 
-	if (!interpreter->gil.stood)
+	if (!interpreter->gil.not_taken)
 		return false;
 	/* If any thread may run another one's state, all must have stood still. */
 	for (size_t i = 0; snapshot_may_swap(snapshot) && i < snapshot->nr_threads; i++)
-		if (snapshot->threads[i]->tid && !snapshot->threads[i]->proof.stood)
+		if (snapshot->threads[i]->tid && !snapshot->threads[i]->proof.stood_still)
 			return false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.addr == gil->last_holder_addr)
-			return snapshot->threads[i]->proof.stood;
+			return snapshot->threads[i]->proof.stood_still;
 	/* Its last holder has ended. That proves something only if no thread has begun since. */
 	return !gil->held && !snapshot->stale && head->is_read &&
 	       memcmp(head->first, head->last, sizeof(uint64_t)) == 0;
@@ -593,7 +595,7 @@ bool snapshot_is_foreign(struct snapshot *snapshot, struct snapshot_thread *thre
 	struct instant_thread *proof = &thread->proof;
 
 	/* A moved state is evidence only if its thread stood still. */
-	if (proof->is_foreign || (proof->has_moved && proof->stood))
+	if (proof->is_foreign || (proof->has_moved && proof->stood_still))
 		proof->foreign_until_look = instant->nr_looks + FOREIGN_LOOKS;
 	if (proof->is_own || (!proof->is_foreign && instant->nr_looks >= proof->foreign_until_look))
 		return proof->runner_is_unknown;
@@ -602,7 +604,7 @@ bool snapshot_is_foreign(struct snapshot *snapshot, struct snapshot_thread *thre
 }
 
 /* Whether a thread that could run stood still. Makes the next looks hold its CPU. */
-static bool has_stood(struct snapshot *snapshot, struct snapshot_thread *thread)
+static bool thread_stood_still(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct instant *instant = &snapshot->instant;
 	struct instant_thread *proof = &thread->proof;
@@ -611,30 +613,30 @@ static bool has_stood(struct snapshot *snapshot, struct snapshot_thread *thread)
 
 	if (!proof->is_watched)
 		return instant->is_dead;
-	proof->stood = witness_stood(witness, &instant->look, &instant->held);
-	instant->nr_stood += proof->stood;
-	if (proof->stood && snapshot_is_foreign(snapshot, thread))
-		proof->stood = false;
-	if (!proof->stood && witness->kind != WITNESS_RSEQ &&
+	proof->stood_still = witness_stood_still(witness, &instant->look, &instant->held);
+	instant->nr_stood_still += proof->stood_still;
+	if (proof->stood_still && snapshot_is_foreign(snapshot, thread))
+		proof->stood_still = false;
+	if (!proof->stood_still && witness->kind != WITNESS_RSEQ &&
 	    !witness_now(witness, &instant->means, thread->tid, &now))
 		witness->cpu = now.cpu;
-	if (instant->preempt && !preempt_follow(instant->preempt, witness->cpu) && !proof->stood &&
-	    instant->away_look != instant->nr_looks) {
-		instant->away_look = instant->nr_looks;
-		instant->nr_away++;
+	if (instant->preempt && !preempt_follow(instant->preempt, witness->cpu) &&
+	    !proof->stood_still && instant->unreachable_look != instant->nr_looks) {
+		instant->unreachable_look = instant->nr_looks;
+		instant->nr_unreachable++;
 	}
-	return proof->stood;
+	return proof->stood_still;
 }
 
-/* Judge a thread by itself. */
-static void judge_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
+/* Find out whether a thread stood still, by its own witness. */
+static void prove_thread(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
 
-	thread->proof.stood = thread->slept = false;
+	thread->proof.stood_still = thread->slept = false;
 	if (!is_runner(snapshot, thread))
 		return;
-	thread->proof.stood = has_stood(snapshot, thread);
+	thread->proof.stood_still = thread_stood_still(snapshot, thread);
 	if (thread->proof.witness.has_ended)
 		thread->has_ended = snapshot->stale = true;
 	/* If states may be swapped, it is unknown which thread runs this one. */
@@ -667,13 +669,13 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		snapshot->interpreters[i].slept = false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		judge_thread(snapshot, snapshot->threads[i]);
+		prove_thread(snapshot, snapshot->threads[i]);
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
 		struct snapshot_interpreter *interpreter = &snapshot->interpreters[i];
 		struct instant_gil *gil = &interpreter->gil;
 		const struct gil last = read_gil(snapshot, gil, true);
 
-		gil->stood = !gil_moved(&gil->now, &last);
+		gil->not_taken = !gil_switched(&gil->now, &last);
 		interpreter->proven = gil_proven(snapshot, interpreter);
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -681,7 +683,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 		const struct snapshot_interpreter *owner =
 			gil_owner(snapshot, thread->ref.interpreter);
 
-		thread->proven = owner->gil.now.known ? owner->proven : thread->proof.stood;
+		thread->proven = owner->gil.now.known ? owner->proven : thread->proof.stood_still;
 		thread->slept = thread->slept || owner->slept;
 		if (!thread->proven)
 			*ret_verdict = instant->slept ? INSTANT_LOCKED : INSTANT_MOVED;
@@ -689,11 +691,11 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 	return 0;
 }
 
-bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+bool snapshot_was_waiting(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct instant_gil *gil = snapshot_gil(snapshot, thread);
 
-	return gil->stood && gil->now.is_counted && !snapshot_may_run(snapshot, thread) &&
+	return gil->not_taken && gil->now.is_counted && !snapshot_may_run(snapshot, thread) &&
 	       !snapshot->instant.gil_distrusted;
 }
 
@@ -708,7 +710,7 @@ void snapshot_mark_known(struct snapshot_thread *thread)
 void snapshot_commit(struct snapshot *snapshot)
 {
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		if (snapshot->interpreters[i].gil.stood)
+		if (snapshot->interpreters[i].gil.not_taken)
 			snapshot->interpreters[i].gil.committed = snapshot->interpreters[i].gil.now;
 }
 
@@ -725,5 +727,5 @@ void snapshot_set_words(struct snapshot *snapshot, struct snapshot_thread *threa
 		place->addr ? gil_decode(place, gil_words) : (struct gil){.known = false};
 
 	thread->holds_gil = gil_holder_addr(&gil) == thread->ref.addr;
-	note_collector(snapshot, &snapshot->interpreters[thread->ref.interpreter], collector);
+	set_collector(snapshot, &snapshot->interpreters[thread->ref.interpreter], collector);
 }

@@ -14,7 +14,7 @@
  * There are four proofs. A look needs those that its threads need:
  *
  * dead       Nothing of it runs: a core file, a tape, a process that somebody has stopped. This is
- *            assumed until snapshot_hold_target() is called.
+ *            assumed until snapshot_set_live() is called.
  * preempted  The running thread was preempted by the sampler, which holds its CPU
  *            (sampler/preempt.h), and its witness (sampler/witness.h) shows that it executed
  *            nothing in user mode.
@@ -69,7 +69,7 @@ struct instant_gil {
 	struct gil now;	      /* at the beginning of this look */
 	struct gil committed; /* by snapshot_commit(): known threads are judged by it */
 	uint32_t seal;	      /* of its words in this look */
-	bool stood;	      /* after a look: no thread took it but its last holder */
+	bool not_taken;	      /* after a look: no thread took it but its last holder */
 };
 
 /* A thread as the looks see it. All zero: new. */
@@ -77,10 +77,10 @@ struct instant_thread {
 	struct witness witness;
 	pid_t witness_tid; /* the thread that it was opened for */
 	bool has_witness;
-	/* set by the caller: looks need no proof of it, so its witness is not asked */
-	bool is_excused;
-	bool is_watched;	/* the witness was asked at the beginning of this look */
-	bool stood;		/* after a look: the witness has shown that it stood still */
+	/* set by the caller: looks need no proof of it, so its witness is not read */
+	bool needs_no_proof;
+	bool is_watched;	/* the witness was read at the beginning of this look */
+	bool stood_still;	/* after a look: the witness has shown that it stood still */
 	bool is_own;		/* set by the caller in a look: no other thread can run the state */
 	bool is_foreign;	/* set by the caller in a look: another thread runs the state */
 	bool runner_is_unknown; /* set by the caller in a look: which thread runs it is unknown */
@@ -105,11 +105,11 @@ struct instant {
 	bool slept; /* after a look: the sampler went to sleep in it */
 	/* set by the caller: this look is so late that the target may have gone to sleep */
 	bool is_late;
-	bool gil_distrusted; /* set by the caller: a thread moved without having had it */
-	uint64_t nr_stood;   /* times that a thread that could run was found to stand still */
-	uint64_t nr_foreign; /* times that another thread was found to run a state */
-	uint64_t nr_away;    /* looks lost because a thread was on a CPU that we may not use */
-	uint64_t away_look;  /* the last of them */
+	bool gil_distrusted;	 /* set by the caller: a thread moved without having had it */
+	uint64_t nr_stood_still; /* times that a thread that could run was found to stand still */
+	uint64_t nr_foreign;	 /* times that another thread was found to run a state */
+	uint64_t nr_unreachable; /* looks lost because a thread was on a CPU that we may not use */
+	uint64_t unreachable_look; /* the last of them */
 };
 
 struct snapshot_thread {
@@ -177,7 +177,7 @@ void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 void snapshot_done(struct snapshot *snapshot);
 
 /* From now on the target runs, and means are what there is to prove with. */
-void snapshot_hold_target(struct snapshot *snapshot, const struct witness_means *means);
+void snapshot_set_live(struct snapshot *snapshot, const struct witness_means *means);
 
 /*
  * Read the thread list again. Threads that are still listed keep what was learnt about them.
@@ -211,7 +211,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
  * After a look that is not proven: whether this thread stood still all the same, because it
  * neither had the GIL nor took it.
  */
-bool snapshot_stands_apart(const struct snapshot *snapshot, const struct snapshot_thread *thread);
+bool snapshot_was_waiting(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
 /*
  * Whether, by what the caller has set, another thread runs a state in the current look, which is

@@ -23,7 +23,7 @@ static void monotonic_sleep_until(void *context, uint64_t time_ns)
 	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }
 
-struct ticker_clock ticker_clock_usual(void)
+struct ticker_clock ticker_clock_default(void)
 {
 	return (struct ticker_clock){
 		.now_ns = monotonic_now_ns,

@@ -25,7 +25,7 @@ struct ticker_clock {
 };
 
 /* The clock that simply sleeps. */
-struct ticker_clock ticker_clock_usual(void);
+struct ticker_clock ticker_clock_default(void);
 
 struct ticker {
 	const struct ticker_clock *clock; /* borrowed */

@@ -115,7 +115,7 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 	}
 }
 
-struct witness_proofs witness_try(const struct witness_means *means, pid_t tid)
+struct witness_proofs witness_probe(const struct witness_means *means, pid_t tid)
 {
 	struct witness witness = {.runs = TASK_RUNS_CLOSED};
 	const struct witness_proofs proofs = {
@@ -172,7 +172,7 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
 	uint64_t nr_runs;
 
 	witness->after = read_number(witness);
-	if (witness->kind == WITNESS_CLOCK && means->may_be_followed)
+	if (witness->kind == WITNESS_CLOCK && means->ids_may_be_reused)
 		witness->has_ended =
 			open_runs(witness, means, tid) == -ESRCH ||
 			(witness->has_runs && task_runs_read(&witness->runs, &nr_runs));
@@ -180,7 +180,8 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
 		witness->after = UINT64_MAX;
 }
 
-bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held)
+bool witness_stood_still(struct witness *witness, const struct look_memory *look,
+			 const held_cpus *held)
 {
 	if (witness->kind == WITNESS_RSEQ) {
 		const struct look_seal *seal = look_memory_seal_at(look, witness->seal);

@@ -80,7 +80,7 @@ struct witness {
 	bool has_runs;
 	/* The clock or the count, before and after the look; UINT64_MAX: not read. */
 	uint64_t before, after;
-	bool has_ended; /* after a look, if may_be_followed: the thread has ended */
+	bool has_ended; /* after a look, if ids_may_be_reused: the thread has ended */
 	uint32_t cpu;	/* where the thread was last found; CPU_NONE: unknown */
 };
 
@@ -98,7 +98,7 @@ struct witness_means {
 	 * Nothing distinguishes a thread from one that ended before it (3.6), whose clock stands
 	 * still: check that the thread still exists.
 	 */
-	bool may_be_followed;
+	bool ids_may_be_reused;
 };
 
 /*
@@ -123,7 +123,8 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
  * After the look: whether the thread stood still, given the CPUs that were held throughout. Sets
  * witness->cpu, if it is known.
  */
-bool witness_stood(struct witness *witness, const struct look_memory *look, const held_cpus *held);
+bool witness_stood_still(struct witness *witness, const struct look_memory *look,
+			 const held_cpus *held);
 
 /* The thread's task clock at the beginning of the look; 0: not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);
@@ -134,7 +135,7 @@ struct witness_proofs {
 	bool has_clock; /* the kernel's task clock */
 	bool has_runs;	/* the kernel's count of how often the thread got a CPU */
 };
-struct witness_proofs witness_try(const struct witness_means *means, pid_t tid);
+struct witness_proofs witness_probe(const struct witness_means *means, pid_t tid);
 
 /* State and CPU of the thread, from the witness's files. Errors of task_runs_now(). */
 int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,

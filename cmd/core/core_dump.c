@@ -149,7 +149,7 @@ static void describe(struct core_dump *dump, const struct core_target *target)
 static int begin(struct core_dump *dump, struct core_target *target,
 		 const struct core_dump_options *options)
 {
-	const struct sampler_looks looks = {
+	const struct sampler_extras extras = {
 		.details = true,
 		.is_core = true,
 		.value_max_chars = options->value_max_chars,
@@ -166,7 +166,7 @@ static int begin(struct core_dump *dump, struct core_target *target,
 	};
 	if (!dump->dump)
 		return -ENOMEM;
-	err = core_target_sampler(target, &looks, &dump->sampler);
+	err = core_target_sampler(target, &extras, &dump->sampler);
 	if (err)
 		return err;
 	sink = dump_sink(dump->dump);

@@ -118,9 +118,10 @@ static int walk_threads(struct collector *collector, struct core_target *target,
 			struct stages *stages)
 {
 	const enum core_native_threads native = collector->cores->native;
-	const struct sampler_looks looks = {.details = native != CORE_NATIVE_NONE, .is_core = true};
+	const struct sampler_extras extras = {.details = native != CORE_NATIVE_NONE,
+					      .is_core = true};
 	struct sample_sink *sink = &collector->sink;
-	int err = core_target_sampler(target, &looks, &stages->sampler);
+	int err = core_target_sampler(target, &extras, &stages->sampler);
 
 	if (!err && native != CORE_NATIVE_NONE) {
 		err = core_native_init(&stages->native, target->core, &stages->threads,

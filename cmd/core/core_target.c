@@ -218,14 +218,14 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 	};
 }
 
-int core_target_sampler(struct core_target *target, const struct sampler_looks *looks,
+int core_target_sampler(struct core_target *target, const struct sampler_extras *extras,
 			struct sampler **ret_sampler)
 {
 	int err = sampler_create(NULL, &target->names.memory, &target->runtime.build,
 				 target->runtime.addr, ret_sampler);
 
 	if (!err)
-		sampler_set_looks(*ret_sampler, looks);
+		sampler_set_extras(*ret_sampler, extras);
 	return err;
 }
 

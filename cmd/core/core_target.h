@@ -49,7 +49,7 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
  * Create a sampler of its interpreter with these looks. Destroy it before core_target_close().
  * Returns errors of sampler_create().
  */
-int core_target_sampler(struct core_target *target, const struct sampler_looks *looks,
+int core_target_sampler(struct core_target *target, const struct sampler_extras *extras,
 			struct sampler **ret_sampler);
 
 /*

@@ -153,7 +153,7 @@ static int collect_native_stacks(struct sampler *sampler, struct target *target,
 static enum exit_status dump_target(const struct dump_options *options, struct target *target,
 				    struct message *reterr)
 {
-	const struct sampler_looks looks = {
+	const struct sampler_extras extras = {
 		.details = true,
 		.value_max_chars = options->value_max_chars,
 	};
@@ -166,10 +166,10 @@ static enum exit_status dump_target(const struct dump_options *options, struct t
 
 	if (dump)
 		err = target_create_sampler(target, &sampler);
-	if (dump && looks.value_max_chars)
+	if (dump && extras.value_max_chars)
 		dump_include_variables(dump);
 	if (!err) {
-		sampler_set_looks(sampler, &looks);
+		sampler_set_extras(sampler, &extras);
 		err = options->native ? collect_native_stacks(sampler, target, dump,
 							      options->kernel_frames, &native)
 				      : collect_stacks(sampler, target, dump, dump_sink(dump));

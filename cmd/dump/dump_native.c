@@ -90,7 +90,7 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 		     bool kernel_frames, struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {
-		.look = dump_native_look,
+		.before_look = dump_native_look,
 		.sample = dump_native_sample,
 		.task = dump_native_task,
 	};

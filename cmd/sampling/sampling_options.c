@@ -45,7 +45,7 @@ static bool apply_engine(void *options, const char *value)
 
 static bool set_cpu(struct sampling_options *options, bool is_wanted)
 {
-	options->looks.cpu = is_wanted;
+	options->extras.cpu = is_wanted;
 	options->cpu_is_given = true;
 	return true;
 }
@@ -133,9 +133,9 @@ static const struct option_spec stack_rows[] = {
 
 static const struct option_spec collector_rows[] = {
 	{"gc", NULL, "add a frame <GC> during garbage collection (default)", .action = OPTION_SETS,
-	 .at = offsetof(struct sampling_options, looks.gc)},
+	 .at = offsetof(struct sampling_options, extras.gc)},
 	{"no-gc", NULL, "do not add <GC> frames", .action = OPTION_CLEARS,
-	 .at = offsetof(struct sampling_options, looks.gc)},
+	 .at = offsetof(struct sampling_options, extras.gc)},
 };
 
 static const struct option_spec note_rows[] = {
@@ -169,7 +169,7 @@ struct sampling_options sampling_options_default(void)
 	struct sampling_options options = {
 		.rate_hz = DEFAULT_RATE_HZ,
 		.wait = TARGET_WAIT_DEFAULT,
-		.looks = {.gc = true},
+		.extras = {.gc = true},
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
 
@@ -184,9 +184,9 @@ static void choose_looks(struct sampling_options *options)
 	const bool keeps_all = outputs_need_samples(&options->outputs);
 
 	if (!options->cpu_is_given)
-		options->looks.cpu =
+		options->extras.cpu =
 			(keeps_all && options->rate_hz <= MAX_CPU_RATE_HZ) || mode == PROFILE_CPU;
-	options->looks.exceptions = keeps_all || mode == PROFILE_EXCEPTION;
+	options->extras.exceptions = keeps_all || mode == PROFILE_EXCEPTION;
 }
 
 /* Returns the first given option that only applies to C frames, or NULL if there is none. */
@@ -226,7 +226,7 @@ bool sampling_options_choose(struct sampling_options *options)
 		options->profile.mode = options->mode.mode;
 	if (!outputs_choose(&options->outputs) || !check_engine(&options->engine))
 		return false;
-	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->looks.cpu) {
+	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->extras.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");
 		return false;
 	}

@@ -22,7 +22,7 @@ struct sampling_options {
 	struct mode_choice mode;
 	struct profile_options profile;
 	struct artefact_options layout; /* of the outputs */
-	struct sampler_looks looks;
+	struct sampler_extras extras;
 	bool cpu_is_given; /* --cpu or --no-cpu was given */
 	struct target_wait wait;
 	bool read_only; /* never write to the target */

@@ -25,8 +25,8 @@ enum { HOST_MAX_BYTES = 64 + sizeof(", mount namespace of process 4294967295") }
 struct session_sums {
 	struct sampler_stats stats;
 	struct run_native native;
-	uint64_t nr_away;    /* sampler_nr_away() */
-	bool runs_elsewhere; /* sampler_runs_elsewhere(), for any of them */
+	uint64_t nr_unreachable;  /* sampler_nr_unreachable() */
+	bool has_foreign_runners; /* sampler_has_foreign_runners(), for any of them */
 };
 
 /* The counters of all programs, for the recording. */

@@ -144,7 +144,7 @@ static void print_interrupts(const struct session *session)
 		   " of threads without Python, %" PRIu64 " duplicate",
 		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),
 		   counts.nr_interrupts
-			   ? (double)counts.taken_ns / 1e3 / (double)counts.nr_interrupts
+			   ? (double)counts.program_ns / 1e3 / (double)counts.nr_interrupts
 			   : 0,
 		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_doubled);
 }
@@ -226,14 +226,14 @@ static void explain_reach(const struct session *session, const char *joint,
 }
 
 /* Print that the process ran where no look could be proven, unless that was rare. */
-static void print_away(const struct session *session)
+static void print_unreachable(const struct session *session)
 {
 	enum { SELDOM = 50 };
 
-	if (session->before.nr_away * SELDOM > session->before.stats.ticks)
+	if (session->before.nr_unreachable * SELDOM > session->before.stats.ticks)
 		print_note("process %d ran on CPUs that pysample may not use in %" PRIu64
 			   " looks, which are lost: " CPUS_REMEDY,
-			   session->pid, session->before.nr_away, session->pid);
+			   session->pid, session->before.nr_unreachable, session->pid);
 }
 
 void session_notes_end(const struct session *session)
@@ -245,11 +245,11 @@ void session_notes_end(const struct session *session)
 		return;
 	print_account(session);
 	print_approximate(&session->before.stats);
-	if (session->before.runs_elsewhere) {
+	if (session->before.has_foreign_runners) {
 		explain_other_threads(session, &elsewhere);
 		print_note("%s", elsewhere.text);
 	}
-	print_away(session);
+	print_unreachable(session);
 	if (loss_hides_bursts(&session->before.stats))
 		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
 			   "a thread slept: " LOSS_BURSTS_TEXT
@@ -395,7 +395,7 @@ void session_explain_no_sample(const struct session *session, struct message *re
 		explain_no_reach(session, reterr);
 	else if (session->course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
-	else if (session->before.runs_elsewhere)
+	else if (session->before.has_foreign_runners)
 		explain_other_threads(session, reterr);
 	else if (nr_lost)
 		message_set(reterr,

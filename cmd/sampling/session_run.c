@@ -181,7 +181,7 @@ static int create_sampler(struct session *session)
 	err = target_create_sampler(target, &session->sampler);
 	if (err)
 		return err;
-	sampler_set_looks(session->sampler, &session->options.looks);
+	sampler_set_extras(session->sampler, &session->options.extras);
 	err = engine_open(&session->engine_options, target, session->sampler, &session->engine);
 	if (!err)
 		session_notes_native(session);
@@ -398,9 +398,9 @@ static void add_program_counters(struct session *session)
 	session->is_sampling = false;
 	session_sink_set_stats(&session->sink, &session->before.stats);
 	session->course.cache_reason = sampler_cache_reason(session->sampler);
-	session->before.runs_elsewhere =
-		session->before.runs_elsewhere || sampler_runs_elsewhere(session->sampler);
-	session->before.nr_away += sampler_nr_away(session->sampler);
+	session->before.has_foreign_runners = session->before.has_foreign_runners ||
+					      sampler_has_foreign_runners(session->sampler);
+	session->before.nr_unreachable += sampler_nr_unreachable(session->sampler);
 }
 
 /* Whether another engine may continue with the same program, given the options. */

@@ -186,7 +186,7 @@ struct interrupt_counts {
 	__u64 nr_doubled;    /* the thread has two events: it was made while they were opened */
 	__u64 nr_full;	     /* no room for the record */
 	__u64 nr_skipped;    /* from the kernel: the program was already running */
-	__u64 taken_ns;	     /* time that the program took */
+	__u64 program_ns;    /* time that the program took */
 	__u64 nr_ticks;	     /* of all threads of the system: each one runs the program */
 };
 

@@ -131,7 +131,7 @@ static __always_inline __u64 own_bytes(const __u64 head[TEXT_HEAD_WORDS], bool i
 }
 
 /* Read a str or bytes, from its length on, as far as there is room. Returns the number of bytes. */
-static __always_inline __u32 take_text(__u8 *bytes, __u32 max_bytes, __u64 object_addr, bool is_str)
+static __always_inline __u32 read_text(__u8 *bytes, __u32 max_bytes, __u64 object_addr, bool is_str)
 {
 	const void *from = (void *)(object_addr + layout.text.length);
 	__u64 head[TEXT_HEAD_WORDS] = {0};
@@ -154,7 +154,7 @@ __noinline __u64 mix_text(__u64 hash, __u64 object_addr, __u32 is_str)
 
 	/* There is usually memory after a shorter object, so that one read is enough. */
 	if (bpf_probe_read_user(words, sizeof(words), (void *)(object_addr + layout.text.length)) &&
-	    !take_text((__u8 *)words, sizeof(words), object_addr, is_str))
+	    !read_text((__u8 *)words, sizeof(words), object_addr, is_str))
 		return hash;
 	return identity_mix_text(hash, words, own_bytes(words, is_str),
 				 content_offset(words, is_str));
@@ -252,13 +252,13 @@ __noinline int report_code(__u64 addr, __u64 identity)
 	code->addr = addr;
 	code->identity = identity;
 	code->qualname_bytes =
-		take_text(code->qualname, sizeof(code->qualname),
+		read_text(code->qualname, sizeof(code->qualname),
 			  word_at(code->object, layout.code.qualname & CODE_MASK), true);
 	code->filename_bytes =
-		take_text(code->filename, sizeof(code->filename),
+		read_text(code->filename, sizeof(code->filename),
 			  word_at(code->object, layout.code.filename & CODE_MASK), true);
 	code->linetable_bytes =
-		take_text(code->linetable, sizeof(code->linetable),
+		read_text(code->linetable, sizeof(code->linetable),
 			  word_at(code->object, layout.code.linetable & CODE_MASK), false);
 	nr_bytes = offsetof(struct interrupt_code, linetable) + code->linetable_bytes;
 	if (nr_bytes > sizeof(*code))
@@ -295,7 +295,7 @@ __noinline int identify_code(__u64 executable)
 	return 0;
 }
 
-static long take_frame(__u32 index, struct scratch **walk)
+static long add_frame(__u32 index, struct scratch **walk)
 {
 	const __u32 size = layout.frame.head_size & (INTERRUPT_FRAME_MAX_BYTES - 1);
 	struct scratch *scratch = *walk;
@@ -327,7 +327,7 @@ static long take_frame(__u32 index, struct scratch **walk)
 }
 
 /* Take one of the loops of 3.10 to 3.12. The outermost _PyCFrame is the thread state's own. */
-static long take_loop(__u32 index, struct scratch **walk)
+static long add_loop(__u32 index, struct scratch **walk)
 {
 	struct scratch *scratch = *walk;
 	struct interrupt_record *record = (void *)scratch->bytes;
@@ -354,7 +354,7 @@ static long take_loop(__u32 index, struct scratch **walk)
 }
 
 /* Read the words besides the state and its frames. Returns whether they could be read. */
-static __always_inline bool take_words(struct interrupt_record *record,
+static __always_inline bool read_words(struct interrupt_record *record,
 				       const struct interrupt_state *place)
 {
 	const __u32 gil_bytes = place->gil_bytes;
@@ -372,7 +372,7 @@ static __always_inline bool take_words(struct interrupt_record *record,
 }
 
 /* Find the innermost frame and, in 3.10 to 3.12, the loops. Returns whether they could be read. */
-static __always_inline bool take_ends(struct scratch *scratch, const __u8 *state)
+static __always_inline bool read_ends(struct scratch *scratch, const __u8 *state)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
 
@@ -387,12 +387,13 @@ static __always_inline bool take_ends(struct scratch *scratch, const __u8 *state
 			scratch->addr + layout.cframe.current_frame))
 		return false;
 	if (layout.state.cframe != INTERRUPT_ABSENT)
-		bpf_loop(INTERRUPT_MAX_STEPS, take_loop, &scratch, 0);
+		bpf_loop(INTERRUPT_MAX_STEPS, add_loop, &scratch, 0);
 	return record->end == INTERRUPT_WHOLE;
 }
 
 /* Read a state and all its frames into the record. */
-static __always_inline void take_state(struct scratch *scratch, const struct interrupt_state *place)
+static __always_inline void record_state(struct scratch *scratch,
+					 const struct interrupt_state *place)
 {
 	const __u32 state_bytes = layout.state.head_size & (INTERRUPT_STATE_MAX_BYTES - 1);
 	struct interrupt_record *record = (void *)scratch->bytes;
@@ -409,25 +410,25 @@ static __always_inline void take_state(struct scratch *scratch, const struct int
 	scratch->identity = 0;
 	record->end = INTERRUPT_WHOLE;
 	record->head.nr_bytes = sizeof(*record) + INTERRUPT_ROUND_UP(state_bytes);
-	if (!take_words(record, place) || faults(record, state, state_bytes, place->addr) ||
-	    !take_ends(scratch, state))
+	if (!read_words(record, place) || faults(record, state, state_bytes, place->addr) ||
+	    !read_ends(scratch, state))
 		return;
 	scratch->addr = record->current_addr;
-	bpf_loop(INTERRUPT_MAX_STEPS, take_frame, &scratch, 0);
+	bpf_loop(INTERRUPT_MAX_STEPS, add_frame, &scratch, 0);
 	if (scratch->addr && scratch->addr != scratch->end_addr && record->end == INTERRUPT_WHOLE)
 		record->end = INTERRUPT_TOO_DEEP;
 }
 
 /* Read all states of a thread, one record each. Returns the number of records sent. */
-static __always_inline __u32 take_states(struct scratch *scratch, struct interrupt_counts *count,
-					 const struct interrupt_thread *thread)
+static __always_inline __u32 record_states(struct scratch *scratch, struct interrupt_counts *count,
+					   const struct interrupt_thread *thread)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
 	__u32 nr_put = 0, nr_bytes;
 	__u64 flags;
 
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
-		take_state(scratch, &thread->states[i]);
+		record_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
 		/* Wake the user only for a fault that it can resolve. */
 		flags = record->end == INTERRUPT_FAULT && record->fault_addr != unreachable_addr
@@ -443,7 +444,7 @@ static __always_inline __u32 take_states(struct scratch *scratch, struct interru
 }
 
 /* Whether this tick of a thread is sampled: a random one in each period. */
-static __always_inline bool takes_tick(struct interrupt_thread *thread)
+static __always_inline bool chooses_tick(struct interrupt_thread *thread)
 {
 	const __u32 nr = layout.tick.nr_of_period; /* 0: there are events */
 	bool is_chosen;
@@ -469,7 +470,7 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 	    ids.tgid != layout.process_id)
 		return NULL;
 	thread = bpf_map_lookup_elem(&threads, &ids.pid);
-	if (thread && !takes_tick(thread))
+	if (thread && !chooses_tick(thread))
 		return NULL;
 	count->nr_interrupts++;
 	if (!thread) {
@@ -501,8 +502,8 @@ static __always_inline __u32 take(struct scratch *scratch, struct interrupt_coun
 	record->time_ns = begin_ns;
 	record->count_ns = count_ns;
 	scratch->nr_new = 0;
-	nr_put = take_states(scratch, count, thread);
-	count->taken_ns += bpf_ktime_get_ns() - begin_ns;
+	nr_put = record_states(scratch, count, thread);
+	count->program_ns += bpf_ktime_get_ns() - begin_ns;
 	return nr_put;
 }
 
@@ -511,7 +512,7 @@ static __always_inline __u32 take(struct scratch *scratch, struct interrupt_coun
  * has the same count.
  */
 SEC("perf_event")
-int take_interrupt(struct bpf_perf_event_data *context)
+int handle_interrupt(struct bpf_perf_event_data *context)
 {
 	const __u64 begin_ns = bpf_ktime_get_ns();
 	struct interrupt_counts *count;
@@ -534,7 +535,7 @@ int take_interrupt(struct bpf_perf_event_data *context)
  * follows a node of 24 bytes and two times.
  */
 SEC("raw_tp/hrtimer_expire_entry")
-int take_tick(struct bpf_raw_tracepoint_args *context)
+int handle_tick(struct bpf_raw_tracepoint_args *context)
 {
 	enum { FUNCTION_OFFSET = 40 };
 	const __u64 begin_ns = bpf_ktime_get_ns();

@@ -121,8 +121,8 @@ static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 	interrupts->program = program;
 	memcpy((void *)&program->rodata->layout, &interrupts->layout, sizeof(interrupts->layout));
 	/* The unused one of the two programs may need what this kernel lacks. */
-	err = bpf_program__set_autoload(has_tick(interrupts) ? program->progs.take_interrupt
-							     : program->progs.take_tick,
+	err = bpf_program__set_autoload(has_tick(interrupts) ? program->progs.handle_interrupt
+							     : program->progs.handle_tick,
 					false);
 	if (!err)
 		err = bpf_map__set_max_entries(program->maps.threads, MAX_INTERRUPTED_THREADS);
@@ -194,7 +194,7 @@ static int open_event(const struct interrupts *interrupts, pid_t tid,
 		err = -EMFILE;
 	if (!err) {
 		interrupted.link = bpf_program__attach_perf_event(
-			interrupts->program->progs.take_interrupt, interrupted.fd);
+			interrupts->program->progs.handle_interrupt, interrupted.fd);
 		err = interrupted.link ? 0 : -errno;
 	}
 	if (err)
@@ -313,7 +313,7 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 	const uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MOST_TICKS * tick_ns();
 	struct interrupt_counts counts = {0};
 
-	interrupts->tick = bpf_program__attach(interrupts->program->progs.take_tick);
+	interrupts->tick = bpf_program__attach(interrupts->program->progs.handle_tick);
 	if (!interrupts->tick)
 		return -errno;
 	do {
@@ -426,7 +426,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 
 int interrupts_program_fd(const struct interrupts *interrupts)
 {
-	return bpf_program__fd(interrupts->program->progs.take_interrupt);
+	return bpf_program__fd(interrupts->program->progs.handle_interrupt);
 }
 
 uint64_t interrupts_period_ns(const struct interrupts *interrupts)
@@ -476,7 +476,7 @@ void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 				   sizeof(code_addr), 0);
 }
 
-void interrupts_give_up(struct interrupts *interrupts, uint64_t addr)
+void interrupts_ignore_fault(struct interrupts *interrupts, uint64_t addr)
 {
 	interrupts->program->bss->unreachable_addr = addr;
 }
@@ -521,8 +521,8 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 {
 	const int nr_cpus = libbpf_num_possible_cpus();
 	const struct bpf_program *program = has_tick(interrupts)
-						    ? interrupts->program->progs.take_tick
-						    : interrupts->program->progs.take_interrupt;
+						    ? interrupts->program->progs.handle_tick
+						    : interrupts->program->progs.handle_interrupt;
 	const uint32_t zero = 0;
 	cleanup_free struct interrupt_counts *counts = NULL;
 	struct bpf_prog_info info = {0};

@@ -79,7 +79,7 @@ int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr);
 
 /* Do not wake the user for faults at addr, which cannot be read. Only the last address counts. */
-void interrupts_give_up(struct interrupts *interrupts, uint64_t addr);
+void interrupts_ignore_fault(struct interrupts *interrupts, uint64_t addr);
 
 /* Set the type of code objects: from now on no other object is reported as one. */
 void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_addr);

@@ -48,7 +48,7 @@ void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr)
 {
 }
 
-void interrupts_give_up(struct interrupts *interrupts, uint64_t addr)
+void interrupts_ignore_fault(struct interrupts *interrupts, uint64_t addr)
 {
 	(void)interrupts;
 	(void)addr;

@@ -187,7 +187,7 @@ static int leave_unknown(const struct native_anchor *anchor, struct stack_window
 }
 
 /* Return to the hole, where there were nr_frames. */
-static void go_back(struct native_stacks *stacks, size_t nr_frames)
+static void truncate_to(struct native_stacks *stacks, size_t nr_frames)
 {
 	stacks->nr_frames = nr_frames;
 	stacks->frames[nr_frames - 1].cfa = 0;
@@ -203,8 +203,8 @@ static void go_back(struct native_stacks *stacks, size_t nr_frames)
  * Returns 0; -ENOENT: the anchor's caller is no known function, or the stack leads on to
  * something that is not code, and nothing has changed.
  */
-static int go_on(struct native_stacks *stacks, const struct native_anchor *anchor,
-		 struct stack_window *window)
+static int continue_at(struct native_stacks *stacks, const struct native_anchor *anchor,
+		       struct stack_window *window)
 {
 	struct registers registers = {.known = 0};
 	const size_t nr_frames = stacks->nr_frames;
@@ -243,7 +243,7 @@ static int go_on(struct native_stacks *stacks, const struct native_anchor *ancho
 	mapping = find_mapping(stacks, addr);
 	if (stacks->is_whole || (mapping && mapping->executable) || is_in_executor(stacks, addr))
 		return 0;
-	go_back(stacks, nr_frames);
+	truncate_to(stacks, nr_frames);
 	return -ENOENT;
 }
 
@@ -262,19 +262,19 @@ static bool find_distance(struct native_stacks *stacks, remote_addr entry_addr,
 	for (uint32_t bytes = 2 * WORD_BYTES; bytes <= MAX_DISTANCE_BYTES; bytes += WORD_BYTES) {
 		const struct native_anchor anchor = {.addr = entry_addr, .cfa = entry_addr + bytes};
 
-		if (go_on(stacks, &anchor, window))
+		if (continue_at(stacks, &anchor, window))
 			continue;
 		if (stacks->is_whole && stacks->nr_frames > most_frames) {
 			most_frames = stacks->nr_frames;
 			stacks->loop.distance_bytes = bytes;
 		}
-		go_back(stacks, nr_frames);
+		truncate_to(stacks, nr_frames);
 	}
 	return most_frames > 0;
 }
 
-void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
-			 uint32_t nr_entries, struct stack_window *window)
+void native_stacks_cross_holes(struct native_stacks *stacks, const struct loop_entry *entries,
+			       uint32_t nr_entries, struct stack_window *window)
 {
 	struct native_loop *loop = &stacks->loop;
 
@@ -298,7 +298,7 @@ void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *
 		    (!loop->distance_bytes && !find_distance(stacks, anchor.addr, window)))
 			continue;
 		anchor.cfa = anchor.addr + loop->distance_bytes;
-		(void)go_on(stacks, &anchor, window);
+		(void)continue_at(stacks, &anchor, window);
 	}
 }
 

@@ -124,8 +124,8 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct tas
  * far as possible. entries are those of its Python frames at the same moment; window is its
  * memory.
  */
-void native_stacks_cross(struct native_stacks *stacks, const struct loop_entry *entries,
-			 uint32_t nr_entries, struct stack_window *window);
+void native_stacks_cross_holes(struct native_stacks *stacks, const struct loop_entry *entries,
+			       uint32_t nr_entries, struct stack_window *window);
 
 /*
  * Emit a sample, which has details, to next, with the frames that were unwound last and the

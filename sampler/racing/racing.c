@@ -46,7 +46,7 @@ static struct racing_chunk *reserve(struct racing *racing, uint64_t size)
 }
 
 /* Evaluate the thread state, of which thread_head_bytes() were read. */
-static int take_state(struct racing_walk *self)
+static int parse_state(struct racing_walk *self)
 {
 	const uint8_t *state = self->racing->state;
 	const struct py_offsets *offsets = &self->walk.build->offsets;
@@ -81,7 +81,7 @@ static int copy_newest(struct racing_walk *self)
 		return err;
 	if (ranges[0].done_bytes < head_bytes)
 		return -ENOENT;
-	err = take_state(self);
+	err = parse_state(self);
 	if (err)
 		return err;
 	if (self->chunk_addr != addr || self->top_addr - addr > ranges[1].done_bytes)
@@ -122,7 +122,7 @@ static int copy_chunks(struct racing_walk *self)
 
 	if (err)
 		return err == -EFAULT ? -ENOENT : err;
-	err = take_state(self);
+	err = parse_state(self);
 	if (!err && self->chunk_addr)
 		err = copy_newest(self);
 	for (addr = self->chunk_addr; !err && addr;) {

@@ -431,7 +431,7 @@ class InterruptsKilled(InterruptsTestCase):
         result = subprocess.run([self.BPFTOOL, "--json", "prog", "show"], capture_output=True,
                                 text=True)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return sum(program.get("name") == "take_interrupt"
+        return sum(program.get("name") == "handle_interrupt"
                    for program in json.loads(result.stdout))
 
     def test_everything_is_unloaded(self):

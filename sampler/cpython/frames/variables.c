@@ -83,7 +83,7 @@ static int append_stack_names(struct look *look)
  * Before 3.11 an argument that inner functions use is moved to a cell, which has its own name and
  * slot. Give the argument its value back.
  */
-static void take_moved(struct look *look, struct variable_slot *argument)
+static void set_moved_argument(struct look *look, struct variable_slot *argument)
 {
 	for (uint32_t i = 0; !argument->value_addr && i < look->nr_slots; i++) {
 		struct variable_slot *slot = &look->slots[i];
@@ -109,7 +109,7 @@ static void mark_arguments(struct look *look)
 	for (uint32_t i = 0; i < nr_arguments && i < look->nr_slots; i++) {
 		look->slots[i].kind = VARIABLE_ARGUMENT;
 		if (look->build->traits.frames_on_heap)
-			take_moved(look, &look->slots[i]);
+			set_moved_argument(look, &look->slots[i]);
 	}
 }
 

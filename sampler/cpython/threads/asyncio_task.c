@@ -248,7 +248,7 @@ static int read_awaited(struct chain *chain, remote_addr frame_addr,
 }
 
 /* Append the frame of the generator at addr; *ret_next gets what it awaits. */
-static int take_generator(struct chain *chain, remote_addr addr, remote_addr *ret_next)
+static int add_generator(struct chain *chain, remote_addr addr, remote_addr *ret_next)
 {
 	const struct py_build *build = chain->walk.build;
 	const struct generator_states *states = &build->traits.generator_states;
@@ -320,7 +320,7 @@ int await_chain_walk(struct code_cache *codes, struct task_reader *reader,
 			return err;
 		next_addr = 0;
 		if (type.kind == VALUE_GENERATOR)
-			err = take_generator(&chain, addr, &next_addr);
+			err = add_generator(&chain, addr, &next_addr);
 		else if (type.kind == VALUE_AWAITER ||
 			 (may_drive(&type) && is_awaiter(reader, &head)))
 			next_addr = head.first_field;

@@ -333,8 +333,8 @@ static void ask_witnesses(struct prober *prober, const held_cpus *held, struct f
 	const struct witness *clock = &prober->witnesses[CLOCK];
 
 	for (int i = 0; i < NR_WITNESSES; i++)
-		finding->proven[i] = finding->has[i] &&
-				     witness_stood(&prober->witnesses[i], &prober->look, held);
+		finding->proven[i] = finding->has[i] && witness_stood_still(&prober->witnesses[i],
+									    &prober->look, held);
 	finding->clock_went = finding->has[CLOCK] && clock->before != UINT64_MAX &&
 			      clock->after != UINT64_MAX && clock->after != clock->before;
 }
@@ -387,7 +387,7 @@ static uint64_t pause_look(struct prober *prober)
 
 	clock.sleep_until(clock.context, prober->next_ns);
 	prober->next_ns = clock_now_ns() + pause_ns;
-	preempt_announce(prober->preempt, prober->next_ns);
+	preempt_set_next(prober->preempt, prober->next_ns);
 	return clock_now_ns();
 }
 

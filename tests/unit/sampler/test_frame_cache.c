@@ -18,7 +18,7 @@ enum {
 	WORDS = 20,
 	DEPTH = 100,
 	MAX_DEPTH = 200,
-	LEAST_KEPT = 64,
+	MIN_KEPT = 64,
 	CHUNK_BYTES = 32768,
 	INSIDE_RUNTIME = 0x20000,
 	MANY_TICKS = 200,
@@ -176,9 +176,9 @@ static void ticks(struct deep *deep, int nr)
 /* Tick until there is an anchor. From the next tick on, frames below it are kept. */
 static void tick_until_held(struct deep *deep)
 {
-	for (int i = 0; i < MANY_TICKS && !deep->sampler->cache.is_held; i++)
+	for (int i = 0; i < MANY_TICKS && !deep->sampler->cache.has_index; i++)
 		tick(deep);
-	cr_assert(deep->sampler->cache.is_held);
+	cr_assert(deep->sampler->cache.has_index);
 	cr_assert(eq(u64, deep->py.fake.nr_writes, 1));
 }
 
@@ -228,13 +228,13 @@ Test(frame_cache, anchor_follows_a_growing_stack)
 	begin(&deep, true, DEPTH);
 	start(&deep);
 	tick_until_held(&deep);
-	change(&deep, DEPTH, 'b', DEPTH + LEAST_KEPT);
+	change(&deep, DEPTH, 'b', DEPTH + MIN_KEPT);
 	ticks(&deep, MANY_TICKS);
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 1));
-	change(&deep, DEPTH, 'b', DEPTH + LEAST_KEPT + 2);
+	change(&deep, DEPTH, 'b', DEPTH + MIN_KEPT + 2);
 	ticks(&deep, MANY_TICKS);
 	cr_expect(eq(u64, deep.py.fake.nr_writes, 2));
-	cr_expect(le(u64, deep.frames[DEPTH - 1 + LEAST_KEPT], anchor(&deep)));
+	cr_expect(le(u64, deep.frames[DEPTH - 1 + MIN_KEPT], anchor(&deep)));
 	cr_expect(tick_keeps_frames(&deep));
 	end(&deep);
 }
@@ -256,7 +256,7 @@ Test(frame_cache, new_thread_with_the_same_state_is_walked_whole)
 	memset(other.state + deep.py.build.offsets.thread.last_profiled_frame_seq, 1, 1);
 	kept = frame_cache_kept(&deep.sampler->cache, &other, &none);
 	cr_expect(zero(u64, kept.anchor_addr));
-	frame_cache_learn(&deep.sampler->cache, &other, &none, true, &kept);
+	frame_cache_update(&deep.sampler->cache, &other, &none, true, &kept);
 	cr_expect(tick_keeps_frames(&deep));
 	/* The state now belongs to the other thread. */
 	frame_cache_add_thread(&deep.sampler->cache, &other);
@@ -299,7 +299,7 @@ Test(frame_cache, popped_anchor_forces_a_full_walk)
 		start(&deep);
 		tick_until_held(&deep);
 		change(&deep, nr_left, 'b', DEPTH + 1);
-		cr_expect(eq(int, tick_keeps_frames(&deep), nr_left > LEAST_KEPT), "%u left",
+		cr_expect(eq(int, tick_keeps_frames(&deep), nr_left > MIN_KEPT), "%u left",
 			  nr_left);
 		ticks(&deep, MANY_TICKS);
 		cr_expect(tick_keeps_frames(&deep), "held again, %u left", nr_left);
@@ -377,7 +377,7 @@ Test(frame_cache, unproven_snapshot_confirms_no_anchor)
 	deep.moves = true;
 	while (!deep.py.fake.nr_writes)
 		tick(&deep);
-	frame_cache_doubt(&deep.sampler->cache);
+	frame_cache_invalidate(&deep.sampler->cache);
 	deep.moves = false;
 	cr_expect(eq(u64, anchor(&deep), deep.frames[DEPTH - 1]));
 	cr_expect(zero(u64, read_word(&deep, seq_addr(&deep))), "the anchor never moved");
@@ -398,7 +398,7 @@ Test(frame_cache, words_of_an_unproven_snapshot_are_not_compared)
 	tick_until_held(&deep);
 	for (int i = 0; i < 4; i++) {
 		tick(&deep);
-		frame_cache_doubt(&deep.sampler->cache);
+		frame_cache_invalidate(&deep.sampler->cache);
 		change(&deep, DEPTH - 1 - i, 'b', DEPTH + 1);
 		cr_expect(not(tick_keeps_frames(&deep)));
 		cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
@@ -406,7 +406,7 @@ Test(frame_cache, words_of_an_unproven_snapshot_are_not_compared)
 	/* Such a look may read one word before a change and the other one after it. */
 	fake_memory_write_u64(&deep.py.fake, seq_addr(&deep), 77);
 	tick(&deep);
-	frame_cache_doubt(&deep.sampler->cache);
+	frame_cache_invalidate(&deep.sampler->cache);
 	set_anchor(&deep, deep.frames[DEPTH - 6]);
 	cr_expect(not(tick_keeps_frames(&deep)));
 	cr_expect(eq(int, deep.sampler->cache.reason, CACHE_USABLE));
@@ -438,7 +438,7 @@ Test(frame_cache, anchor_that_is_no_frame_proves_nothing)
 	deep.moves = true;
 	while (!deep.py.fake.nr_writes)
 		tick(&deep);
-	frame_cache_doubt(&deep.sampler->cache);
+	frame_cache_invalidate(&deep.sampler->cache);
 	deep.moves = false;
 	for (int i = 0; i < 40; i++) {
 		change(&deep, 2, i % 2 ? 'a' : 'b', DEPTH + 1);
@@ -470,7 +470,7 @@ Test(frame_cache, short_lived_anchor_is_rewritten_later)
 	begin(&deep, true, DEPTH);
 	start(&deep);
 	for (int i = 0; i < LOOKS; i++) {
-		if (deep.sampler->cache.is_held)
+		if (deep.sampler->cache.has_index)
 			change(&deep, 2, i % 2 ? 'a' : 'b', DEPTH + 1);
 		tick(&deep);
 	}
@@ -577,7 +577,7 @@ Test(frame_cache, anchor_is_never_written_out_of_place)
 		{.name = "thread states on the heap", .outside = true, .depth = DEPTH},
 		{.name = "after the runtime", .runtime_bytes = INSIDE_RUNTIME, .depth = DEPTH},
 		{.name = "across its end", .runtime_bytes = INSIDE_RUNTIME + 64, .depth = DEPTH},
-		{.name = "a shallow stack", .depth = LEAST_KEPT},
+		{.name = "a shallow stack", .depth = MIN_KEPT},
 		{.name = "read only", .read_only = true, .depth = DEPTH, .reason = CACHE_READ_ONLY},
 		{.name = "a searched layout",
 		 .newer = true,

@@ -149,7 +149,7 @@ static void unwind(struct bridged *bridged)
 
 static void cross(struct bridged *bridged)
 {
-	native_stacks_cross(&bridged->stacks, bridged->entries, 3, &bridged->window);
+	native_stacks_cross_holes(&bridged->stacks, bridged->entries, 3, &bridged->window);
 }
 
 /*

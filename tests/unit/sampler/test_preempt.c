@@ -73,11 +73,11 @@ Test(preempt, moves_to_the_followed_cpu_and_returns)
 		cpu_set_t is = affinity_of(0);
 
 		cr_expect(is_same(&is, &usual), "no CPU is followed yet");
-		preempt_go(preempt);
+		preempt_move(preempt);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));
 		cr_expect(preempt_follow(preempt, cpu));
-		preempt_go(preempt);
+		preempt_move(preempt);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &there));
 		preempt_destroy(preempt);
@@ -101,7 +101,7 @@ Test(preempt, only_our_cpus_are_followed)
 	cr_expect(preempt_follow(preempt, first));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
 		cr_expect(not(preempt_follow(preempt, others[i])));
-		preempt_go(preempt);
+		preempt_move(preempt);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));
 	}
@@ -117,7 +117,7 @@ Test(preempt, reports_the_cpu_it_holds)
 	held_cpus begun, held;
 
 	(void)preempt_follow(preempt, cpu);
-	preempt_go(preempt);
+	preempt_move(preempt);
 	for (int i = 0; i < MANY_LOOKS; i++) {
 		preempt_hold(preempt, &begun);
 		cr_expect(is_same(&begun, &there));
@@ -136,7 +136,7 @@ Test(preempt, sleeping_counts_as_leaving, .timeout = 60)
 	held_cpus held;
 
 	(void)preempt_follow(preempt, cpu_from(&usual, 0));
-	preempt_go(preempt);
+	preempt_move(preempt);
 	for (int i = 0; i < 3; i++) {
 		uint64_t before;
 
@@ -237,7 +237,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 	CPU_SET(cpus[1], &both);
 	preempt = create();
 	(void)preempt_follow(preempt, cpus[0]);
-	preempt_go(preempt);
+	preempt_move(preempt);
 	cr_expect(zero(int, find_guard(cpus[1])));
 	(void)preempt_follow(preempt, cpus[1]);
 	do {
@@ -269,7 +269,7 @@ Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 	for (int i = 0; i < MANY_LOOKS; i++)
 		(void)hold_for_a_tick(preempt, &cpus[1], 1);
 	/* The sampler has moved to the target's CPU, and no guard is on the old one. */
-	preempt_go(preempt);
+	preempt_move(preempt);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));
 	for (int i = 0; i < 3; i++) {
@@ -323,7 +323,7 @@ Test(preempt, announced_ticks_find_the_guards_ready, .timeout = 60)
 
 			clock.sleep_until(clock.context, next_ns);
 			next_ns = clock_now_ns() + 2 * SHORT_NS;
-			preempt_announce(preempt, next_ns);
+			preempt_set_next(preempt, next_ns);
 			next_ns = (uint64_t)((int64_t)next_ns + off_ns[i]);
 			preempt_hold(preempt, &begun);
 			(void)preempt_release(preempt, &held);
@@ -354,7 +354,7 @@ Test(preempt, second_hold_in_a_tick_does_not_wait, .timeout = 60)
 
 		clock.sleep_until(clock.context, next_ns);
 		next_ns = clock_now_ns() + 100 * SHORT_NS;
-		preempt_announce(preempt, next_ns);
+		preempt_set_next(preempt, next_ns);
 		for (int i = 0; i < 3; i++) {
 			preempt_hold(preempt, &held);
 			(void)preempt_release(preempt, &held);

@@ -9,8 +9,8 @@ enum { READ_NS = 1000, NR_MAPPED = 3 };
 /* Maps were read at READ_NS, after NR_MAPPED mappings had been reported. */
 struct due_case {
 	const char *name;
-	uint64_t took_ns;
-	bool are_old;
+	uint64_t cost_ns;
+	bool are_stale;
 	uint64_t nr_mapped, nr_anonymous;
 	uint64_t age_ns;
 	bool are_due;
@@ -33,10 +33,10 @@ Test(recent_maps, are_due_after_changes)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct recent_maps recent = {.are_old = cases[i].are_old,
+		struct recent_maps recent = {.are_stale = cases[i].are_stale,
 					     .read_ns = READ_NS,
 					     .nr_mapped = NR_MAPPED,
-					     .took_ns = cases[i].took_ns};
+					     .cost_ns = cases[i].cost_ns};
 		const struct perf_events_stats events = {.nr_mapped = cases[i].nr_mapped,
 							 .nr_anonymous = cases[i].nr_anonymous};
 

@@ -165,7 +165,7 @@ Test(sampler, dump_marks_unproven_stacks)
 		(void)begin_stack(&stack, &py, 1);
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
-		snapshot_hold_target(&sampler->snapshot, &(struct witness_means){0});
+		snapshot_set_live(&sampler->snapshot, &(struct witness_means){0});
 		cr_assert(zero(int, sampler_dump(sampler, &sink.sink)), "3.%u", py.minor);
 		cr_assert(eq(sz, sink.nr_samples, 1));
 		cr_expect(eq(uint, sink.samples[0].flags, SAMPLE_UNPROVEN), "3.%u", py.minor);
@@ -224,7 +224,7 @@ static void begin_live(struct live *live)
 	set_gil(live, &live->stacks[0], 1);
 	cr_assert(zero(int, sampler_create(NULL, &live->py.fake.memory, &live->py.build,
 					   live->py.runtime_addr, &live->sampler)));
-	snapshot_hold_target(&live->sampler->snapshot, &means);
+	snapshot_set_live(&live->sampler->snapshot, &means);
 	CPU_SET(HELD_CPU, &live->sampler->snapshot.instant.held);
 }
 
@@ -348,7 +348,7 @@ Test(sampler, state_run_by_another_thread_is_lost)
 
 	begin_live(&live);
 	cr_expect(eq(sz, tick_live(&live, 100), 2));
-	cr_expect(not(sampler_runs_elsewhere(live.sampler)));
+	cr_expect(not(sampler_has_foreign_runners(live.sampler)));
 	/* Another loop, called inside the thread's own one, on another stack. */
 	live.py.stack_addr = FAKE_THREAD_ID + 0x100000;
 	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
@@ -366,7 +366,7 @@ Test(sampler, state_run_by_another_thread_is_lost)
 		cr_expect(eq(u64, live.sink.threads[0].ident, FAKE_THREAD_ID + 2 * TID_STEP));
 		cr_expect(eq(u64, sampler_stats(live.sampler)->lost[LOSS_MOVED], tick - 1));
 	}
-	cr_expect(sampler_runs_elsewhere(live.sampler));
+	cr_expect(sampler_has_foreign_runners(live.sampler));
 	/* Looks at this thread alone: a waiting thread is proven all the same. */
 	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
 		struct snapshot_thread *thread = live.sampler->snapshot.threads[i];
@@ -971,7 +971,7 @@ Test(sampler, collector_has_a_frame)
 	cr_assert(zero(
 		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
 	for (unsigned int looks = 0; looks < 2; looks++) {
-		sampler_set_looks(sampler, &(struct sampler_looks){.gc = looks != 0});
+		sampler_set_extras(sampler, &(struct sampler_extras){.gc = looks != 0});
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			const char *text = looks ? cases[i].text : "f g ";
 

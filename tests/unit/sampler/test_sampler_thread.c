@@ -29,7 +29,7 @@ Test(sampler_thread, cpu_time_is_counted_once)
 	struct process process;
 	struct sample_thread info = {.tid = getpid()};
 	struct sampled_thread sampled = {.info = &info};
-	struct sampler sampler = {.looks.cpu = true, .threads = &sampled, .nr_threads = 1};
+	struct sampler sampler = {.extras.cpu = true, .threads = &sampled, .nr_threads = 1};
 	const struct snapshot_thread thread = {.slot = 0};
 	struct sample sample = {0};
 	uint64_t until_ns;
@@ -38,7 +38,7 @@ Test(sampler_thread, cpu_time_is_counted_once)
 	cr_assert(zero(int, cpu_clock_open(&process, getpid(), &sampled.cpu.clock)));
 	cr_assert(zero(int, cpu_clock_read(&sampled.cpu.clock, &sampled.cpu.last_ns)));
 	sampled.cpu.has_last = true;
-	sampler_thread_used(&sampler, &sampled, 1000 * (uint64_t)NS_PER_S, &sample);
+	sampler_thread_weigh(&sampler, &sampled, 1000 * (uint64_t)NS_PER_S, &sample);
 	cr_expect(eq(u64, sample.cpu_ns, 1000 * (uint64_t)NS_PER_S));
 	cr_expect(eq(u32, sample.flags, SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU));
 	until_ns = sampled.cpu.last_ns;

@@ -363,7 +363,7 @@ static void begin_live(struct live *live, uint32_t minor)
 	}
 	set_gil(&live->py, live->addrs[0], true, 1);
 	CPU_SET(HELD_CPU, &live->snapshot.instant.held);
-	snapshot_hold_target(&live->snapshot, &means);
+	snapshot_set_live(&live->snapshot, &means);
 }
 
 static void end_live(struct live *live)
@@ -725,13 +725,13 @@ Test(snapshot, one_thread_can_be_read_alone)
 
 	set_cpu(&live, 0, OTHER_CPU);
 	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_MOVED));
-	cr_expect(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2)));
-	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 0))));
+	cr_expect(snapshot_was_waiting(&live.snapshot, thread_of(&live, 2)));
+	cr_expect(not(snapshot_was_waiting(&live.snapshot, thread_of(&live, 0))));
 	live.snapshot.instant.gil_distrusted = true;
-	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2))));
+	cr_expect(not(snapshot_was_waiting(&live.snapshot, thread_of(&live, 2))));
 	live.snapshot.instant.gil_distrusted = false;
 	cr_expect(eq(int, tick_while(&live, take_gil), INSTANT_MOVED));
-	cr_expect(not(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2))));
+	cr_expect(not(snapshot_was_waiting(&live.snapshot, thread_of(&live, 2))));
 	end_live(&live);
 }
 
@@ -743,12 +743,12 @@ Test(snapshot, excused_thread_is_not_watched)
 	begin_live(&live, 14);
 	cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 	cr_expect(thread_of(&live, 0)->proof.is_watched);
-	thread_of(&live, 0)->proof.is_excused = true;
+	thread_of(&live, 0)->proof.needs_no_proof = true;
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
 	cr_expect(not(thread_of(&live, 0)->proof.is_watched));
 	cr_expect(not(thread_of(&live, 0)->proven));
-	cr_expect(snapshot_stands_apart(&live.snapshot, thread_of(&live, 2)));
-	thread_of(&live, 0)->proof.is_excused = false;
+	cr_expect(snapshot_was_waiting(&live.snapshot, thread_of(&live, 2)));
+	thread_of(&live, 0)->proof.needs_no_proof = false;
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
 	end_live(&live);
 }
@@ -806,7 +806,7 @@ Test(snapshot, state_may_be_run_by_another_thread)
 		cr_expect(eq(int, verdict, INSTANT_MOVED));
 		cr_expect(not(thread_of(&live, 0)->proven));
 		cr_expect(thread_of(&live, 1)->proven ||
-				  snapshot_stands_apart(&live.snapshot, thread_of(&live, 1)),
+				  snapshot_was_waiting(&live.snapshot, thread_of(&live, 1)),
 			  "waiting threads are still proven");
 		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_MOVED),

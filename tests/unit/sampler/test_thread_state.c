@@ -64,7 +64,7 @@ static const struct walked_thread *look(struct stage *stage, const struct frame_
 	cr_assert(eq(sz, snapshot->nr_threads, 1));
 	cr_assert(snapshot->threads[0]->copied);
 	stage->sampled.list = *list;
-	sampler_thread_note(&stage->sampler, snapshot->threads[0]);
+	sampler_thread_set_flags(&stage->sampler, snapshot->threads[0]);
 	cr_assert(zero(int, snapshot_end(snapshot, &verdict)));
 	return &stage->sampled.walked;
 }
@@ -73,7 +73,7 @@ static uint32_t flags(struct stage *stage, bool follow)
 {
 	static const struct frame_list list;
 
-	stage->sampler.looks.exceptions = follow;
+	stage->sampler.extras.exceptions = follow;
 	return look(stage, &list)->flags;
 }
 

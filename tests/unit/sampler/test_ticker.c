@@ -67,7 +67,7 @@ Test(ticker, rate_sets_the_interval)
 		uint64_t interval_ns;
 	} cases[] = {
 		{1, NS_PER_S}, {1000, 1000000}, {10000, 100000}, {0.5, 2 * (uint64_t)NS_PER_S}};
-	const struct ticker_clock clock = ticker_clock_usual();
+	const struct ticker_clock clock = ticker_clock_default();
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		struct sampler_stats stats = {0};
@@ -254,7 +254,7 @@ Test(ticker, finish_counts_the_ticks_not_taken)
 
 Test(ticker, sleeps_until_the_deadline_and_not_before)
 {
-	const struct ticker_clock clock = ticker_clock_usual();
+	const struct ticker_clock clock = ticker_clock_default();
 	struct sampler_stats stats = {0};
 	struct ticker ticker;
 	bool due = false;
@@ -280,7 +280,7 @@ Test(ticker, signal_ends_the_wait_without_a_tick)
 {
 	const struct sigaction action = {.sa_handler = on_alarm};
 	const struct itimerval soon = {.it_value.tv_usec = 1000};
-	const struct ticker_clock clock = ticker_clock_usual();
+	const struct ticker_clock clock = ticker_clock_default();
 	struct sampler_stats stats = {0};
 	struct ticker ticker;
 	bool due = true;

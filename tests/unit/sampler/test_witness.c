@@ -47,7 +47,7 @@ static bool end_and_check(struct witness *witness, const struct look_memory *loo
 	static const struct witness_means means = {.process = NULL};
 
 	witness_end(witness, &means, 0);
-	return witness_stood(witness, look, held);
+	return witness_stood_still(witness, look, held);
 }
 
 /* The word at the beginning and end of a look during which CPUs 2 and 7 are held. */
@@ -325,7 +325,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	}
 	/* The clock of an ended thread stands still, but its state may be another thread's. */
 	const pid_t tid = waiter.tid;
-	const struct witness_means followed = {.process = &process, .may_be_followed = true};
+	const struct witness_means followed = {.process = &process, .ids_may_be_reused = true};
 
 	witness_end(&witness, &followed, tid);
 	cr_expect(not(witness.has_ended));
@@ -335,7 +335,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	cr_expect(end_and_check(&witness, &look, &no_cpus), "the end was not checked");
 	witness_end(&witness, &followed, tid);
 	cr_expect(witness.has_ended);
-	cr_expect(not(witness_stood(&witness, &look, &no_cpus)));
+	cr_expect(not(witness_stood_still(&witness, &look, &no_cpus)));
 	witness_close(&witness);
 	process_close(&process);
 }
