@@ -134,7 +134,7 @@ static const struct snapshot_thread *thread_of_ident(struct sampler *sampler,
 	return oldest ? oldest : thread;
 }
 
-/* Answer the pending questions about all threads' stacks, by the current mappings. */
+/* Find out whose stacks all pending addresses are on, by the current mappings. */
 static void resolve_all(struct sampler *sampler, const struct maps *maps)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
@@ -157,7 +157,7 @@ static void resolve_all(struct sampler *sampler, const struct maps *maps)
 		struct stack_thread named = {.thread_id = thread->ref.thread_id};
 		pid_t tid;
 
-		if (!thread->stack.wanted_addr)
+		if (!thread->stack.pending_addr)
 			continue;
 		/* If several states have its id, any of them will do. */
 		tid = thread_of_ident(sampler, thread)->tid;
@@ -165,7 +165,7 @@ static void resolve_all(struct sampler *sampler, const struct maps *maps)
 			named.is_main = tid == pid;
 			named.is_other = tid != pid;
 		}
-		own_stack_learn(&thread->stack, &named, &context);
+		thread_stack_resolve(&thread->stack, &named, &context);
 	}
 }
 
@@ -173,12 +173,12 @@ void sampler_resolve_stacks(struct sampler *sampler, bool is_urgent)
 {
 	enum { SHARE = 50 };
 	const struct snapshot *snapshot = &sampler->snapshot;
-	const uint64_t begin_ns = sampler->stacks.is_wanted ? clock_now_ns() : 0;
+	const uint64_t begin_ns = sampler->stacks.has_pending ? clock_now_ns() : 0;
 	struct maps maps;
 
-	if (!sampler->stacks.is_wanted || (!is_urgent && begin_ns < sampler->stacks.due_ns))
+	if (!sampler->stacks.has_pending || (!is_urgent && begin_ns < sampler->stacks.due_ns))
 		return;
-	sampler->stacks.is_wanted = false;
+	sampler->stacks.has_pending = false;
 	if (!maps_read(sampler->process, &maps)) {
 		resolve_all(sampler, &maps);
 		maps_done(&maps);
@@ -295,7 +295,7 @@ struct reading {
 	size_t max_threads; /* number of threads that may still be looked up */
 };
 
-static bool is_wanted(const struct reading *reading, const struct snapshot_thread *thread)
+static bool has_pending(const struct reading *reading, const struct snapshot_thread *thread)
 {
 	struct sampler *sampler = reading->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -359,7 +359,7 @@ static int read_some(struct reading *reading, size_t *end)
 
 		if (thread->ref.interpreter != index)
 			break;
-		if (!is_wanted(reading, thread))
+		if (!has_pending(reading, thread))
 			continue;
 		sampled = &sampler->threads[thread->slot];
 		if (sampled->identity.needs_os_name) {

@@ -106,7 +106,7 @@ void sampler_set_live(struct sampler *sampler, const struct maps *maps, struct i
 	};
 
 	snapshot_set_live(&sampler->snapshot, &means);
-	sampler->stacks.first = own_stack_of_first(maps);
+	sampler->stacks.first = thread_stack_of_first(maps);
 	descriptor_limit_raise(); /* for the witnesses, up to three each */
 	if (has_bare_gil)
 		sampler->snapshot.current_thread_addr =

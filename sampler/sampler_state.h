@@ -134,9 +134,9 @@ struct tick_times {
 
 /* Which C stack is whose, found out between looks. */
 struct stack_search {
-	struct own_stack first; /* the first thread's, as mapped when the target was opened */
-	bool is_wanted;		/* some thread's own_stack has a pending question */
-	uint64_t due_ns;	/* when pending questions may be answered */
+	struct thread_stack first; /* the first thread's, as mapped when the target was opened */
+	bool has_pending;	   /* some thread's stack has a pending_addr */
+	uint64_t due_ns;	   /* when pending addresses may be looked up */
 };
 
 struct sampler {
@@ -225,8 +225,8 @@ int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool i
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);
 
 /*
- * Between looks: answer the pending questions about the C stacks of threads, in at most a
- * fiftieth of the time. is_urgent: now.
+ * Between looks: find out whose C stacks the pending addresses are on, in at most a fiftieth
+ * of the time. is_urgent: now.
  */
 void sampler_resolve_stacks(struct sampler *sampler, bool is_urgent);
 

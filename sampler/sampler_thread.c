@@ -74,7 +74,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->stacks.first
-				: own_stack_of(thread->ref.thread_id);
+				: thread_stack_of_id(thread->ref.thread_id);
 	return 0;
 }
 
@@ -303,10 +303,10 @@ static void record_runner(struct sampler *sampler, struct snapshot_thread *threa
 		return;
 	thread->proof.runner_is_unknown = false;
 	if (list->loop_addr) {
-		owner = own_stack_owner(&thread->stack, snapshot->instant.look.inner,
-					list->loop_addr);
-		if (thread->stack.wanted_addr && sampler->process) {
-			sampler->stacks.is_wanted = true;
+		owner = thread_stack_owner(&thread->stack, snapshot->instant.look.inner,
+					   list->loop_addr);
+		if (thread->stack.pending_addr && sampler->process) {
+			sampler->stacks.has_pending = true;
 			thread->proof.runner_is_unknown = !thread->stack.has_unknown_stack;
 		}
 	}

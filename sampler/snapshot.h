@@ -31,7 +31,7 @@
  * (snapshot_may_swap()).
  *
  * All proofs are about the threads that the thread states name, but another thread may run a
- * state. sampler/own_stack.h detects that from 3.10 on. Where it cannot, there is evidence but no
+ * state. sampler/thread_stack.h detects that from 3.10 on. Where it cannot, there is evidence but no
  * proof: a state that moves within a look although its thread stood still is not trusted for a
  * while.
  *
@@ -52,8 +52,8 @@
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/gil.h"
 #include "sampler/look_memory.h"
-#include "sampler/own_stack.h"
 #include "sampler/preempt.h"
+#include "sampler/thread_stack.h"
 #include "sampler/witness.h"
 
 /* The result of a look. */
@@ -125,7 +125,7 @@ struct snapshot_thread {
 	bool holds_gil;
 	bool proven; /* after a look: what was read of it is of one instant */
 	bool slept;  /* after a late look: the thread that could run has gone to sleep meanwhile */
-	struct own_stack stack; /* the caller's */
+	struct thread_stack stack; /* the caller's */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
 	uint8_t state[THREAD_STATE_MAX_BYTES];

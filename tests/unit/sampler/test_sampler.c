@@ -352,7 +352,7 @@ Test(sampler, state_run_by_another_thread_is_lost)
 	/* Another loop, called inside the thread's own one, on another stack. */
 	live.py.stack_addr = FAKE_THREAD_ID + 0x100000;
 	for (size_t i = 0; i < live.sampler->snapshot.nr_threads; i++) {
-		struct own_stack *stack = &live.sampler->snapshot.threads[i]->stack;
+		struct thread_stack *stack = &live.sampler->snapshot.threads[i]->stack;
 
 		stack->other_low_addr = FAKE_THREAD_ID + 0xf0000;
 		stack->other_end_addr = FAKE_THREAD_ID + 0x100000;

@@ -27,14 +27,14 @@
 enum stack_owner { STACK_OWN, STACK_FOREIGN, STACK_UNKNOWN };
 
 /* What is known about a thread's stack. */
-struct own_stack {
+struct thread_stack {
 	remote_addr low_addr, end_addr; /* the stack, or the known part of it */
-	/* A different place that was asked for: another thread's stack, or of unknown owner. */
+	/* A different place that was looked up: another thread's stack, or of unknown owner. */
 	remote_addr other_low_addr, other_end_addr;
 	enum stack_owner other_owner;
-	remote_addr wanted_addr; /* asked for, and in neither of them; 0: no pending question */
-	bool has_unknown_stack;	 /* the loop ran on a stack of unknown owner; there may be many */
-	bool is_signed;		 /* the thread's control block holds its own address */
+	remote_addr pending_addr; /* looked up, and in neither of them; 0: none */
+	bool has_unknown_stack;	  /* the loop ran on a stack of unknown owner; there may be many */
+	bool has_self_addr;	  /* the thread's control block holds its own address */
 };
 
 /* What there is to find an owner with. */
@@ -57,20 +57,20 @@ struct stack_thread {
  * What the pthread_t of a thread alone says about its stack: the part right below it. thread_id
  * is 0 if it is unknown, or for the first thread.
  */
-struct own_stack own_stack_of(uint64_t thread_id);
+struct thread_stack thread_stack_of_id(uint64_t thread_id);
 
 /* The first thread's stack, as far as it has grown in these mappings. */
-struct own_stack own_stack_of_first(const struct maps *maps);
+struct thread_stack thread_stack_of_first(const struct maps *maps);
 
 /*
  * The owner of the stack that addr is on. If addr is a little below the known part, the memory
  * between is read, once: the stack is the thread's if there is no other control block in it,
- * provided that control blocks can be recognized. If the owner is still unknown, wanted_addr is
+ * provided that control blocks can be recognized. If the owner is still unknown, pending_addr is
  * set to addr.
  */
-enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
-				 remote_addr addr);
+enum stack_owner thread_stack_owner(struct thread_stack *stack, struct remote_memory *memory,
+				    remote_addr addr);
 
-/* Answer the pending question about the thread's stack. */
-void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
-		     const struct stack_context *context);
+/* Find out whose stack pending_addr is on. */
+void thread_stack_resolve(struct thread_stack *stack, const struct stack_thread *thread,
+			  const struct stack_context *context);

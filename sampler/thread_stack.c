@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/own_stack.h"
+#include "sampler/thread_stack.h"
 
 #include <string.h>
 
@@ -15,11 +15,11 @@ enum { SEARCHED_BYTES = 2 << 20, PIECE_BYTES = 32 << 10 };
 /* The part of a control block that is checked: it has its own address at both ends. */
 enum { CONTROL_BYTES = 24, CONTROL_SELF_OFFSET = 16 };
 
-struct own_stack own_stack_of(uint64_t thread_id)
+struct thread_stack thread_stack_of_id(uint64_t thread_id)
 {
 	if (thread_id < LEAST_BYTES)
-		return (struct own_stack){0};
-	return (struct own_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
+		return (struct thread_stack){0};
+	return (struct thread_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
 }
 
 /* Whether the kernel names the mapping as the first thread's stack. */
@@ -28,13 +28,13 @@ static bool is_first_stack(const struct mapping *mapping)
 	return strcmp(mapping->path, "[stack]") == 0;
 }
 
-struct own_stack own_stack_of_first(const struct maps *maps)
+struct thread_stack thread_stack_of_first(const struct maps *maps)
 {
 	for (size_t i = maps->nr_mappings; i-- > 0;)
 		if (is_first_stack(&maps->mappings[i]))
-			return (struct own_stack){.low_addr = maps->mappings[i].start,
-						  .end_addr = maps->mappings[i].end};
-	return (struct own_stack){0};
+			return (struct thread_stack){.low_addr = maps->mappings[i].start,
+						     .end_addr = maps->mappings[i].end};
+	return (struct thread_stack){0};
 }
 
 /*
@@ -62,32 +62,32 @@ static bool find_control(struct remote_memory *memory, remote_addr addr, remote_
 	return true;
 }
 
-enum stack_owner own_stack_owner(struct own_stack *stack, struct remote_memory *memory,
-				 remote_addr addr)
+enum stack_owner thread_stack_owner(struct thread_stack *stack, struct remote_memory *memory,
+				    remote_addr addr)
 {
 	remote_addr found_addr;
 
-	stack->wanted_addr = 0;
+	stack->pending_addr = 0;
 	if (addr >= stack->low_addr && addr < stack->end_addr)
 		return STACK_OWN;
 	if (addr >= stack->other_low_addr && addr < stack->other_end_addr)
 		return stack->other_owner;
-	stack->wanted_addr = addr;
+	stack->pending_addr = addr;
 	if (addr >= stack->low_addr || stack->low_addr - addr > NEAR_BYTES)
 		return STACK_UNKNOWN;
 	/* If the thread's own control block holds its address, so do those of other threads. */
-	if (!stack->is_signed &&
+	if (!stack->has_self_addr &&
 	    find_control(memory, stack->end_addr, stack->end_addr + CONTROL_BYTES, &found_addr))
-		stack->is_signed = found_addr == stack->end_addr;
+		stack->has_self_addr = found_addr == stack->end_addr;
 	/*
 	 * It is the thread's if it is a little below the known part, and no control block is
 	 * between or across the end.
 	 */
-	if (stack->is_signed &&
+	if (stack->has_self_addr &&
 	    find_control(memory, addr, stack->low_addr + CONTROL_BYTES, &found_addr) &&
 	    !found_addr) {
 		stack->low_addr = addr;
-		stack->wanted_addr = 0;
+		stack->pending_addr = 0;
 		return STACK_OWN;
 	}
 	return STACK_UNKNOWN;
@@ -113,8 +113,8 @@ static remote_addr find_end(const struct stack_context *context, const struct ma
 	return found_addr ? found_addr : known_addr;
 }
 
-static void note_other(struct own_stack *stack, remote_addr low_addr, remote_addr end_addr,
-		       enum stack_owner owner)
+static void set_other(struct thread_stack *stack, remote_addr low_addr, remote_addr end_addr,
+		      enum stack_owner owner)
 {
 	stack->other_low_addr = low_addr;
 	stack->other_end_addr = end_addr;
@@ -122,26 +122,26 @@ static void note_other(struct own_stack *stack, remote_addr low_addr, remote_add
 	stack->has_unknown_stack = stack->has_unknown_stack || owner == STACK_UNKNOWN;
 }
 
-void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
-		     const struct stack_context *context)
+void thread_stack_resolve(struct thread_stack *stack, const struct stack_thread *thread,
+			  const struct stack_context *context)
 {
-	const remote_addr addr = stack->wanted_addr;
+	const remote_addr addr = stack->pending_addr;
 	const struct mapping *mapping = maps_find(context->maps, addr);
 	remote_addr end_addr;
 
-	stack->wanted_addr = 0;
+	stack->pending_addr = 0;
 	if (!addr || !mapping)
 		return;
 	/* The first thread's stack, as far as it has grown. */
 	if (is_first_stack(mapping)) {
 		if (!thread->is_main) {
-			note_other(stack, mapping->start, mapping->end,
-				   thread->is_other ? STACK_FOREIGN : STACK_UNKNOWN);
+			set_other(stack, mapping->start, mapping->end,
+				  thread->is_other ? STACK_FOREIGN : STACK_UNKNOWN);
 			return;
 		}
 		stack->low_addr = mapping->start;
 		stack->end_addr = mapping->end;
-		stack->is_signed = false;
+		stack->has_self_addr = false;
 		return;
 	}
 	end_addr = find_end(context, mapping, addr);
@@ -150,8 +150,8 @@ void own_stack_learn(struct own_stack *stack, const struct stack_thread *thread,
 		stack->low_addr = addr;
 		stack->end_addr = end_addr;
 	} else if (end_addr && end_addr != context->main_thread_id) {
-		note_other(stack, addr, end_addr, STACK_FOREIGN);
+		set_other(stack, addr, end_addr, STACK_FOREIGN);
 	} else {
-		note_other(stack, addr, end_addr ? end_addr : mapping->end, STACK_UNKNOWN);
+		set_other(stack, addr, end_addr ? end_addr : mapping->end, STACK_UNKNOWN);
 	}
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/own_stack.h"
+#include "sampler/thread_stack.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -32,7 +32,7 @@ static const char maps_text[] =
 #define MAIN_THREAD ((struct stack_thread){.thread_id = MAIN, .is_main = true})
 #define UNKNOWN(id) ((struct stack_thread){.thread_id = (id)})
 
-Test(own_stack, finds_the_owner_of_a_stack)
+Test(thread_stack, finds_the_owner_of_a_stack)
 {
 	static const struct {
 		char name[48];
@@ -75,28 +75,28 @@ Test(own_stack, finds_the_owner_of_a_stack)
 	context = (struct stack_context){&fake.memory, &maps, ids, sizeof(ids) / sizeof(*ids),
 					 .main_thread_id = MAIN};
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct own_stack stack =
-			own_stack_of(cases[i].thread.is_main ? 0 : cases[i].thread.thread_id);
+		struct thread_stack stack =
+			thread_stack_of_id(cases[i].thread.is_main ? 0 : cases[i].thread.thread_id);
 
-		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
+		cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, cases[i].addr),
 			     STACK_UNKNOWN),
 			  "%s", cases[i].name);
-		cr_expect(eq(u64, stack.wanted_addr, cases[i].addr), "%s", cases[i].name);
-		own_stack_learn(&stack, &cases[i].thread, &context);
-		cr_expect(zero(u64, stack.wanted_addr));
-		cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, cases[i].addr),
+		cr_expect(eq(u64, stack.pending_addr, cases[i].addr), "%s", cases[i].name);
+		thread_stack_resolve(&stack, &cases[i].thread, &context);
+		cr_expect(zero(u64, stack.pending_addr));
+		cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, cases[i].addr),
 			     cases[i].owner),
 			  "%s", cases[i].name);
-		cr_expect(eq(int, stack.wanted_addr != 0, !maps_find(&maps, cases[i].addr)),
+		cr_expect(eq(int, stack.pending_addr != 0, !maps_find(&maps, cases[i].addr)),
 			  "%s: the owner was learned", cases[i].name);
 	}
 	maps_done(&maps);
 	fake_memory_done(&fake);
 }
 
-Test(own_stack, finds_the_owner_by_pthread_t_alone)
+Test(thread_stack, finds_the_owner_by_pthread_t_alone)
 {
-	struct own_stack stack = own_stack_of(UPPER), nobodys = own_stack_of(0);
+	struct thread_stack stack = thread_stack_of_id(UPPER), nobodys = thread_stack_of_id(0);
 	struct fake_memory fake;
 
 	fake_memory_init(&fake);
@@ -106,45 +106,48 @@ Test(own_stack, finds_the_owner_by_pthread_t_alone)
 	fake_memory_write_u64(&fake, UPPER + 16, UPPER);
 	fake_memory_write_u64(&fake, UPPER - 0x30000, UPPER - 0x30000);
 	fake_memory_write_u64(&fake, UPPER - 0x30000 + 16, UPPER - 0x30000);
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_OWN));
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 10000), STACK_OWN));
-	cr_expect(zero(u64, stack.wanted_addr));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_OWN));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 10000), STACK_OWN));
+	cr_expect(zero(u64, stack.pending_addr));
 	/* Further down, all memory in between must be readable and have no other control block. */
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_OWN));
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x2fff0), STACK_OWN));
-	cr_expect(zero(u64, stack.wanted_addr));
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x30000), STACK_UNKNOWN));
-	cr_expect(eq(u64, stack.wanted_addr, UPPER - 0x30000));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_OWN));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 0x2fff0), STACK_OWN));
+	cr_expect(zero(u64, stack.pending_addr));
+	cr_expect(
+		eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 0x30000), STACK_UNKNOWN));
+	cr_expect(eq(u64, stack.pending_addr, UPPER - 0x30000));
 	/* If the thread has no control block, memory proves nothing. */
 	fake_memory_write_u64(&fake, UPPER + 16, 0);
-	stack = own_stack_of(UPPER);
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_UNKNOWN));
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER), STACK_UNKNOWN));
-	cr_expect(eq(int, own_stack_owner(&nobodys, &fake.memory, 1), STACK_UNKNOWN));
-	cr_expect(eq(int, own_stack_owner(&nobodys, &fake.memory, UINT64_MAX), STACK_UNKNOWN));
+	stack = thread_stack_of_id(UPPER);
+	cr_expect(
+		eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 0x20000), STACK_UNKNOWN));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, UPPER), STACK_UNKNOWN));
+	cr_expect(eq(int, thread_stack_owner(&nobodys, &fake.memory, 1), STACK_UNKNOWN));
+	cr_expect(eq(int, thread_stack_owner(&nobodys, &fake.memory, UINT64_MAX), STACK_UNKNOWN));
 	fake_memory_done(&fake);
 }
 
-Test(own_stack, finds_the_stack_of_the_first_thread)
+Test(thread_stack, finds_the_stack_of_the_first_thread)
 {
 	static const char without[] = "7f0000000000-7f0000800000 rw-p 00000000 00:00 0 \n";
-	struct own_stack stack, nobodys;
+	struct thread_stack stack, nobodys;
 	struct fake_memory fake;
 	struct maps maps;
 
 	fake_memory_init(&fake);
 	cr_assert(zero(int, maps_parse(maps_text, strlen(maps_text), &maps)));
-	stack = own_stack_of_first(&maps);
+	stack = thread_stack_of_first(&maps);
 	maps_done(&maps);
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, 0x7ffc00000000), STACK_OWN));
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, 0x7ffc00020fff), STACK_OWN));
-	cr_expect(zero(u64, stack.wanted_addr));
-	cr_expect(eq(int, own_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_UNKNOWN));
-	cr_expect(eq(u64, stack.wanted_addr, UPPER - 1));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, 0x7ffc00000000), STACK_OWN));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, 0x7ffc00020fff), STACK_OWN));
+	cr_expect(zero(u64, stack.pending_addr));
+	cr_expect(eq(int, thread_stack_owner(&stack, &fake.memory, UPPER - 1), STACK_UNKNOWN));
+	cr_expect(eq(u64, stack.pending_addr, UPPER - 1));
 	cr_assert(zero(int, maps_parse(without, strlen(without), &maps)));
-	nobodys = own_stack_of_first(&maps);
+	nobodys = thread_stack_of_first(&maps);
 	maps_done(&maps);
-	cr_expect(eq(int, own_stack_owner(&nobodys, &fake.memory, 0x7f0000400000), STACK_UNKNOWN));
+	cr_expect(
+		eq(int, thread_stack_owner(&nobodys, &fake.memory, 0x7f0000400000), STACK_UNKNOWN));
 	fake_memory_done(&fake);
 }
 
@@ -175,7 +178,7 @@ static void begin_other(struct other *other, const pthread_attr_t *attr)
 		(void)usleep(1000);
 }
 
-Test(own_stack, finds_stacks_of_real_threads, .timeout = 60)
+Test(thread_stack, finds_stacks_of_real_threads, .timeout = 60)
 {
 	enum { NR = 3, SIZE = 1 << 20 };
 	struct process process;
@@ -198,21 +201,21 @@ Test(own_stack, finds_stacks_of_real_threads, .timeout = 60)
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	for (int i = 0; i < NR; i++) {
 		const uint64_t id = (uint64_t)others[i].thread;
-		struct own_stack stack = own_stack_of(id);
+		struct thread_stack stack = thread_stack_of_id(id);
 
 		context = (struct stack_context){&live.memory, &maps, &id, 1, 0};
 		for (int k = 0; k < NR; k++) {
 			const remote_addr addr = (remote_addr)others[k].local;
 
-			(void)own_stack_owner(&stack, &live.memory, addr);
-			own_stack_learn(&stack, &OTHER(id), &context);
-			cr_expect(eq(int, own_stack_owner(&stack, &live.memory, addr),
+			(void)thread_stack_owner(&stack, &live.memory, addr);
+			thread_stack_resolve(&stack, &OTHER(id), &context);
+			cr_expect(eq(int, thread_stack_owner(&stack, &live.memory, addr),
 				     i == k ? STACK_OWN : STACK_FOREIGN),
 				  "%d on %d", i, k);
 		}
-		(void)own_stack_owner(&stack, &live.memory, (remote_addr)&local);
-		own_stack_learn(&stack, &OTHER(id), &context);
-		cr_expect(ne(int, own_stack_owner(&stack, &live.memory, (remote_addr)&local),
+		(void)thread_stack_owner(&stack, &live.memory, (remote_addr)&local);
+		thread_stack_resolve(&stack, &OTHER(id), &context);
+		cr_expect(ne(int, thread_stack_owner(&stack, &live.memory, (remote_addr)&local),
 			     STACK_OWN));
 	}
 	for (int i = 0; i < NR; i++) {
