@@ -436,7 +436,7 @@ static bool is_stable(const struct sampler *sampler, const struct snapshot_threa
 /* A sink that caches a sample and forwards it. */
 struct caching_sink {
 	struct sample_sink sink;
-	struct waiting_sample *kept;
+	struct cached_sample *cached;
 	uint64_t nr_runs;
 	struct sample_sink *next;
 };
@@ -444,7 +444,7 @@ struct caching_sink {
 static int cache_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct caching_sink *caching = (const struct caching_sink *)sink;
-	const int err = waiting_sample_keep(caching->kept, caching->nr_runs, sample);
+	const int err = cached_sample_store(caching->cached, caching->nr_runs, sample);
 
 	return err ? err : caching->next->ops->sample(caching->next, sample);
 }
@@ -461,8 +461,8 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	struct caching_sink caching = {{&ops}, &sampled->kept, place->nr_runs, native->next};
-	bool is_kept;
+	struct caching_sink caching = {{&ops}, &sampled->cached, place->nr_runs, native->next};
+	bool is_cached;
 	int err = sampler_thread_look(sampler, thread, true);
 
 	if (!err)
@@ -479,9 +479,9 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	if (task_check_place(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
-	is_kept = native->stacks.is_whole && is_stable(sampler, thread);
+	is_cached = native->stacks.is_whole && is_stable(sampler, thread);
 	return emit_merged(native, thread, entries, sampled->list.nr_frames,
-			   is_kept ? &caching.sink : native->next,
+			   is_cached ? &caching.sink : native->next,
 			   (struct sample){.time_ns = now_ns});
 }
 
@@ -504,9 +504,9 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 	    unseen_ns < without_copy_ns(native))
 		return 0;
 	if (tid) {
-		nr_runs = waiting_sample_read_runs(&sampled->kept, process, tid);
+		nr_runs = cached_sample_read_runs(&sampled->cached, process, tid);
 		/* It has not run since, and the GIL's holder does not contradict that. */
-		if (waiting_sample_at(&sampled->kept, nr_runs, now_ns, &again) &&
+		if (cached_sample_get(&sampled->cached, nr_runs, now_ns, &again) &&
 		    is_stable(sampler, thread) &&
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
 			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {

@@ -74,7 +74,7 @@ void sampler_destroy(struct sampler *sampler)
 		free(sampler->threads[i].last.frames);
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
-		waiting_sample_done(&sampler->threads[i].kept);
+		cached_sample_done(&sampler->threads[i].cached);
 	}
 	free(sampler->threads);
 	free(sampler->identities.tasks);

@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "procmem/sched/cpu_clock.h"
+#include "sampler/cached_sample.h"
 #include "sampler/cpython/base/addr_map.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/frames/frames.h"
@@ -24,7 +25,6 @@
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/ticker.h"
-#include "sampler/waiting_sample.h"
 
 /* CPU-time accounting of one thread. */
 struct cpu_account {
@@ -101,7 +101,7 @@ struct sampled_thread {
 	struct cpu_account cpu;
 	/* borrowed; the thread that its interrupts belong to; NULL: none */
 	struct snapshot_thread *followed;
-	struct waiting_sample kept; /* the last sample with C frames while it waits */
+	struct cached_sample cached; /* the last sample with C frames while it waits */
 	struct frame_list list;
 	struct frame_room room;
 	struct thread_identity identity;

@@ -58,7 +58,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->identity.nr_named = 0;
 	sampled->last.collector = NOT_COLLECTING;
 	begin_clock(sampler, sampled);
-	waiting_sample_done(&sampled->kept);
+	cached_sample_done(&sampled->cached);
 	if (sampler->native)
 		sampler_native_add(sampler->native, sampled->info);
 	sampled->identity.first_ns = sampler->tick.last_ns;

@@ -846,7 +846,7 @@ Test(sampler, endless_threads_reuse_slots)
 		struct fake_python py;
 		struct fake_stack stack;
 		struct sampler *sampler;
-		struct waiting_sample *kept;
+		struct cached_sample *cached;
 		uint32_t last_id = 0;
 
 		fake_python_init(&py, fake_python_minors[v]);
@@ -865,11 +865,11 @@ Test(sampler, endless_threads_reuse_slots)
 			cr_expect(turn == 0 || sink.threads[0].id > last_id, "3.%u", py.minor);
 			cr_assert(lt(u32, sink.threads[0].slot, 2));
 			/*
-			 * A thread's waiting sample is not passed to the next thread in its slot.
+			 * A thread's cached sample is not passed to the next thread in its slot.
 			 */
-			kept = &sampler->threads[sink.threads[0].slot].kept;
-			cr_expect(zero(u64, kept->nr_runs), "3.%u", py.minor);
-			kept->nr_runs = 1;
+			cached = &sampler->threads[sink.threads[0].slot].cached;
+			cr_expect(zero(u64, cached->nr_runs), "3.%u", py.minor);
+			cached->nr_runs = 1;
 			last_id = sink.threads[0].id;
 		}
 		cr_expect(eq(u32, sampler->identities.nr_seen, NR_TURNS), "3.%u", py.minor);

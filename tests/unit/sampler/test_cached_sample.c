@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/waiting_sample.h"
+#include "sampler/cached_sample.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -18,7 +18,7 @@ struct stage {
 	struct function functions[NR_FRAMES];
 	struct frame frames[NR_FRAMES];
 	struct frame_detail details[NR_FRAMES];
-	struct waiting_sample kept;
+	struct cached_sample cached;
 };
 
 static void stage_init(struct stage *stage)
@@ -38,7 +38,7 @@ static void stage_init(struct stage *stage)
 
 static void stage_done(struct stage *stage)
 {
-	waiting_sample_done(&stage->kept);
+	cached_sample_done(&stage->cached);
 	pipe_waiter_end(&stage->waiter);
 	process_close(&stage->process);
 }
@@ -57,12 +57,12 @@ static int keep(struct stage *stage, uint32_t nr_frames)
 		.flags = SAMPLE_EXCEPTION | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU,
 	};
 
-	return waiting_sample_keep(&stage->kept, stage->place.nr_runs, &sample);
+	return cached_sample_store(&stage->cached, stage->place.nr_runs, &sample);
 }
 
 static bool find(const struct stage *stage, uint64_t now_ns, struct sample *ret_sample)
 {
-	return waiting_sample_at(&stage->kept, task_read_runs(&stage->process, stage->waiter.tid),
+	return cached_sample_get(&stage->cached, task_read_runs(&stage->process, stage->waiter.tid),
 				 now_ns, ret_sample);
 }
 
@@ -73,7 +73,7 @@ static bool has(const struct stage *stage, uint64_t now_ns)
 	return find(stage, now_ns, &sample);
 }
 
-Test(waiting_sample, waiting_thread_keeps_its_sample, .timeout = 60)
+Test(cached_sample, waiting_thread_keeps_its_sample, .timeout = 60)
 {
 	struct sample again;
 	struct stage stage;
@@ -95,72 +95,72 @@ Test(waiting_sample, waiting_thread_keeps_its_sample, .timeout = 60)
 	stage_done(&stage);
 }
 
-/* While a sample is kept, the thread's file stays open and gives the same count. */
-Test(waiting_sample, run_count_agrees_with_the_kernel, .timeout = 60)
+/* While a sample is cached, the thread's file stays open and gives the same count. */
+Test(cached_sample, run_count_agrees_with_the_kernel, .timeout = 60)
 {
 	struct stage stage;
 	uint64_t nr_runs;
 
 	stage_init(&stage);
-	nr_runs = waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid);
+	nr_runs = cached_sample_read_runs(&stage.cached, &stage.process, stage.waiter.tid);
 	cr_expect(eq(u64, nr_runs, stage.place.nr_runs));
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	for (int i = 0; i < 3; i++) {
-		nr_runs = waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid);
+		nr_runs = cached_sample_read_runs(&stage.cached, &stage.process, stage.waiter.tid);
 		cr_expect(eq(u64, nr_runs, task_read_runs(&stage.process, stage.waiter.tid)));
-		cr_expect(stage.kept.has_runs);
+		cr_expect(stage.cached.has_runs);
 		(void)pipe_waiter_continue(&stage.waiter, &stage.process);
 	}
-	/* A new thread in the slot has no kept sample, and its own file is read. */
-	waiting_sample_done(&stage.kept);
-	cr_expect(gt(u64, waiting_sample_read_runs(&stage.kept, &stage.process, stage.waiter.tid),
+	/* A new thread in the slot has no cached sample, and its own file is read. */
+	cached_sample_done(&stage.cached);
+	cr_expect(gt(u64, cached_sample_read_runs(&stage.cached, &stage.process, stage.waiter.tid),
 		     0));
-	cr_expect(not(stage.kept.has_runs));
+	cr_expect(not(stage.cached.has_runs));
 	stage_done(&stage);
 }
 
-Test(waiting_sample, kept_sample_expires, .timeout = 60)
+Test(cached_sample, kept_sample_expires, .timeout = 60)
 {
 	struct stage stage;
 
 	stage_init(&stage);
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
-	cr_expect(has(&stage, NOW_NS + WAITING_SAMPLE_MAX_AGE_NS / 2));
-	cr_expect(not(has(&stage, NOW_NS + (uint64_t)WAITING_SAMPLE_MAX_AGE_NS)));
+	cr_expect(has(&stage, NOW_NS + CACHED_SAMPLE_MAX_AGE_NS / 2));
+	cr_expect(not(has(&stage, NOW_NS + (uint64_t)CACHED_SAMPLE_MAX_AGE_NS)));
 	stage_done(&stage);
 }
 
-Test(waiting_sample, new_thread_in_the_slot_has_none, .timeout = 60)
+Test(cached_sample, new_thread_in_the_slot_has_none, .timeout = 60)
 {
 	struct stage stage;
 
 	stage_init(&stage);
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	cr_expect(has(&stage, NOW_NS));
-	/* The memory of the kept sample is freed. */
-	waiting_sample_done(&stage.kept);
+	/* The memory of the cached sample is freed. */
+	cached_sample_done(&stage.cached);
 	cr_expect(not(has(&stage, NOW_NS)));
-	cr_expect(stage.kept.frames == NULL);
-	cr_expect(stage.kept.details == NULL);
+	cr_expect(stage.cached.frames == NULL);
+	cr_expect(stage.cached.details == NULL);
 	stage_done(&stage);
 }
 
-Test(waiting_sample, deep_or_uncounted_samples_are_not_kept, .timeout = 60)
+Test(cached_sample, deep_or_uncounted_samples_are_not_kept, .timeout = 60)
 {
-	static struct frame frames[WAITING_SAMPLE_MAX_FRAMES + 1];
-	static struct frame_detail details[WAITING_SAMPLE_MAX_FRAMES + 1];
+	static struct frame frames[CACHED_SAMPLE_MAX_FRAMES + 1];
+	static struct frame_detail details[CACHED_SAMPLE_MAX_FRAMES + 1];
 	struct sample sample = {.frames = frames, .details = details};
 	struct stage stage;
 
 	stage_init(&stage);
-	/* A stack that is too deep replaces the kept sample by none. */
+	/* A stack that is too deep replaces the cached sample by none. */
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	sample.thread = &stage.id;
-	sample.nr_frames = WAITING_SAMPLE_MAX_FRAMES + 1;
-	cr_assert(zero(int, waiting_sample_keep(&stage.kept, stage.place.nr_runs, &sample)));
+	sample.nr_frames = CACHED_SAMPLE_MAX_FRAMES + 1;
+	cr_assert(zero(int, cached_sample_store(&stage.cached, stage.place.nr_runs, &sample)));
 	cr_expect(not(has(&stage, NOW_NS)));
 	sample.nr_frames--;
-	cr_assert(zero(int, waiting_sample_keep(&stage.kept, stage.place.nr_runs, &sample)));
+	cr_assert(zero(int, cached_sample_store(&stage.cached, stage.place.nr_runs, &sample)));
 	cr_expect(has(&stage, 0));
 	/* Without a run count two waits cannot be distinguished. */
 	stage.place.nr_runs = 0;
