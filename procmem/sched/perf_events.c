@@ -302,21 +302,6 @@ static void release_record(struct perf_events *events)
 /* Waiting. */
 
 /*
- * A thread that has ended would stay ready for ever, so it leaves the set. Its remaining records
- * can still be read.
- */
-static void note_ready(struct perf_events *events, const struct epoll_event *event)
-{
-	struct perf_thread *thread = &events->threads[event->data.u32];
-
-	thread->is_ready = true;
-	if (!(event->events & (EPOLLHUP | EPOLLERR)))
-		return;
-	(void)epoll_ctl(events->epoll_fd, EPOLL_CTL_DEL, thread->fd, NULL);
-	thread->has_ended = true;
-}
-
-/*
  * Querying an event resets its readiness. So the epoll descriptor itself must not be polled by
  * poll(2) or another epoll; wait for it instead.
  */
@@ -344,8 +329,19 @@ void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 	release_record(events);
 	events->current = 0;
 	events->is_drained = false;
-	for (int i = 0; i < nr; i++)
-		note_ready(events, &ready[i]);
+	for (int i = 0; i < nr; i++) {
+		struct perf_thread *thread = &events->threads[ready[i].data.u32];
+
+		thread->is_ready = true;
+		if (!(ready[i].events & (EPOLLHUP | EPOLLERR)))
+			continue;
+		/*
+		 * A thread that has ended would stay ready for ever, so it leaves the set. Its
+		 * remaining records can still be read.
+		 */
+		(void)epoll_ctl(events->epoll_fd, EPOLL_CTL_DEL, thread->fd, NULL);
+		thread->has_ended = true;
+	}
 }
 
 void perf_events_catch_up(struct perf_events *events)
@@ -369,7 +365,7 @@ static void copy_out(const struct perf_thread *thread, uint64_t position, uint8_
 }
 
 /*
- * Take the next record of the current thread's ring. It stays in place unless it wraps around,
+ * Read the next record of the current thread's ring. It stays in place unless it wraps around,
  * because most of a copy is unused stack space. Returns NULL if there is none.
  */
 static const uint8_t *next_record(struct perf_events *events)

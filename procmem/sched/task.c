@@ -34,26 +34,20 @@ static int read_letter(const struct process *process, pid_t tid, char *ret_lette
 	return 0;
 }
 
-/* The kernel writes "0" if it does not report wchan or the thread does not wait. */
-static void read_wchan(const struct process *process, pid_t tid, char wchan[TASK_WCHAN_MAX_BYTES])
-{
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
-
-	process_task_name(name, tid, "wchan");
-	if (process_read_file(process, name, wchan, TASK_WCHAN_MAX_BYTES) < 0 ||
-	    strcmp(wchan, "0") == 0)
-		wchan[0] = '\0';
-	wchan[strcspn(wchan, "\n")] = '\0';
-}
-
 int task_read_state(const struct process *process, pid_t tid, struct task_state *ret_state)
 {
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
 	struct task_state state = {0};
 	int err = read_letter(process, tid, &state.letter);
 
 	if (err)
 		return err;
-	read_wchan(process, tid, state.wchan);
+	/* The kernel writes "0" if it does not report wchan or the thread does not wait. */
+	process_task_name(name, tid, "wchan");
+	if (process_read_file(process, name, state.wchan, sizeof(state.wchan)) < 0 ||
+	    strcmp(state.wchan, "0") == 0)
+		state.wchan[0] = '\0';
+	state.wchan[strcspn(state.wchan, "\n")] = '\0';
 	*ret_state = state;
 	return 0;
 }
@@ -70,19 +64,9 @@ static int parse_word(const char *word, uint64_t *ret_number)
 	return errno || (*end != ' ' && *end != '\n') ? -EBADMSG : 0;
 }
 
-/* FNV-1a of [start, end). */
-static uint64_t hash_text(const char *start, const char *end)
-{
-	uint64_t hash = 0xcbf29ce484222325;
-
-	for (const char *c = start; c < end; c++)
-		hash = (hash ^ (unsigned char)*c) * 0x100000001b3;
-	return hash;
-}
-
 int task_place_parse(const char *text, struct task_place *ret_place)
 {
-	struct task_place place;
+	struct task_place place = {.call_hash = 0xcbf29ce484222325};
 	const char *last = strrchr(text, ' ');
 	const char *before = last;
 	int err;
@@ -93,7 +77,9 @@ int task_place_parse(const char *text, struct task_place *ret_place)
 		before--;
 	if (!last || before == text)
 		return -EBADMSG;
-	place.call_hash = hash_text(text, before);
+	/* FNV-1a. */
+	for (const char *c = text; c < before; c++)
+		place.call_hash = (place.call_hash ^ (unsigned char)*c) * 0x100000001b3;
 	err = parse_word(before, &place.sp_addr);
 	if (!err)
 		err = parse_word(last + 1, &place.pc_addr);

@@ -143,33 +143,14 @@ static bool ends_path(const struct instruction *instruction)
 	}
 }
 
-/* Continue after an instruction and at its jump target. */
-static void reach_successors(struct walk *walk, const struct instruction *instruction, uint64_t end,
-			     int32_t depth)
-{
-	const ZydisInstructionCategory category = instruction->decoded.meta.category;
-	const ZydisDecodedOperand *target = &instruction->operands[0];
-
-	if ((category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR) &&
-	    target->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && target->imm.is_relative)
-		reach(walk, end + target->imm.value.u, depth);
-	if (category != ZYDIS_CATEGORY_UNCOND_BR && !ends_path(instruction))
-		reach(walk, end, depth);
-}
-
-static void note_call(struct walk *walk, const struct instruction *instruction, uint64_t end,
-		      int32_t depth)
-{
-	if (instruction->decoded.meta.category == ZYDIS_CATEGORY_CALL && end == walk->call_end)
-		walk->call_depth = depth;
-}
-
 /* Process an instruction whose depth has changed. A path ends where the depth becomes unknown. */
 static void follow_instruction(struct walk *walk, uint64_t offset)
 {
 	const struct stack_depth_code *code = walk->code;
 	const int32_t depth = walk->depths[offset];
 	struct instruction instruction;
+	const ZydisDecodedOperand *target = &instruction.operands[0];
+	ZydisInstructionCategory category;
 	int64_t next_depth = depth;
 	uint64_t end;
 
@@ -178,13 +159,20 @@ static void follow_instruction(struct walk *walk, uint64_t offset)
 					       instruction.operands)))
 		return;
 	end = offset + instruction.decoded.length;
-	note_call(walk, &instruction, end, depth);
+	category = instruction.decoded.meta.category;
+	if (category == ZYDIS_CATEGORY_CALL && end == walk->call_end)
+		walk->call_depth = depth;
 	if (depth != DIFFERS && writes_sp(&instruction)) {
 		next_depth = depth_after(code, &instruction, depth);
 		if (next_depth <= 0 || next_depth > STACK_DEPTH_MAX)
 			return;
 	}
-	reach_successors(walk, &instruction, end, (int32_t)next_depth);
+	/* Continue at its jump target, and after it. */
+	if ((category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR) &&
+	    target->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && target->imm.is_relative)
+		reach(walk, end + target->imm.value.u, (int32_t)next_depth);
+	if (category != ZYDIS_CATEGORY_UNCOND_BR && !ends_path(&instruction))
+		reach(walk, end, (int32_t)next_depth);
 }
 
 static int depth_result(int32_t depth, uint32_t *ret_depth_bytes)
