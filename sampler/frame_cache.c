@@ -156,9 +156,7 @@ struct kept_frames frame_cache_kept(struct frame_cache *cache, const struct snap
 	if (cache->has_index &&
 	    (cache->index >= list->nr_frames || !codes_are_unchanged(cache, list)))
 		cache->has_index = false;
-	if (!cache->has_index)
-		return none;
-	return (struct kept_frames){.anchor_addr = cache->anchor_addr, .nr = cache->index};
+	return cache->has_index ? (struct kept_frames){cache->anchor_addr, cache->index} : none;
 }
 
 /* The innermost frame before end that can be the anchor: a plain one, adjacent to its caller. */

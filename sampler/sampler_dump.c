@@ -62,7 +62,7 @@ struct variable_reader {
 	char room[]; /* for a name or a value */
 };
 
-/* Create a reader for the looks of a sampler; the caller frees it. NULL: out of memory. */
+/* Create a reader for the extras of a sampler; the caller frees it. NULL: out of memory. */
 static struct variable_reader *variable_reader_create(const struct sampler *sampler)
 {
 	const size_t max_chars = sampler->extras.value_max_chars;

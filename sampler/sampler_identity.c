@@ -295,7 +295,7 @@ struct reading {
 	size_t max_threads; /* number of threads that may still be looked up */
 };
 
-static bool has_pending(const struct reading *reading, const struct snapshot_thread *thread)
+static bool needs_name(const struct reading *reading, const struct snapshot_thread *thread)
 {
 	struct sampler *sampler = reading->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
@@ -359,7 +359,7 @@ static int read_some(struct reading *reading, size_t *end)
 
 		if (thread->ref.interpreter != index)
 			break;
-		if (!has_pending(reading, thread))
+		if (!needs_name(reading, thread))
 			continue;
 		sampled = &sampler->threads[thread->slot];
 		if (sampled->identity.needs_os_name) {

@@ -404,30 +404,6 @@ int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now
 	return err;
 }
 
-/* Check periodically that the program is the one that the run began with. Returns -ESRCH if not. */
-static int check_program(struct sampler *sampler, uint64_t now_ns)
-{
-	int err;
-
-	if (now_ns - sampler->tick.last_check_ns < CHECK_EVERY_NS)
-		return 0;
-	err = remote_memory_check(sampler->snapshot.memory);
-	if (!err)
-		sampler->tick.last_check_ns = now_ns;
-	return err;
-}
-
-/* Why the target is gone: another program can be read in its place, or nothing. */
-static enum sampler_end target_end(const struct sampler *sampler)
-{
-	uint64_t word;
-
-	return remote_memory_read_u64(sampler->snapshot.memory, sampler->snapshot.runtime_addr,
-				      &word) == -ESRCH
-		       ? END_TARGET
-		       : END_REPLACED;
-}
-
 /*
  * Emit the samples of pending copies, and postpone the ticks that copies or interrupts make
  * unnecessary.
@@ -453,9 +429,17 @@ static int postpone_ticks(struct sampler *sampler, struct ticker *ticker, uint64
 static int handle_wakeup(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
 			 uint64_t now_ns, bool is_due)
 {
-	/* At a low rate the next tick may be far off: notice the end of the program before it. */
-	int err = check_program(sampler, now_ns);
+	int err = 0;
 
+	/*
+	 * Check that the program is still the same. At a low rate the next tick may be far off:
+	 * notice the end of the program before it.
+	 */
+	if (now_ns - sampler->tick.last_check_ns >= CHECK_EVERY_NS) {
+		err = remote_memory_check(sampler->snapshot.memory);
+		if (!err)
+			sampler->tick.last_check_ns = now_ns;
+	}
 	if (!err && is_due) {
 		err = sampler_tick(sampler, sink, now_ns);
 	} else if (!err && sampler->interrupts) {
@@ -471,8 +455,9 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
 		    enum sampler_end *ret_end)
 {
+	const struct snapshot *snapshot = &sampler->snapshot;
 	unsigned int nr_failures = 0;
-	uint64_t first_failure_ns = 0;
+	uint64_t first_failure_ns = 0, word;
 
 	for (;;) {
 		bool due;
@@ -502,13 +487,16 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			continue;
 		}
 		sampler->stats.failed_ticks += due && sampler->stats.ticks == nr_ticks;
+		*ret_end = END_REPLACED;
+		/* The target is gone: another program can be read in its place, or none. */
 		if (err == -ESRCH) {
-			*ret_end = target_end(sampler);
+			if (remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr,
+						   &word) == -ESRCH)
+				*ret_end = END_TARGET;
 			return 0;
 		}
 		if (!sampler_is_transient(err))
 			return err;
-		*ret_end = END_REPLACED;
 		if (!nr_failures++)
 			first_failure_ns = now_ns;
 		if (nr_failures >= REPLACED_AFTER_FAILURES &&

@@ -63,14 +63,11 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 		sampler_native_add(sampler->native, sampled->info);
 	sampled->identity.first_ns = sampler->tick.last_ns;
 	sampler->identities.has_new_threads = true;
-	sampled->time.last_ns = sampler->tick.last_ns;
-	sampled->time.was_interrupted = false;
-	sampled->time.lost_ns = 0;
-	sampled->time.uncounted_ns = 0;
-	sampled->time.deferred_ns = 0;
-	sampled->time.covered_ns = sampler->interrupts && !sampler->tick.last_ns
-					   ? clock_now_ns()
-					   : sampler->tick.last_ns;
+	sampled->time = (struct accounted_time){
+		.last_ns = sampler->tick.last_ns,
+		.covered_ns = sampler->interrupts && !sampler->tick.last_ns ? clock_now_ns()
+									    : sampler->tick.last_ns,
+	};
 	frame_cache_add_thread(&sampler->cache, thread);
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->stacks.first

@@ -16,16 +16,8 @@ enum { LEAST_RSEQ_BYTES = 20 };
 /* Limit on the size of a thread's TLS. */
 #define MAX_OFFSET (1 << 30)
 
-/* Whether a mapping may belong to the loader, which defines the two variables. */
-static bool may_be_loader(const struct mapping *mapping)
-{
-	const char *name = strrchr(mapping->path, '/');
-
-	return mapping->inode && name && strncmp(name, "/ld", strlen("/ld")) == 0;
-}
-
 /* Read the two variables of an image, if it has them. */
-static bool read_place(struct remote_memory *memory, const struct image *image, uint64_t load_bias,
+static void read_place(struct remote_memory *memory, const struct image *image, uint64_t load_bias,
 		       struct rseq_place *ret_place)
 {
 	uint64_t offset_vaddr, size_vaddr, nr_bytes, word;
@@ -37,12 +29,11 @@ static bool read_place(struct remote_memory *memory, const struct image *image, 
 	    remote_memory_read_u64(memory, offset_vaddr + load_bias, &word) ||
 	    size_bytes < LEAST_RSEQ_BYTES || (int64_t)word > MAX_OFFSET ||
 	    (int64_t)word < -MAX_OFFSET)
-		return false;
+		return;
 	*ret_place = (struct rseq_place){
 		.is_known = true,
 		.cpu_id_offset = (int64_t)word + (int64_t)offsetof(struct rseq, cpu_id),
 	};
-	return true;
 }
 
 struct rseq_place rseq_place_find(struct remote_memory *memory, const struct maps *maps,
@@ -56,14 +47,17 @@ struct rseq_place rseq_place_find(struct remote_memory *memory, const struct map
 #endif
 	for (size_t i = 0, end; !place.is_known && i < maps->nr_mappings; i = end) {
 		const struct mapping *mapping = &maps->mappings[i];
+		const char *name = strrchr(mapping->path, '/');
 		struct image *image;
 		uint64_t load_bias;
 
 		end = maps_module_end(maps, i);
-		if (!may_be_loader(mapping) || image_source_open(images, mapping, &image))
+		/* The loader defines the two variables. */
+		if (!mapping->inode || !name || strncmp(name, "/ld", strlen("/ld")) != 0 ||
+		    image_source_open(images, mapping, &image))
 			continue;
 		if (!image_load_bias(image, mapping, &load_bias))
-			(void)read_place(memory, image, load_bias, &place);
+			read_place(memory, image, load_bias, &place);
 		image_close(image);
 	}
 	return place;

@@ -159,14 +159,6 @@ static int load(struct interrupts *interrupts, bool is_verbose, struct message *
 		       : 0;
 }
 
-static bool is_followed(const struct interrupts *interrupts, pid_t tid)
-{
-	for (uint32_t i = 0; i < interrupts->nr_threads; i++)
-		if (interrupts->threads[i].tid == tid)
-			return true;
-	return false;
-}
-
 /* Interrupt a thread, and those that it makes from now on. */
 static int open_event(const struct interrupts *interrupts, pid_t tid,
 		      struct interrupted *ret_interrupted)
@@ -218,7 +210,12 @@ static int follow_all(struct interrupts *interrupts)
 		err = process_threads(interrupts->options.process, &threads, &nr_threads);
 		is_new = false;
 		for (size_t i = 0; !err && i < nr_threads; i++) {
-			if (is_followed(interrupts, threads[i].tid))
+			uint32_t k = 0;
+
+			while (k < interrupts->nr_threads &&
+			       interrupts->threads[k].tid != threads[i].tid)
+				k++;
+			if (k < interrupts->nr_threads)
 				continue;
 			is_new = true;
 			followed = array_reserve(interrupts->threads, interrupts->nr_threads + 1,

@@ -252,17 +252,6 @@ static bool thread_has_stack(const struct live *live, const uint8_t *state)
 	       top_addr - chunk_addr <= size;
 }
 
-/* Whether state, a copy of the thread state at addr, can belong to that interpreter. */
-static bool thread_fits(const struct py_offsets *offsets, const uint8_t *state, remote_addr addr,
-			remote_addr interp_addr)
-{
-	if (field_u64(state, offsets->thread.interp) != interp_addr)
-		return false;
-	/* The sentinel below a stack follows the thread state, in the same object. */
-	return offsets->thread.base_frame == OFFSET_ABSENT ||
-	       field_u64(state, offsets->thread.base_frame) - addr < THREAD_OBJECT_MAX_BYTES;
-}
-
 /*
  * Check the threads of one interpreter, of which the first is at addr. Threads begin and end at
  * that end of the list, so one that does not fit is skipped as long as the list goes on.
@@ -277,7 +266,11 @@ static enum build_live check_threads(struct live *live, remote_addr interp_addr,
 		if (addr % sizeof(uint64_t) ||
 		    remote_memory_read(live->memory, addr, state, thread_head_bytes(offsets)) != 0)
 			return BUILD_LIVE_CONTRADICTS;
-		if (thread_fits(offsets, state, addr, interp_addr)) {
+		/* The sentinel below a stack follows the thread state, in the same object. */
+		if (field_u64(state, offsets->thread.interp) == interp_addr &&
+		    (offsets->thread.base_frame == OFFSET_ABSENT ||
+		     field_u64(state, offsets->thread.base_frame) - addr <
+			     THREAD_OBJECT_MAX_BYTES)) {
 			live->fits = true;
 			if (thread_has_stack(live, state) &&
 			    (live->only_threads ||

@@ -48,19 +48,19 @@ static int add_module(struct lister *lister, const struct elf_module *module)
 	return 0;
 }
 
-/* Anonymous, and neither the kernel's nor a stack: it may be the rest of a .bss. */
-static bool is_plain_memory(const struct mapping *mapping)
-{
-	return mapping->inode == 0 &&
-	       (mapping->path[0] == '\0' || strncmp(mapping->path, "[anon", 5) == 0);
-}
-
-/* The index after the adjacent mappings without a file that begin at index. */
+/*
+ * The index after the adjacent mappings that begin at index and may be the rest of a .bss: they are
+ * anonymous, and neither the kernel's nor a stack.
+ */
 static size_t bss_end(const struct maps *maps, size_t index)
 {
-	while (index < maps->nr_mappings && is_plain_memory(&maps->mappings[index]) &&
-	       maps->mappings[index].start == maps->mappings[index - 1].end)
-		index++;
+	for (; index < maps->nr_mappings; index++) {
+		const struct mapping *mapping = &maps->mappings[index];
+
+		if (mapping->inode || mapping->start != mapping[-1].end ||
+		    (mapping->path[0] && strncmp(mapping->path, "[anon", 5) != 0))
+			break;
+	}
 	return index;
 }
 

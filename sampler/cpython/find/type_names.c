@@ -67,14 +67,6 @@ static bool is_static_type(const struct type_names *names, remote_addr addr)
 	       !(own_flags & TYPE_HEAP);
 }
 
-static bool is_known(const struct type_names *names, remote_addr name_addr)
-{
-	for (size_t i = 0; i < names->nr_names; i++)
-		if (names->names[i].addr == name_addr)
-			return true;
-	return false;
-}
-
 /* Add a name for the type at addr, unless the memory has one or another was added before. */
 static void add_name(struct type_names *names, remote_addr addr, const char *name)
 {
@@ -85,9 +77,11 @@ static void add_name(struct type_names *names, remote_addr addr, const char *nam
 	    !is_static_type(names, addr) ||
 	    remote_memory_read_u64(names->inner, addr + names->build->offsets.object.tp_name,
 				   &name_addr) != 0 ||
-	    remote_memory_read(names->inner, name_addr, &byte, sizeof(byte)) == 0 ||
-	    is_known(names, name_addr))
+	    remote_memory_read(names->inner, name_addr, &byte, sizeof(byte)) == 0)
 		return;
+	for (size_t i = 0; i < names->nr_names; i++)
+		if (names->names[i].addr == name_addr)
+			return;
 	names->names[names->nr_names].addr = name_addr;
 	(void)stpcpy(names->names[names->nr_names++].text, name);
 }
@@ -118,20 +112,6 @@ static int add_alias(struct type_names *names, const struct dict *modules,
 	return err;
 }
 
-/* Use the key of an entry as the name of its value, if that is a type. Returns 0, -ENOMEM, … */
-static int add_entry(struct type_names *names, const struct dict_entry *entry)
-{
-	cleanup_free char *name = NULL;
-	int err;
-
-	if (!is_static_type(names, entry->value_addr))
-		return 0;
-	err = string_read(names->inner, &names->build->offsets, entry->key_addr, &name);
-	if (!err)
-		add_name(names, entry->value_addr, name);
-	return remote_error_is_fatal(err) ? err : 0;
-}
-
 /* Add the names of all types of a module, and of the type of modules. */
 static int add_module(struct type_names *names, const struct dict *modules, const char *name)
 {
@@ -146,9 +126,15 @@ static int add_module(struct type_names *names, const struct dict *modules, cons
 		return err;
 	add_name_of_instance(names, module_addr, "module");
 	while (!err && walk.next < MODULE_MAX_ENTRIES) {
+		cleanup_free char *key = NULL;
+
 		err = dict_next(&walk, &entry);
+		if (err || !is_static_type(names, entry.value_addr))
+			continue;
+		err = string_read(names->inner, &names->build->offsets, entry.key_addr, &key);
 		if (!err)
-			err = add_entry(names, &entry);
+			add_name(names, entry.value_addr, key);
+		err = remote_error_is_fatal(err) ? err : 0;
 	}
 	return err;
 }

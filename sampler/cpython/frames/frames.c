@@ -20,17 +20,10 @@ void frame_list_done(struct frame_list *list)
 	*list = (struct frame_list){0};
 }
 
-static bool frames_equal(const struct walked_frame *a, const struct walked_frame *b)
-{
-	return a->addr == b->addr && a->code == b->code && a->code_nr_loads == b->code_nr_loads &&
-	       a->executable == b->executable && a->instr_ptr == b->instr_ptr &&
-	       a->hidden == b->hidden;
-}
-
 int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
 {
 	const uint32_t nr = list->nr_frames;
-	struct walked_frame *frames;
+	struct walked_frame *frames, *old;
 
 	if (nr >= MAX_FRAMES)
 		return -E2BIG;
@@ -38,7 +31,11 @@ int frame_list_append(struct frame_list *list, const struct walked_frame *frame)
 	if (!frames)
 		return -ENOMEM;
 	list->frames = frames;
-	if (list->nr_unchanged == nr && nr < list->nr_known && frames_equal(&frames[nr], frame))
+	old = &frames[nr];
+	if (list->nr_unchanged == nr && nr < list->nr_known && old->addr == frame->addr &&
+	    old->code == frame->code && old->code_nr_loads == frame->code_nr_loads &&
+	    old->executable == frame->executable && old->instr_ptr == frame->instr_ptr &&
+	    old->hidden == frame->hidden)
 		list->nr_unchanged++;
 	frames[nr] = *frame;
 	frames[nr].nr_begun = (nr ? frames[nr - 1].nr_begun : 0) + !frame->hidden;
@@ -143,24 +140,19 @@ int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 	return -EBADMSG;
 }
 
-/*
- * Whether a frame is being destroyed: CPython first clears its stack and its locals. A frame
- * without locals does not show it. Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear()
- * of 3.11 and 3.12.
- */
-static bool is_cleared(const struct py_offsets *offsets, const struct code *code, remote_addr addr,
-		       const struct frame_words *words)
-{
-	if (code->stack_offset <= offsets->frame.localsplus)
-		return false;
-	return words->stackpointer == addr + offsets->frame.localsplus || words->stacktop == 0;
-}
-
 /* Append a frame that was checked. Returns 0, -EBADMSG as walk_lost(), or -ENOMEM. */
 static int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		       struct code *code)
 {
 	const bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
+	const uint32_t locals = walk->build->offsets.frame.localsplus;
+	/*
+	 * When a frame is destroyed, CPython first clears its stack and its locals. A frame without
+	 * locals does not show it. Source: _PyFrame_ClearLocals(), Python/frame.c; _PyFrame_Clear()
+	 * of 3.11 and 3.12.
+	 */
+	const bool is_cleared = on_stack && code->stack_offset > locals &&
+				(words->stackpointer == addr + locals || words->stacktop == 0);
 	remote_addr place_addr;
 	const bool is_new = on_stack && (!code_known_place(code, words->instr_ptr, &place_addr) ||
 					 place_addr < code->bytecode.first_traceable_addr);
@@ -175,8 +167,7 @@ static int walk_append(struct frame_walk *walk, remote_addr addr, const struct f
 		.is_entry = words->is_entry,
 		.on_stack = on_stack,
 		.is_new = is_new,
-		.hidden = is_new ||
-			  (on_stack && is_cleared(&walk->build->offsets, code, addr, words)),
+		.hidden = is_new || is_cleared,
 	};
 	int err = frame_list_append(walk->list, &frame);
 

@@ -130,21 +130,6 @@ static int open_cell(const struct look *look, struct variable_slot *slot)
 	return err == -ESRCH || err == -EPERM ? err : 0;
 }
 
-/* Open the cells, and drop unbound variables. */
-static int keep_bound(struct look *look)
-{
-	uint32_t nr_bound = 0;
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < look->nr_slots; i++) {
-		err = open_cell(look, &look->slots[i]);
-		if (look->slots[i].value_addr && look->slots[i].name_addr)
-			look->slots[nr_bound++] = look->slots[i];
-	}
-	look->nr_slots = nr_bound;
-	return err;
-}
-
 int variables_read(struct remote_memory *memory, const struct py_build *build,
 		   remote_addr code_addr, remote_addr frame_addr, struct variable_slots *ret_slots)
 {
@@ -157,6 +142,7 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 		.memory = memory,
 		.build = build,
 	};
+	uint32_t nr_bound = 0;
 	int err;
 
 	if (!value_types_are_known(offsets))
@@ -183,9 +169,14 @@ int variables_read(struct remote_memory *memory, const struct py_build *build,
 	for (uint32_t i = 0; i < look.nr_slots; i++)
 		look.slots[i].value_addr = words[i] & ~(uint64_t)OBJECT_TAG_MASK;
 	mark_arguments(&look);
-	err = keep_bound(&look);
-	if (err)
-		return err;
-	*ret_slots = (struct variable_slots){.slots = take_ptr(slots), .nr_slots = look.nr_slots};
+	/* Open the cells, and drop unbound variables. */
+	for (uint32_t i = 0; i < look.nr_slots; i++) {
+		err = open_cell(&look, &slots[i]);
+		if (err)
+			return err;
+		if (slots[i].value_addr && slots[i].name_addr)
+			slots[nr_bound++] = slots[i];
+	}
+	*ret_slots = (struct variable_slots){.slots = take_ptr(slots), .nr_slots = nr_bound};
 	return 0;
 }

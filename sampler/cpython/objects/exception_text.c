@@ -13,16 +13,14 @@ enum { BASES_MAX = 64 };
 /* Whether the type at addr is called name, or derives from one that is. */
 static bool is_derived(struct value_writer *writer, remote_addr addr, const char *name)
 {
+	const uint32_t base_offset = writer->offsets->type.flags + TYPE_BASE_AFTER_FLAGS;
 	char text[16];
 
 	for (int i = 0; i < BASES_MAX && addr; i++) {
-		if (type_name_read(writer->memory, writer->offsets, addr, text, sizeof(text)) ==
-			    0 &&
+		if (!type_name_read(writer->memory, writer->offsets, addr, text, sizeof(text)) &&
 		    strcmp(text, name) == 0)
 			return true;
-		if (remote_memory_read_u64(
-			    writer->memory,
-			    addr + writer->offsets->type.flags + TYPE_BASE_AFTER_FLAGS, &addr) != 0)
+		if (remote_memory_read_u64(writer->memory, addr + base_offset, &addr) != 0)
 			return false;
 	}
 	return false;
@@ -80,16 +78,6 @@ static int keep_text(const struct value_text *text, char **ret_text)
 	return *ret_text ? 0 : -ENOMEM;
 }
 
-static int read_type_name(struct value_writer *writer, const struct value_type *type,
-			  char **ret_name)
-{
-	char room[4 * EXCEPTION_TYPE_MAX_CHARS + 1];
-
-	value_text_init(writer->text, room, EXCEPTION_TYPE_MAX_CHARS);
-	value_write_type_name(writer, type);
-	return keep_text(writer->text, ret_name);
-}
-
 static int read_message(struct value_writer *writer, const struct value_type *type,
 			remote_addr addr, char **ret_message)
 {
@@ -134,14 +122,18 @@ int exception_text_read(struct remote_memory *memory, const struct py_build *bui
 		.text = &written,
 		.in_object = true,
 	};
+	char room[4 * EXCEPTION_TYPE_MAX_CHARS + 1];
 	struct exception_text text = {0};
 	struct value_type type;
 	int err = value_type_of(memory, build, addr, &type);
 
 	if (!err && type.kind != VALUE_EXCEPTION)
 		err = -EBADMSG;
-	if (!err)
-		err = read_type_name(&writer, &type, &text.type_name);
+	if (err)
+		return err;
+	value_text_init(&written, room, EXCEPTION_TYPE_MAX_CHARS);
+	value_write_type_name(&writer, &type);
+	err = keep_text(&written, &text.type_name);
 	if (!err)
 		err = read_message(&writer, &type, addr, &text.message);
 	if (err) {
