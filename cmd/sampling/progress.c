@@ -46,13 +46,13 @@ static void append_elapsed(uint64_t elapsed_ns, struct text *line)
 }
 
 /* A low rate has decimals, as the rate asked for may have. */
-void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double asked_hz,
+void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double requested_hz,
 			  struct text *text)
 {
 	double elapsed_s = (double)elapsed_ns / NS_PER_S;
 	double rate_hz = elapsed_s > 0 ? (double)nr_ticks / elapsed_s : 0;
 
-	text_printf(text, "%.*f of %.10g Hz", rate_hz < 10 ? 2 : 0, rate_hz, asked_hz);
+	text_printf(text, "%.*f of %.10g Hz", rate_hz < 10 ? 2 : 0, rate_hz, requested_hz);
 }
 
 void progress_append_bytes(uint64_t bytes, struct text *text)
@@ -82,7 +82,7 @@ static void append_part(enum part part, const struct progress_figures *figures, 
 		break;
 	case PART_RATE:
 		text_puts(line, ", ");
-		progress_append_rate(figures->nr_ticks, figures->elapsed_ns, figures->asked_hz,
+		progress_append_rate(figures->nr_ticks, figures->elapsed_ns, figures->requested_hz,
 				     line);
 		break;
 	case PART_LOST:

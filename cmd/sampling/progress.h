@@ -19,7 +19,7 @@ struct progress_figures {
 	uint64_t elapsed_ns; /* since the first tick */
 	uint64_t nr_samples;
 	uint64_t nr_ticks;
-	double asked_hz;
+	double requested_hz;
 	double lost_percent;
 	uint64_t recorded_bytes; /* size of the recording; 0: there is none */
 };
@@ -31,7 +31,7 @@ struct progress_figures {
 void progress_format(const struct progress_figures *figures, size_t columns, struct text *line);
 
 /* Append the rate of nr_ticks and the rate asked for: "998 of 1000 Hz". */
-void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double asked_hz,
+void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double requested_hz,
 			  struct text *text);
 
 /* Append a size with a unit: "812 B", "3.4 MiB". */

@@ -131,7 +131,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
 				.engine = engine_name(session->engine.kind),
-				.asked_hz = options->rate_hz,
+				.requested_hz = options->rate_hz,
 				.resources = {.cpu_user_ns = timeval_ns(&usage.ru_utime),
 					      .cpu_sys_ns = timeval_ns(&usage.ru_stime),
 					      .max_rss_kib = max_rss_kib()},
@@ -276,7 +276,7 @@ static void show_progress(struct session *session, uint64_t now_ns)
 		.elapsed_ns = now_ns - stats.start_ns,
 		.nr_samples = stats.samples,
 		.nr_ticks = stats.ticks,
-		.asked_hz = session->options.rate_hz,
+		.requested_hz = session->options.rate_hz,
 		.lost_percent = loss_percent(&stats),
 		.recorded_bytes = session_sink_bytes(&session->sink),
 	};

@@ -517,7 +517,7 @@ class Page {
 		const command = shown(run.command_line || meta.processes[0]?.command_line || "") || `pid ${run.pid ?? "?"}`;
 		$("command").textContent = $("command").title = document.title = command;
 		document.title += " – pysample";
-		const wall = number("wall_s"), rate = number("ticks") / (wall || 1), asked = Number(run.asked_hz);
+		const wall = number("wall_s"), rate = number("ticks") / (wall || 1), asked = Number(run.requested_hz);
 		const own = this.profile.threads.filter(t => t.end > t.start).map(t => meta.processes[t.process]?.pid); /* without those of the base */
 		const pids = [...new Set([...meta.runs.map(r => r.pid), ...own].map(Number))].filter(Boolean);
 		const facts = [

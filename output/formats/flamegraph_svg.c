@@ -284,8 +284,9 @@ static void put_rates(struct text *line, const struct run *run)
 	double achieved_hz = stats_achieved_hz(&run->stats);
 
 	text_printf(line, " · %.*f", achieved_hz < 10 ? 2 : 0, achieved_hz);
-	if (run->info.asked_hz > 0)
-		text_printf(line, " of %.*f", run->info.asked_hz < 10 ? 2 : 0, run->info.asked_hz);
+	if (run->info.requested_hz > 0)
+		text_printf(line, " of %.*f", run->info.requested_hz < 10 ? 2 : 0,
+			    run->info.requested_hz);
 	text_puts(line, " Hz");
 }
 

@@ -213,7 +213,8 @@ static double interval_ms(const struct artefact *artefact)
 	double hz = 0;
 
 	if (artefact->nr_runs)
-		hz = run->info.asked_hz > 0 ? run->info.asked_hz : stats_achieved_hz(&run->stats);
+		hz = run->info.requested_hz > 0 ? run->info.requested_hz
+						: stats_achieved_hz(&run->stats);
 	return hz > 0 ? MS_PER_S / hz : 1;
 }
 

@@ -85,7 +85,8 @@ static int types_write(struct writer *writer)
 /* Return the time between ticks: as requested, else as achieved. */
 static int64_t period_ns(const struct run *run)
 {
-	double hz = run->info.asked_hz > 0 ? run->info.asked_hz : stats_achieved_hz(&run->stats);
+	double hz = run->info.requested_hz > 0 ? run->info.requested_hz
+					       : stats_achieved_hz(&run->stats);
 
 	return hz > 0 ? (int64_t)(NS_PER_S / hz + 0.5) : 0;
 }

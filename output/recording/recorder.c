@@ -416,8 +416,8 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 	recorder->epoch_us = find_epoch_us(run);
 	tree_init(&recorder->tree);
 	times = &recorder->batch.times;
-	if (run->info.asked_hz > 0)
-		times->interval_ns = (uint64_t)(NS_PER_S / run->info.asked_hz);
+	if (run->info.requested_hz > 0)
+		times->interval_ns = (uint64_t)(NS_PER_S / run->info.requested_hz);
 	times->unit_ns = (uint64_t)US_NS << tick_times_shift(times->interval_ns);
 	err = record_stream_init(&recorder->stream, fd, recorder->epoch_us);
 	if (!err) {

@@ -41,7 +41,7 @@ static const struct field fields[] = {
 	{"mode", FIELD_MODE, offsetof(struct run, info.mode)},
 	{"shown_mode", FIELD_MODE, offsetof(struct run, info.shown_mode)},
 	{"engine", FIELD_STRING, offsetof(struct run, info.engine)},
-	{"asked_hz", FIELD_DOUBLE, offsetof(struct run, info.asked_hz)},
+	{"requested_hz", FIELD_DOUBLE, offsetof(struct run, info.requested_hz)},
 	{"native", FIELD_BOOL, offsetof(struct run, info.native.is_on)},
 	{"sampled_samples", FIELD_U64, offsetof(struct run, info.account.nr_samples)},
 	{"sampled_wall_ns", FIELD_U64, offsetof(struct run, info.account.wall_ns)},
@@ -275,14 +275,31 @@ static int find_loss(const char *name)
 	return loss;
 }
 
+/* Return the name that a field of older recordings has now. */
+static const char *current_name(const char *name)
+{
+	static const struct {
+		const char *old, *current;
+	} renamed[] = {
+		{"asked_hz", "requested_hz"},
+		{"native.broken", "native.c_gaps"},
+		{"native.python_holed", "native.python_gaps"},
+		{"native.dumps", "native.copies"},
+		{"native.lost_dumps", "native.lost_copies"},
+		{"native.undumped", "native.without_copy"},
+		{"native.foreign_dumps", "native.foreign_copies"},
+	};
+
+	for (size_t i = 0; i < sizeof(renamed) / sizeof(renamed[0]); i++)
+		if (strcmp(name, renamed[i].old) == 0)
+			return renamed[i].current;
+	return name;
+}
+
 /* Return the field with this name; NULL if there is none. */
 static const struct field *find_field(const char *name)
 {
-	/* Names in older recordings. */
-	if (strcmp(name, "native.broken") == 0)
-		name = "native.c_gaps";
-	else if (strcmp(name, "native.python_holed") == 0)
-		name = "native.python_gaps";
+	name = current_name(name);
 	for (int i = 0; i < NR_FIELDS; i++)
 		if (strcmp(name, fields[i].name) == 0)
 			return &fields[i];

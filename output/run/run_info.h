@@ -70,7 +70,7 @@ struct run_info {
 	uint64_t shown_ns; /* weight of the samples that the mode shows */
 	/* How stacks were read: "bpf", "tick", "preempt", "racing"; NULL for a core. */
 	const char *engine;
-	double asked_hz; /* ticks per second requested; 0: as fast as possible */
+	double requested_hz; /* ticks per second requested; 0: as fast as possible */
 	struct run_native native;
 	struct run_resources resources;
 };

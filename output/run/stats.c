@@ -86,9 +86,9 @@ static void write_native(struct json *json, const struct run_native *native)
 static void write_info(struct json *json, const struct run_info *info)
 {
 	json_member_string(json, "engine", info->engine);
-	json_key(json, "asked_hz");
-	if (info->asked_hz > 0)
-		json_double(json, info->asked_hz);
+	json_key(json, "requested_hz");
+	if (info->requested_hz > 0)
+		json_double(json, info->requested_hz);
 	else
 		json_null(json);
 	json_member_double(json, "cpu_user_s", (double)info->resources.cpu_user_ns / NS_PER_S);

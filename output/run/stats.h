@@ -27,7 +27,7 @@ double stats_achieved_hz(const struct sampler_stats *stats);
  *   all samples);
  * - native, for runs with C frames: an object of by_evidence, user_cpu_only, stacks, c_gaps,
  *   python_gaps, copies, lost_copies, without_copy, foreign_copies, refused_threads;
- * - engine, asked_hz, cpu_user_s, cpu_sys_s, max_rss_kib, command_line, pid, python,
+ * - engine, requested_hz, cpu_user_s, cpu_sys_s, max_rss_kib, command_line, pid, python,
  *   python_free_threaded, python_newer_than_tested, runtime_found_by, pysample (its version),
  *   arguments (its own), host, start_unix_ns.
  */

@@ -115,9 +115,9 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 	struct text *line = &page->cell;
 
 	append_rate(line, stats_achieved_hz(stats));
-	if (run->info.asked_hz > 0) {
+	if (run->info.requested_hz > 0) {
 		text_puts(line, " of ");
-		append_rate(line, run->info.asked_hz);
+		append_rate(line, run->info.requested_hz);
 	}
 	text_puts(line, " Hz · ");
 	append_count(line, stats->samples, "sample");

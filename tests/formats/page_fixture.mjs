@@ -155,7 +155,7 @@ export function pageOf(payload, viewer, loader) {
 
 const run = (samples, ticks, extra = {}) => ({
 	pysample: "0.1.0", arguments: "attach 4242 -r 1000 -d 4 -o profile.html", host: "build-7", command_line: "python3 -m orders.serve --port 8080 --workers 4", pid: "4242", python: "3.13.2",
-	mode: "wall", asked_hz: "1000", achieved_hz: "998.5", wall_s: "4.006", ticks: String(ticks), samples: String(samples), cached: "0", writes: "0", late_ticks: "6", failed_ticks: "0",
+	mode: "wall", requested_hz: "1000", achieved_hz: "998.5", wall_s: "4.006", ticks: String(ticks), samples: String(samples), cached: "0", writes: "0", late_ticks: "6", failed_ticks: "0",
 	"lost.moved": "11", "lost.lock": "2", "lost.late": "3", "lost.unfinished": "0", "lost.code": "0", "lost.too_deep": "0", ...extra,
 });
 

@@ -17,7 +17,7 @@ import tools
 from test_html import meta_of
 from test_svg import SVG
 
-NAMES = ("arguments", "command_line", "pysample", "python", "mode", "asked_hz", "achieved_hz",
+NAMES = ("arguments", "command_line", "pysample", "python", "mode", "requested_hz", "achieved_hz",
          "wall_s", "ticks", "samples", "late_ticks")
 FORMATS = re.compile(r"^Formats, [^\n]*:\n((?:  \w+ [^\n]*\n)+)", re.M)
 RATE = re.compile(r"(?P<achieved>[\d.]+) of (?P<asked>[\d.]+) Hz · (?P<samples>\d+) samples "
@@ -209,7 +209,7 @@ class Told(unittest.TestCase):
         self.assertEqual(found.groupdict(), {name: truth[name] for name in found.groupdict()})
         found = RATE.match(rate)
         self.assertEqual((found["achieved"], found["asked"], found["samples"], found["late"]), (
-            "%.0f" % float(truth["achieved_hz"]), truth["asked_hz"], truth["samples"],
+            "%.0f" % float(truth["achieved_hz"]), truth["requested_hz"], truth["samples"],
             truth.get("late_ticks", "0")))  # a recording has no counter that stayed 0
         lost = dict(reason.split(" ") for reason in filter(None, (found["lost"] or "").split(", ")))
         self.assertEqual(lost, {name[5:]: value for name, value in truth.items()

@@ -101,7 +101,7 @@ def nr_samples_at_most(stats):
     """
     if stats["engine"] != "bpf":
         return stats["ticks"]
-    return math.ceil(stats["wall_s"] * stats["asked_hz"]) + 2
+    return math.ceil(stats["wall_s"] * stats["requested_hz"]) + 2
 
 
 def has_function(stacks, name):

@@ -81,7 +81,7 @@ struct run random_samples_run(const struct random_samples *samples)
 		.info = {.pysample.version = "1.2.3",
 			 .target.command_line = "python3 app.py",
 			 .engine = "preempt",
-			 .asked_hz = samples->options.rate_hz,
+			 .requested_hz = samples->options.rate_hz,
 			 .start_unix_ns = UINT64_C(1700000000123456789)},
 		.stats = {.start_ns = UINT64_C(86400123456789)},
 	};

@@ -10,7 +10,7 @@
  * 	<Colour at 0x… 1>		an instance of a subclass of int, list, …
  * 	[...]				an object inside itself, or nested too deep
  * 	0x1f…				an int of more than 4300 decimal digits
- * 	<not readable at 0x…>		not mapped, not saved, or inconsistent
+ * 	<unreadable at 0x…>		not mapped, not saved, or inconsistent
  *
  * Subclasses of dict are written in table order, which may differ from their own: that of an
  * OrderedDict after move_to_end() does. Only the outermost object is written with its attributes.

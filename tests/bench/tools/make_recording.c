@@ -235,7 +235,7 @@ static int record(struct program *program, int fd, uint64_t nr_samples, bool wit
 				.target.command_line = "python3 never_ran.py",
 				.target.pid = 4242,
 				.python.version = "3.12.0",
-				.asked_hz = 1000,
+				.requested_hz = 1000,
 			},
 		.stats = {.start_ns = START_NS, .end_ns = START_NS},
 	};

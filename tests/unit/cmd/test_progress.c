@@ -16,7 +16,7 @@ static const struct progress_figures figures = {
 	.elapsed_ns = 12450 * NS_PER_MS,
 	.nr_samples = 24840,
 	.nr_ticks = 12425,
-	.asked_hz = 1000,
+	.requested_hz = 1000,
 	.lost_percent = 0.0812,
 	.recorded_bytes = 1258291,
 };
@@ -58,22 +58,22 @@ Test(progress, formats_figures_of_any_size)
 		struct progress_figures figures;
 		const char *line;
 	} cases[] = {
-		{{.asked_hz = 100}, "pysample: 0.0 s, 0 samples, 0.00 of 100 Hz, 0.00 % lost"},
+		{{.requested_hz = 100}, "pysample: 0.0 s, 0 samples, 0.00 of 100 Hz, 0.00 % lost"},
 		{{.elapsed_ns = 59999 * NS_PER_MS,
 		  .nr_samples = 1,
 		  .nr_ticks = 3,
-		  .asked_hz = 0.05},
+		  .requested_hz = 0.05},
 		 "pysample: 59.9 s, 1 sample, 0.05 of 0.05 Hz, 0.00 % lost"},
 		{{.elapsed_ns = 60000 * NS_PER_MS,
 		  .nr_ticks = 6000000,
-		  .asked_hz = 1e5,
+		  .requested_hz = 1e5,
 		  .lost_percent = 100},
 		 "pysample: 1 min 00 s, 0 samples, 100000 of 100000 Hz, 100.00 % lost"},
-		{{.elapsed_ns = 7499000 * NS_PER_MS, .asked_hz = 1e6, .recorded_bytes = 1023},
+		{{.elapsed_ns = 7499000 * NS_PER_MS, .requested_hz = 1e6, .recorded_bytes = 1023},
 		 "pysample: 2 h 04 min, 0 samples, 0.00 of 1000000 Hz, 0.00 % lost, 1023 B"},
-		{{.asked_hz = 100, .recorded_bytes = 1024},
+		{{.requested_hz = 100, .recorded_bytes = 1024},
 		 "pysample: 0.0 s, 0 samples, 0.00 of 100 Hz, 0.00 % lost, 1.0 KiB"},
-		{{.asked_hz = 100, .recorded_bytes = 5ull << 50},
+		{{.requested_hz = 100, .recorded_bytes = 5ull << 50},
 		 "pysample: 0.0 s, 0 samples, 0.00 of 100 Hz, 0.00 % lost, 5120.0 TiB"},
 	};
 

@@ -176,7 +176,7 @@ Test(gecko, meta_describes_the_run)
 {
 	static const struct profile_options options = {.keep_samples = true, .by_line = true};
 	static const struct run runs[] = {
-		{.info = {.asked_hz = 400, .target.command_line = "python3 </script>"}},
+		{.info = {.requested_hz = 400, .target.command_line = "python3 </script>"}},
 		{.info = {.target.command_line = "other"}},
 	};
 	static const char *const parts[] = {

@@ -239,11 +239,13 @@ static bool has_comment(const Message *message, const char *comment)
 Test(pprof, metadata_describes_the_runs)
 {
 	static const struct run runs[] = {
-		{.info = {.asked_hz = 1000,
+		{.info = {.requested_hz = 1000,
 			  .start_unix_ns = 5000000000,
 			  .target.command_line = "a\nb"},
 		 .stats = {.start_ns = 100, .end_ns = 1000000100}},
-		{.info = {.asked_hz = 100, .start_unix_ns = 4000000000, .target.command_line = "c"},
+		{.info = {.requested_hz = 100,
+			  .start_unix_ns = 4000000000,
+			  .target.command_line = "c"},
 		 .stats = {.start_ns = 100, .end_ns = 500000100}},
 	};
 	static const struct {

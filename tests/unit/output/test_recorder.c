@@ -193,7 +193,7 @@ static int push(struct recorder *recorder, uint64_t time_ns, int32_t line)
  */
 Test(recorder, flushes_every_second)
 {
-	const struct run run = {.info = {.pysample.host = "here", .asked_hz = 100}};
+	const struct run run = {.info = {.pysample.host = "here", .requested_hz = 100}};
 	struct sampler_stats stats = {.start_ns = 5 * (uint64_t)NS_PER_S};
 	int fd = new_file();
 	struct recorder *recorder = new_recorder(fd, &run);
@@ -308,7 +308,7 @@ Test(recorder, stores_flags_of_samples)
 /* When the file cannot grow, every write fails, and what was flushed before can be read. */
 Test(recorder, reports_a_write_error, .signal = 0)
 {
-	const struct run run = {.info = {.asked_hz = 1000}};
+	const struct run run = {.info = {.requested_hz = 1000}};
 	const struct rlimit limit = {20000, RLIM_INFINITY};
 	char path[] = "/tmp/test_recorder_XXXXXX";
 	int fd = mkstemp(path);
@@ -398,7 +398,7 @@ Test(recorder, ends_with_a_seek_table)
 Test(recorder, starts_a_frame_at_the_sample_limit)
 {
 	enum { NR_THREADS = 100, NR_TICKS = RECORDING_MAX_SAMPLES / NR_THREADS * 5 / 4 };
-	const struct run run = {.info = {.asked_hz = 100000}};
+	const struct run run = {.info = {.requested_hz = 100000}};
 	int fd = new_file();
 	struct recorder *recorder = new_recorder(fd, &run);
 	struct sample_sink *sink = recorder_sink(recorder);

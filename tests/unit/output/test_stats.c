@@ -64,7 +64,7 @@ Test(stats, writes_every_value)
 			    .nr_cpu_measured = 9},
 		.shown_ns = 1125000000,
 		.engine = "racing",
-		.asked_hz = 1000,
+		.requested_hz = 1000,
 		.native = {true, true, true, 31, 32, 33, 34, 35, 36, 37, 38},
 		.resources.cpu_user_ns = 1500000000,
 		.resources.cpu_sys_ns = 250000000,
@@ -121,7 +121,7 @@ Test(stats, writes_every_value)
 		    "    \"refused_threads\": 38\n"
 		    "  },\n"
 		    "  \"engine\": \"racing\",\n"
-		    "  \"asked_hz\": 1000,\n"
+		    "  \"requested_hz\": 1000,\n"
 		    "  \"cpu_user_s\": 1.5,\n"
 		    "  \"cpu_sys_s\": 0.25,\n"
 		    "  \"max_rss_kib\": 2048,\n"
@@ -182,7 +182,7 @@ Test(stats, unknown_values_are_null)
 		    "  \"sampled_cpu_s\": null,\n"
 		    "  \"native\": null,\n"
 		    "  \"engine\": null,\n"
-		    "  \"asked_hz\": null,\n"
+		    "  \"requested_hz\": null,\n"
 		    "  \"cpu_user_s\": 0,\n"
 		    "  \"cpu_sys_s\": 0,\n"
 		    "  \"max_rss_kib\": 0,\n"

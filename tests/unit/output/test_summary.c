@@ -33,7 +33,7 @@ static const struct run_info info = {
 	.target.command_line = "python3 app.py --name=a\nb",
 	.target.pid = 42,
 	.python.version = "3.12.1",
-	.asked_hz = 1000,
+	.requested_hz = 1000,
 };
 
 /* main calls everything: 1 s in parse, 0.75 s in evil, 0.2 s in wide; 0.05 s are idle. */
