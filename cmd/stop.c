@@ -14,7 +14,7 @@
 #define ECHO_NS 200000000
 
 static volatile sig_atomic_t stop_requested;
-static volatile sig_atomic_t stop_number; /* the signal that asked */
+static volatile sig_atomic_t stop_number; /* the last signal that asked */
 static struct timespec stop_time;	  /* when it came; set before stop_requested */
 static volatile sig_atomic_t write_requested;
 static volatile sig_atomic_t forward_pid; /* 0: no process */
@@ -48,8 +48,7 @@ static void forward(int number, siginfo_t *info, void *context)
 	errno = before;
 }
 
-/* Whether a signal repeats the first one. */
-static bool is_echo(int number)
+bool stop_record_request(int number)
 {
 	struct timespec now;
 	int64_t since_ns;
@@ -57,19 +56,23 @@ static bool is_echo(int number)
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);
 	since_ns = (now.tv_sec - stop_time.tv_sec) * INT64_C(1000000000) + now.tv_nsec -
 		   stop_time.tv_nsec;
-	return stop_requested && number == stop_number && since_ns < ECHO_NS;
+	if (stop_requested && number == stop_number && since_ns < ECHO_NS)
+		return false;
+	stop_time = now;
+	stop_number = number;
+	stop_requested = 1;
+	return true;
 }
 
 static void on_stop(int number, siginfo_t *info, void *context)
 {
-	if (is_echo(number))
+	const bool is_second = stop_requested;
+
+	if (!stop_record_request(number))
 		return;
 	forward(number, info, context);
-	if (stop_requested)
+	if (is_second)
 		_exit(128 + number);
-	(void)clock_gettime(CLOCK_MONOTONIC, &stop_time);
-	stop_number = number;
-	stop_requested = 1;
 }
 
 static bool is_ignored(int number)

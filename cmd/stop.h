@@ -49,6 +49,12 @@ void stop_signals(sigset_t *ret_set);
 bool stop_is_request(int number);
 
 /*
+ * Set the flag for a signal that was received while it was blocked. Returns false, and changes
+ * nothing, if the same signal came less than 200 ms ago: that is the same request.
+ */
+bool stop_record_request(int number);
+
+/*
  * Whether a process sent the signal, which then most likely went to us alone. Signals typed on a
  * terminal come from the kernel, and go to all processes of its foreground group. Source:
  * sigaction(2)

@@ -153,6 +153,8 @@ static int forward_next_signal(const struct child *child, const sigset_t *set)
 
 	if (number < 0 || number == SIGCHLD || reached_child(child, &info))
 		return 0;
+	if (stop_is_request(number) && !stop_record_request(number))
+		return 0;
 	if (stop_was_sent(&info) && info.si_pid != child->pid)
 		(void)kill(child->pid, number);
 	return stop_is_request(number) ? number : 0;

@@ -452,9 +452,9 @@ class Signals(RunTestCase):
             process.send_signal(signal.SIGTERM)
             self.wait_for_counts(signal.SIGTERM)
             support.wait_until(lambda: os.path.exists(self.profile), "the profile is written")
-            process.send_signal(signal.SIGTERM)
-            self.assertEqual(process.wait(timeout=support.PATIENCE_S), 143)
-            self.wait_for_counts(signal.SIGTERM, signal.SIGTERM)
+            process.send_signal(signal.SIGHUP)
+            self.assertEqual(process.wait(timeout=support.PATIENCE_S), 129)
+            self.wait_for_counts(signal.SIGTERM, signal.SIGHUP)
             self.assertNotIn(support.state(process.child), "ZX")
 
     def test_a_command_that_dies_of_it(self):
