@@ -21,7 +21,7 @@
 #include "sampler/sampler.h"
 
 /* Limit on the broken stacks that are reported one by one; all of them are counted. */
-enum { MAX_TOLD_STACKS = 10 };
+enum { MAX_SHOWN_STACKS = 10 };
 
 /* CPU time between two stacks of a thread, as in attach. No sample is waited for. */
 enum { PERIOD_NS = 10000000 };
@@ -104,12 +104,12 @@ static void report_interpreter(const struct target *target)
 }
 
 /* Whether a look can take a running thread's CPU, from best to worst. */
-enum reach { REACH_AT_ONCE, REACH_OLD_KERNEL, REACH_NICER, REACH_REAL_TIME, REACH_ELSEWHERE };
+enum reach { REACH_AT_ONCE, REACH_OLD_KERNEL, REACH_NICER, REACH_REAL_TIME, REACH_NO_SHARED_CPU };
 
 static enum reach reach_of(const struct cpu_pin *pin, pid_t tid)
 {
 	if (!cpu_pin_shares_cpu(pin, tid))
-		return REACH_ELSEWHERE;
+		return REACH_NO_SHARED_CPU;
 	if (cpu_pin_is_outranked(tid))
 		return REACH_REAL_TIME;
 	if (!cpu_pin_may_preempt(tid))
@@ -157,7 +157,7 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 	count->nr_known += thread->tid != 0;
 	count_reach(count, thread->tid);
 	if (sample->error) {
-		if (count->nr_broken++ < MAX_TOLD_STACKS)
+		if (count->nr_broken++ < MAX_SHOWN_STACKS)
 			report("stack", "of thread %d \"%s\" cannot be read: %s", thread->tid,
 			       thread->name, dump_error_text(sample->error));
 	} else if (sample->flags & SAMPLE_UNPROVEN) {
@@ -210,7 +210,7 @@ static void report_proofs(const struct sampler *sampler, pid_t tid)
 /* Whether attach would be exact, rather than racing, without interrupts. */
 static bool is_exact(const struct stack_count *count)
 {
-	return count->reach != REACH_ELSEWHERE &&
+	return count->reach != REACH_NO_SHARED_CPU &&
 	       (!count->nr_outranking || count->nr_outranking < count->nr_known);
 }
 
@@ -240,7 +240,7 @@ static void report_preemption(const struct stack_count *count)
 		       "than 'chrt -p %d' prints (chrt -f)",
 		       is_exact(count) ? "late, so ticks are skipped" : "none", tid, tid);
 		break;
-	case REACH_ELSEWHERE:
+	case REACH_NO_SHARED_CPU:
 		report("preemption",
 		       "none: thread %d runs only on CPUs that pysample may not use; 'taskset -cp "
 		       "%d' prints them",

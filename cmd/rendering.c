@@ -53,7 +53,7 @@ static struct run *copy_runs(struct recording *const *recordings, uint32_t nr,
 	return runs;
 }
 
-/* Whether a side that was asked for has nothing to show. */
+/* Whether a requested side has nothing to show. */
 static bool has_empty_side(const struct rendering *rendering)
 {
 	return !rendering->accounts[PROFILE_SELF].nr_shown ||

@@ -138,7 +138,7 @@ static int look(struct target *target, struct search_schedule *schedule,
 /*
  * Whether the next looks may find something else than the last one. What looks like a CPython
  * that must be refused may have its libpython or its data mapped a moment later. After
- * TARGET_STARTING_NS it is refused, however long a wait was asked for.
+ * TARGET_STARTING_NS it is refused, however long a wait was requested.
  */
 static bool is_worth_waiting(struct target *target, const struct target_wait *wait, int err,
 			     uint64_t waited_ns)
@@ -163,7 +163,7 @@ static bool is_worth_waiting(struct target *target, const struct target_wait *wa
 }
 
 /* Sleep until the pause is over or a signal comes. */
-static void sleep_ns(uint64_t pause_ns)
+static void sleep_for(uint64_t pause_ns)
 {
 	struct timespec pause = {
 		.tv_sec = (time_t)(pause_ns / NS_PER_S),
@@ -198,7 +198,7 @@ static int find_interpreter(struct target *target, const struct target_wait *wai
 		if (wait->stop && *wait->stop)
 			return -EINTR;
 		end_ns = clock_now_ns();
-		sleep_ns(search_schedule_pause_ns(&schedule, end_ns, end_ns - begin_ns));
+		sleep_for(search_schedule_pause_ns(&schedule, end_ns, end_ns - begin_ns));
 	}
 }
 

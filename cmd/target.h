@@ -78,9 +78,9 @@ enum target_next {
  * old memory, process or build any more. Unless an interpreter was found, the version, the
  * runtime and the command line keep their values.
  *
- * TARGET_SAME means that there was no exec in between (process_memory_is_gone()) and that _PyRuntime
- * is where it was: the interpreter was started again after Py_Finalize(), or was there all the
- * time and could not be read.
+ * TARGET_SAME means that there was no exec in between (process_memory_is_gone()) and that
+ * _PyRuntime is where it was: the interpreter was started again after Py_Finalize(), or was there
+ * all the time and could not be read.
  */
 enum target_next target_follow(struct target *target, const struct target_wait *wait,
 			       struct message *reterr);

@@ -2,7 +2,7 @@
 /*
  * A memory that reads through another one page by page and caches the pages. It saves system calls
  * when many small objects near each other are read. Data is as old as its cached page. Reads that
- * cross a page boundary are passed on uncached.
+ * cross a page boundary are not cached.
  */
 #pragma once
 

@@ -7,8 +7,8 @@
 enum { MIN_KEPT = 64 };
 
 /*
- * Number of looks to watch before a write. It doubles when an anchor was popped within MIN_LIFE_LOOKS
- * looks.
+ * Number of looks to watch before a write. It doubles when an anchor was popped within
+ * MIN_LIFE_LOOKS looks.
  */
 enum { MIN_WATCH_LOOKS = 16, MAX_WATCH_LOOKS = 8192, MIN_LIFE_LOOKS = 64 };
 
@@ -156,7 +156,9 @@ struct kept_frames frame_cache_kept(struct frame_cache *cache, const struct snap
 	if (cache->has_index &&
 	    (cache->index >= list->nr_frames || !codes_are_unchanged(cache, list)))
 		cache->has_index = false;
-	return cache->has_index ? (struct kept_frames){cache->anchor_addr, cache->index} : none;
+	return cache->has_index
+		       ? (struct kept_frames){.anchor_addr = cache->anchor_addr, .nr = cache->index}
+		       : none;
 }
 
 /* The innermost frame before end that can be the anchor: a plain one, adjacent to its caller. */

@@ -14,7 +14,7 @@ enum { KEPT_LOOKS = 32 };
 /* How often unused blocks are searched for. */
 enum { SWEEP_LOOKS = 16 };
 
-/* Limit on blocks, 4 MiB; memory beyond it is read each time it is asked for. */
+/* Limit on blocks, 4 MiB; memory beyond it is read each time it is needed. */
 enum { MAX_BLOCKS = 8192, NR_SLOTS = 2 * MAX_BLOCKS };
 
 /* Longer reads, of tables and texts, happen once and are passed through. */
@@ -28,7 +28,7 @@ enum { PAGE_BYTES = 4096, BLOCKS_OF_PAGE = PAGE_BYTES / LOOK_BLOCK_BYTES, MAX_RU
 
 struct look_block {
 	remote_addr addr;
-	uint64_t used_look; /* the last look that asked for it; 0: none yet */
+	uint64_t used_look; /* the last look that read it; 0: none yet */
 	uint64_t lost_look; /* the look in which it could not be read */
 };
 

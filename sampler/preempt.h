@@ -28,8 +28,8 @@
 struct preempt;
 
 /*
- * Create for the calling thread, which must make all other calls, too. preempt_destroy()
- * restores its affinity and slice, and accepts NULL. Returns 0; -ENOMEM, or an error of
+ * Create a struct preempt for the calling thread, which must make all other calls, too.
+ * preempt_destroy() restores the thread's affinity and slice, and accepts NULL. Returns 0; -ENOMEM, or an error of
  * cpu_pin_open().
  */
 int preempt_create(struct preempt **ret_preempt);
@@ -44,10 +44,10 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu);
 /* Whether thread tid may run on any CPU that can be held. */
 bool preempt_can_reach(const struct preempt *preempt, pid_t tid);
 
-/* Move to that CPU, for callers that do not sleep by preempt_clock(). */
+/* Move to the CPU of the next look, for callers that do not sleep by preempt_clock(). */
 void preempt_move(struct preempt *preempt);
 
-/* A clock that moves to that CPU before it sleeps, and wakes the guards at the same time. */
+/* A clock that moves to the CPU of the next look before it sleeps, and wakes the guards with us. */
 struct ticker_clock preempt_clock(struct preempt *preempt);
 
 /*

@@ -393,7 +393,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	enum instant_verdict verdict;
-	int err = sampler_open_seat(sampler);
+	int err = sampler_preempt_open(sampler);
 
 	/* List the threads. A process may start and end threads all the time. */
 	if (!err)
@@ -427,7 +427,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	}
 	free(sampler->variables);
 	sampler->variables = NULL;
-	sampler_close_seat(sampler);
+	sampler_preempt_close(sampler);
 	return err;
 }
 

@@ -157,7 +157,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 		frames[nr] = (struct frame){.function = native->hole};
 		detailed.frames = frames;
 		detailed.nr_frames = nr + 1;
-		native->stats.nr_python_holed++;
+		native->stats.nr_python_gaps++;
 	}
 	return native_stacks_emit(&native->stacks, &detailed, native->merge_next);
 }
@@ -191,7 +191,7 @@ static int emit_merged(struct sampler_native *native, const struct snapshot_thre
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
 
 	native->stats.nr_stacks++;
-	native->stats.nr_broken += !native->stacks.is_whole;
+	native->stats.nr_c_gaps += !native->stacks.is_whole;
 	native->merge_next = next;
 	native->entries = entries; /* the thread may have moved on since */
 	native->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX
@@ -544,7 +544,7 @@ static int open_events(struct sampler_native *native, struct message *ret_why)
 	const struct perf_events_options events = {
 		.period_ns = options->period_ns,
 		.max_stack_bytes = SAMPLER_NATIVE_STACK_BYTES,
-		.records_kernel_frames = native->kernel.names != NULL,
+		.kernel_frames = native->kernel.names != NULL,
 		.has_program = interrupts != NULL,
 		.program_fd =
 			interrupts ? interrupts_program_fd(sampler_interrupts_program(interrupts))
@@ -569,9 +569,9 @@ int sampler_native_create(const struct sampler_native_options *options,
 	native->merge.ops = &merge_ops;
 	native->options = *options;
 	native->events = PERF_EVENTS_CLOSED;
-	err = options->has_kernel_frames ? kernel_frames_open(&native->kernel, options->process,
-							      options->sampler, ret_why_no_kernel)
-					 : 0;
+	err = options->kernel_frames ? kernel_frames_open(&native->kernel, options->process,
+							  options->sampler, ret_why_no_kernel)
+				     : 0;
 	if (!err)
 		err = open_events(native, ret_why);
 	if (!err)

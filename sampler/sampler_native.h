@@ -27,9 +27,9 @@ struct sampler_native_stats {
 	bool are_proven; /* C and Python frames are of one instant; otherwise there is evidence */
 	bool user_only;	 /* the kernel does not report threads while they are in the kernel */
 	uint64_t nr_stacks; /* emitted with C frames */
-	uint64_t nr_broken; /* of those, stacks whose C frames have a hole */
+	uint64_t nr_c_gaps; /* of those, stacks whose C frames have a hole */
 	/* of those, stacks where a hole replaces some of Python's frames */
-	uint64_t nr_python_holed;
+	uint64_t nr_python_gaps;
 	uint64_t nr_without_copy; /* samples of interrupts whose copies were lost */
 	uint64_t nr_foreign; /* copies of threads that Python does not know, or no longer knows */
 };
@@ -44,7 +44,7 @@ struct sampler_native_options {
 	struct sampler *sampler;
 	uint64_t period_ns;	/* CPU time of a thread between two samples */
 	bool keeps_trampolines; /* as in native_stacks.h */
-	bool has_kernel_frames; /* with frames of the kernel */
+	bool kernel_frames;	/* with frames of the kernel */
 };
 
 /*

@@ -457,7 +457,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
 	unsigned int nr_failures = 0;
-	uint64_t first_failure_ns = 0, word;
+	uint64_t first_failure_ns = 0;
 
 	for (;;) {
 		bool due;
@@ -487,25 +487,27 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 			continue;
 		}
 		sampler->stats.failed_ticks += due && sampler->stats.ticks == nr_ticks;
-		*ret_end = END_REPLACED;
 		/* The target is gone: another program can be read in its place, or none. */
 		if (err == -ESRCH) {
-			if (remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr,
-						   &word) == -ESRCH)
-				*ret_end = END_TARGET;
+			uint64_t word;
+
+			err = remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr,
+						     &word);
+			*ret_end = err == -ESRCH ? END_TARGET : END_REPLACED;
 			return 0;
 		}
 		if (!sampler_is_transient(err))
 			return err;
 		if (!nr_failures++)
 			first_failure_ns = now_ns;
+		*ret_end = END_REPLACED;
 		if (nr_failures >= REPLACED_AFTER_FAILURES &&
 		    now_ns - first_failure_ns > REPLACED_AFTER_NS)
 			return 0;
 	}
 }
 
-int sampler_open_seat(struct sampler *sampler)
+int sampler_preempt_open(struct sampler *sampler)
 {
 	int err;
 
@@ -516,7 +518,7 @@ int sampler_open_seat(struct sampler *sampler)
 	return err == -ENOMEM ? err : 0;
 }
 
-void sampler_close_seat(struct sampler *sampler)
+void sampler_preempt_close(struct sampler *sampler)
 {
 	preempt_destroy(sampler->preempt);
 	sampler->preempt = NULL;
@@ -573,7 +575,7 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 		if (sampler->cache.reason == CACHE_USABLE)
 			sampler->cache.reason = CACHE_OTHER_ENGINE;
 	} else {
-		err = sampler_open_seat(sampler);
+		err = sampler_preempt_open(sampler);
 	}
 	if (!err && sampler->interrupts) {
 		/* Give the program the threads first. A changing list is left to the first tick. */
@@ -601,7 +603,7 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	if (sampler->interrupts)
 		clock = sampler_interrupts_clock(sampler->interrupts);
 	if (!find_target(sampler, ret_end)) {
-		sampler_close_seat(sampler);
+		sampler_preempt_close(sampler);
 		return 0;
 	}
 	ticker_start(&ticker, options->rate_hz, clock_now_ns(), &clock, stats);
@@ -632,6 +634,6 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	sampler->snapshot.stop = NULL;
 	sampler->tick.cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
-	sampler_close_seat(sampler);
+	sampler_preempt_close(sampler);
 	return err;
 }

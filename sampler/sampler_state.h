@@ -277,8 +277,8 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
  * Prepare to preempt the target on its CPUs in the looks to come; does nothing for memory that
  * stands still. Returns 0 or -ENOMEM; where a thread cannot be pinned, looks do without.
  */
-int sampler_open_seat(struct sampler *sampler);
-void sampler_close_seat(struct sampler *sampler);
+int sampler_preempt_open(struct sampler *sampler);
+void sampler_preempt_close(struct sampler *sampler);
 
 /*
  * Emit the stack in the thread's list to sink. The caller sets time_ns, flags and error of

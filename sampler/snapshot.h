@@ -31,8 +31,8 @@
  * (snapshot_may_swap()).
  *
  * All proofs are about the threads that the thread states name, but another thread may run a
- * state. sampler/thread_stack.h detects that from 3.10 on. Where it cannot, there is evidence but no
- * proof: a state that moves within a look although its thread stood still is not trusted for a
+ * state. sampler/thread_stack.h detects that from 3.10 on. Where it cannot, there is evidence but
+ * no proof: a state that moves within a look although its thread stood still is not trusted for a
  * while.
  *
  * A sample that is taken in the target's own interrupt is of one instant by itself.

@@ -175,6 +175,6 @@ const struct command core_command = {
 		"  pysample core --json core.1234 | jq '.threads[] | select(.crashed)'\n"
 		"  coredumpctl dump 1234 | pysample core -\n"
 		"  pysample core /var/lib/systemd/coredump/core.shop.*        where do they die?\n"
-		"  pysample core --crashed --native /var/lib/systemd/coredump/* -o crashes.html\n",
+		"  pysample core --crashed -n /var/lib/systemd/coredump/* -o crashes.html\n",
 	.run = run,
 };

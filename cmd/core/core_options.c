@@ -18,7 +18,7 @@
 static bool apply_native(void *options, const char *threads)
 {
 	if (threads && strcmp(threads, "all") != 0) {
-		print_error("unknown value '%s' of -n: use --native for Python threads, "
+		print_error("unknown value '%s' of --native: use -n for Python threads, "
 			    "--native=all for all threads",
 			    threads);
 		return false;

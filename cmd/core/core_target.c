@@ -34,11 +34,11 @@ static enum exit_status open_core(struct core_target *target, struct message *re
 	int fd = strcmp(target->path, "-") == 0
 			 ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
 			 : open(target->path, O_RDONLY | O_NOCTTY | O_CLOEXEC);
-	int err = fd < 0 ? errno : 0;
+	int err = fd < 0 ? -errno : 0;
 
 	if (err) {
-		message_set(reterr, "%s could not be opened: %s", target->path, strerror(err));
-		return err == EACCES || err == EPERM ? EXIT_PERMISSION : EXIT_ERROR;
+		message_set(reterr, "%s could not be opened: %s", target->path, strerror(-err));
+		return err == -EACCES || err == -EPERM ? EXIT_PERMISSION : EXIT_ERROR;
 	}
 	target->written_ns = written_ns(fd);
 	err = unpack(fd, &unpacked, &reason);

@@ -46,7 +46,7 @@ const struct core_file *core_target_executable(const struct core_target *target)
 void core_target_describe(const struct core_target *target, struct post_mortem *ret_post_mortem);
 
 /*
- * Create a sampler of its interpreter with these looks. Destroy it before core_target_close().
+ * Create a sampler of its interpreter. Destroy it before core_target_close().
  * Returns errors of sampler_create().
  */
 int core_target_sampler(struct core_target *target, const struct sampler_extras *extras,

@@ -78,7 +78,7 @@ static int create_native(const struct engine_options *options, struct target *ta
 			.sampler = sampler,
 			.period_ns = options->period_ns,
 			.keeps_trampolines = options->keeps_trampolines,
-			.has_kernel_frames = options->kernel_frames,
+			.kernel_frames = options->kernel_frames,
 		},
 		&engine->native, &engine->why_no_native, &engine->why_no_kernel);
 }

@@ -36,7 +36,7 @@ struct engine_options {
 /* All zero: closed. */
 struct engine {
 	enum sampler_engine kind;
-	uint64_t period_ns;		       /* as asked for; with tick, whole ticks */
+	uint64_t period_ns;		       /* as requested; with tick, whole ticks */
 	struct sampler_interrupts *interrupts; /* of bpf and tick */
 	struct sampler_native *native;	       /* if C frames are wanted */
 	struct interrupts *before;	       /* of the replaced program, for engine_open() */

@@ -45,7 +45,7 @@ static void append_elapsed(uint64_t elapsed_ns, struct text *line)
 			    elapsed_s / 60 % 60);
 }
 
-/* A low rate has decimals, as the rate asked for may have. */
+/* A low rate has decimals, as the requested rate may have. */
 void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double requested_hz,
 			  struct text *text)
 {

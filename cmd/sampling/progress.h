@@ -30,7 +30,7 @@ struct progress_figures {
  */
 void progress_format(const struct progress_figures *figures, size_t columns, struct text *line);
 
-/* Append the rate of nr_ticks and the rate asked for: "998 of 1000 Hz". */
+/* Append the rate of nr_ticks and the requested rate: "998 of 1000 Hz". */
 void progress_append_rate(uint64_t nr_ticks, uint64_t elapsed_ns, double requested_hz,
 			  struct text *text);
 

@@ -219,7 +219,7 @@ const struct command run_command = {
 		"Starts COMMAND and samples every thread of every interpreter of its process, from\n"
 		"the moment there is one until it ends, the duration is over, or a signal arrives;\n"
 		"then writes the profile. The command has the terminal, and signals sent to\n"
-		"pysample are passed on to it, including SIGUSR1. A shell that will execute Python\n"
+		"pysample are forwarded to it, including SIGUSR1. A shell that will execute Python\n"
 		"is waited for; processes that COMMAND starts are not sampled.\n",
 	.groups = sampling_options_groups,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,

@@ -178,7 +178,7 @@ struct sampling_options sampling_options_default(void)
 }
 
 /* Choose what is read beside the stacks, as the mode and the outputs need it. */
-static void choose_looks(struct sampling_options *options)
+static void choose_extras(struct sampling_options *options)
 {
 	const enum profile_mode mode = options->profile.mode;
 	const bool keeps_all = outputs_need_samples(&options->outputs);
@@ -235,6 +235,6 @@ bool sampling_options_choose(struct sampling_options *options)
 		return false;
 	}
 	options->engine.period_ns = (uint64_t)(NS_PER_S / options->rate_hz);
-	choose_looks(options);
+	choose_extras(options);
 	return true;
 }

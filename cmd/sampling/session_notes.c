@@ -239,15 +239,15 @@ static void print_unreachable(const struct session *session)
 void session_notes_end(const struct session *session)
 {
 	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
-	struct message elsewhere;
+	struct message why_other_threads;
 
 	if (session->options.quiet)
 		return;
 	print_account(session);
 	print_approximate(&session->before.stats);
 	if (session->before.has_foreign_runners) {
-		explain_other_threads(session, &elsewhere);
-		print_note("%s", elsewhere.text);
+		explain_other_threads(session, &why_other_threads);
+		print_note("%s", why_other_threads.text);
 	}
 	print_unreachable(session);
 	if (loss_hides_bursts(&session->before.stats))

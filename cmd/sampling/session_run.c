@@ -88,8 +88,8 @@ void session_count_native(const struct session *session, struct run_native *ret_
 		return;
 	events = sampler_native_events(session->engine.native);
 	ret_native->nr_stacks += stats->nr_stacks;
-	ret_native->nr_c_gaps += stats->nr_broken;
-	ret_native->nr_python_gaps += stats->nr_python_holed;
+	ret_native->nr_c_gaps += stats->nr_c_gaps;
+	ret_native->nr_python_gaps += stats->nr_python_gaps;
 	ret_native->nr_without_copy += stats->nr_without_copy;
 	ret_native->nr_foreign += stats->nr_foreign;
 	ret_native->nr_copies += events->nr_copies;
@@ -213,7 +213,7 @@ static bool has_cpu_times(const struct process *process)
 }
 
 /*
- * Check that this target can be shown in the mode asked for. Returns EXIT_OK, or EXIT_ERROR with
+ * Check that this target can be shown in the requested mode. Returns EXIT_OK, or EXIT_ERROR with
  * a message.
  */
 static enum exit_status check_mode(const struct session *session, struct message *reterr)
@@ -236,25 +236,25 @@ static enum exit_status check_mode(const struct session *session, struct message
 }
 
 /*
- * Check that the engine asked for can sample this target. Returns EXIT_OK, or EXIT_PERMISSION
+ * Check that the requested engine can sample this target. Returns EXIT_OK, or EXIT_PERMISSION
  * with a message.
  */
 static enum exit_status check_engine(const struct session *session, struct message *reterr)
 {
-	const struct engine_options *asked = &session->options.engine;
+	const struct engine_options *requested = &session->options.engine;
 	const struct target *target = &session->target;
 
-	if (asked->is_exact && asked->native && session->engine.kind != ENGINE_BPF) {
+	if (requested->is_exact && requested->native && session->engine.kind != ENGINE_BPF) {
 		message_set(reterr, "--exact with C frames requires engine bpf: %s",
 			    session->engine.why_no_interrupts.text[0]
 				    ? session->engine.why_no_interrupts.text
 				    : "leave out --engine");
 		return EXIT_PERMISSION;
 	}
-	if (!asked->is_named || asked->kind == session->engine.kind)
+	if (!requested->is_named || requested->kind == session->engine.kind)
 		return EXIT_OK;
-	if (asked->kind != ENGINE_RACING)
-		message_set(reterr, "--engine %s: %s", engine_name(asked->kind),
+	if (requested->kind != ENGINE_RACING)
+		message_set(reterr, "--engine %s: %s", engine_name(requested->kind),
 			    session->engine.why_no_interrupts.text);
 	else
 		message_set(
@@ -474,7 +474,7 @@ static int begin_next(struct session *session)
 }
 
 /*
- * Whether the next program can be sampled as asked for. --exact is required; a named engine is
+ * Whether the next program can be sampled as requested. --exact is required; a named engine is
  * only preferred.
  */
 static bool may_continue(struct session *session)

@@ -91,7 +91,7 @@ struct profile *profile_create(const struct profile_options *options);
 void profile_destroy(struct profile *profile);
 
 /*
- * Return the sink to hand to a sampler, borrowed from profile. Its sample() returns 0, or -ENOMEM
+ * Return the sink for a sampler, borrowed from profile. Its sample() returns 0, or -ENOMEM
  * if the sample was not added; the profile stays usable either way.
  *
  * The sink relies on the ids and slots of one sampler. Memory grows with the distinct functions,

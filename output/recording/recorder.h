@@ -26,7 +26,7 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 void recorder_destroy(struct recorder *recorder);
 
 /*
- * Return the sink to hand to a sampler, borrowed from recorder. Its calls return 0; -ENOMEM; the
+ * Return the sink for a sampler, borrowed from recorder. Its calls return 0; -ENOMEM; the
  * error of a write as negative errno, and what was flushed before can be read; -E2BIG if there is
  * no room for another thread, and the recording can still be finished.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Reads a recording (docs/formats.md). The file is untrusted. Whatever it holds, the reader
- * passes on only indices whose definitions it passed on before.
+ * reports only indices whose definitions it has reported before.
  */
 #pragma once
 

@@ -15,8 +15,8 @@ struct run {
 
 /*
  * Call pair() for each known item of the run, always in the same order. Names are as in
- * --stats-json ("requested_hz", "lost.moved", …) and stable. Values are text, numbers with all their
- * digits. Both are valid during the call only.
+ * --stats-json ("requested_hz", "lost.moved", …) and stable. Values are text, numbers with all
+ * their digits. Both are valid during the call only.
  */
 void run_for_each_pair(const struct run *run,
 		       void (*pair)(void *context, const char *name, const char *value),

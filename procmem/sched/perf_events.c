@@ -52,9 +52,8 @@ struct perf_thread {
 
 static uint64_t sample_type(const struct perf_events *events)
 {
-	return events->options.records_kernel_frames && !events->user_only
-		       ? PERF_RECORD_KERNEL_SAMPLE_TYPE
-		       : PERF_RECORD_SAMPLE_TYPE;
+	return events->options.kernel_frames && !events->user_only ? PERF_RECORD_KERNEL_SAMPLE_TYPE
+								   : PERF_RECORD_SAMPLE_TYPE;
 }
 
 static struct perf_event_attr make_attr(const struct perf_events *events)

@@ -21,9 +21,9 @@
 #include "procmem/sched/perf_record.h"
 
 struct perf_events_options {
-	uint64_t period_ns;	    /* CPU time of a thread between two of its copies */
-	uint32_t max_stack_bytes;   /* a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
-	bool records_kernel_frames; /* also record the thread's kernel frames, if that is permitted */
+	uint64_t period_ns;	  /* CPU time of a thread between two of its copies */
+	uint32_t max_stack_bytes; /* a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
+	bool kernel_frames;	  /* also record the thread's kernel frames, if that is permitted */
 	/* each interrupt runs program_fd, a BPF program that chooses what is copied */
 	bool has_program;
 	int program_fd;
@@ -91,8 +91,8 @@ int perf_events_add(struct perf_events *events, pid_t tid);
 void perf_events_wait(struct perf_events *events, uint64_t until_ns);
 
 /*
- * Search for copies without sleeping, unless perf_events_next() has not yet returned all of the last
- * search. For callers that had no time to wait. At most one system call.
+ * Search for copies without sleeping, unless perf_events_next() has not yet returned all of the
+ * last search. For callers that had no time to wait. At most one system call.
  */
 void perf_events_catch_up(struct perf_events *events);
 

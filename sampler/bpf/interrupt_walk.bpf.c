@@ -326,7 +326,7 @@ static long add_frame(__u32 index, struct scratch **walk)
 	return 0;
 }
 
-/* Take one of the loops of 3.10 to 3.12. The outermost _PyCFrame is the thread state's own. */
+/* Add one of the loops of 3.10 to 3.12. The outermost _PyCFrame is the thread state's own. */
 static long add_loop(__u32 index, struct scratch **walk)
 {
 	struct scratch *scratch = *walk;
@@ -486,11 +486,11 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 }
 
 /*
- * Take the states of the interrupted thread, if it is sampled now; begin_ns and count_ns go into
+ * Record the states of the interrupted thread, if it is sampled now; begin_ns and count_ns go into
  * the records. Returns the number of records sent.
  */
-static __always_inline __u32 take(struct scratch *scratch, struct interrupt_counts *count,
-				  __u64 begin_ns, __u64 count_ns)
+static __always_inline __u32 record_thread(struct scratch *scratch, struct interrupt_counts *count,
+					   __u64 begin_ns, __u64 count_ns)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
 	const struct interrupt_thread *thread = find_thread(count, begin_ns);
@@ -526,7 +526,7 @@ int handle_interrupt(struct bpf_perf_event_data *context)
 		return 0;
 	if (!bpf_perf_prog_read_value(context, &scratch->event, sizeof(scratch->event)))
 		count_ns = scratch->event.counter;
-	return take(scratch, count, begin_ns, count_ns) && count_ns;
+	return record_thread(scratch, count, begin_ns, count_ns) && count_ns;
 }
 
 /*
@@ -554,6 +554,6 @@ int handle_tick(struct bpf_raw_tracepoint_args *context)
 		return 0;
 	count->nr_ticks++;
 	if (is_on)
-		(void)take(scratch, count, begin_ns, 0);
+		(void)record_thread(scratch, count, begin_ns, 0);
 	return 0;
 }

@@ -110,23 +110,23 @@ static void find_in_file(struct module_symbols *symbols, struct image *image,
 			add_place(&symbols->wanted[i], vaddr + load_bias);
 }
 
-/* Returns 0, or a fatal error. A symbol that is missing or damaged is none. */
+/* Returns 0 or -ENOMEM. A symbol that is missing, damaged or unreadable is none. */
 static int find_in_memory(struct module_symbols *symbols, const struct memory_image *loaded)
 {
 	remote_addr addr;
 	int err = 0;
 
-	for (uint32_t i = 0; !remote_error_is_fatal(err) && i < symbols->nr_wanted; i++) {
+	for (uint32_t i = 0; err != -ENOMEM && i < symbols->nr_wanted; i++) {
 		err = memory_image_symbol(loaded, symbols->wanted[i].name, &addr);
 		if (!err)
 			add_place(&symbols->wanted[i], addr);
 	}
-	return remote_error_is_fatal(err) ? err : 0;
+	return err == -ENOMEM ? err : 0;
 }
 
 /*
- * Search the module's file or, if it cannot be opened, its loaded part. Returns 0, or a fatal
- * error; the places of some names may have been added then.
+ * Search the module's file or, if it cannot be opened, its loaded part. Returns 0, or -ENOMEM when
+ * the places of some names may have been added.
  */
 static int search_module(struct module_symbols *symbols, const struct mapping *mapping,
 			 struct image_source *source)
@@ -144,17 +144,18 @@ static int search_module(struct module_symbols *symbols, const struct mapping *m
 		return err;
 	err = memory_image_open(symbols->memory, mapping->start, &loaded);
 	if (err)
-		return remote_error_is_fatal(err) ? err : 0;
+		return err == -ENOMEM ? err : 0;
 	err = find_in_memory(symbols, &loaded);
 	memory_image_close(&loaded);
 	return err;
 }
 
-/* Add a module and its places; on failure neither is added. Returns 0, or a fatal error. */
+/* Add a module and its places. Returns 0, or -ENOMEM when nothing was added. */
 static int read_module(struct module_symbols *symbols, const struct mapping *mapping,
 		       struct image_source *source)
 {
 	uint32_t nr_places[MODULE_SYMBOLS_MAX_NAMES] = {0};
+	const uint64_t nr_bytes = symbols->nr_bytes;
 	int err;
 
 	for (uint32_t i = 0; i < symbols->nr_wanted; i++)
@@ -164,6 +165,8 @@ static int read_module(struct module_symbols *symbols, const struct mapping *map
 		err = add_module(symbols, mapping);
 	for (uint32_t i = 0; err && i < symbols->nr_wanted; i++)
 		symbols->wanted[i].nr_places = nr_places[i];
+	if (err)
+		symbols->nr_bytes = nr_bytes;
 	return err;
 }
 

@@ -19,7 +19,7 @@ struct walk {
 	int32_t *depths;    /* by offset: the depth before the instruction there */
 	uint32_t *to_do;    /* offsets whose depth has changed */
 	size_t nr_to_do;    /* a depth changes twice at most, which bounds it */
-	size_t call_end;    /* end of the call asked for; 0: none */
+	size_t call_end;    /* end of the requested call; 0: none */
 	int32_t call_depth; /* during that call; values as in depths */
 };
 
@@ -51,7 +51,7 @@ static bool writes_sp(const struct instruction *instruction)
 }
 
 /* The bytes allocated by "sub $n,%rsp" or "add $-n,%rsp"; 0 if the instruction is neither. */
-static int64_t sum_bytes(const struct instruction *instruction, int sign)
+static int64_t allocated_bytes(const struct instruction *instruction, int sign)
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
 
@@ -85,7 +85,7 @@ static int64_t depth_after(const struct stack_depth_code *code,
 {
 	const ZydisDecodedOperand *operands = instruction->operands;
 	const int64_t word_bytes = instruction->decoded.operand_width / 8;
-	int64_t sum;
+	int64_t change;
 
 	switch ((int)instruction->decoded.mnemonic) {
 	case ZYDIS_MNEMONIC_CALL:
@@ -98,9 +98,9 @@ static int64_t depth_after(const struct stack_depth_code *code,
 		return is_register(&operands[0], ZYDIS_REGISTER_RSP) ? 0 : depth - word_bytes;
 	case ZYDIS_MNEMONIC_SUB:
 	case ZYDIS_MNEMONIC_ADD:
-		sum = sum_bytes(instruction,
-				instruction->decoded.mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1);
-		return sum ? depth + sum : 0;
+		change = allocated_bytes(
+			instruction, instruction->decoded.mnemonic == ZYDIS_MNEMONIC_SUB ? 1 : -1);
+		return change ? depth + change : 0;
 	case ZYDIS_MNEMONIC_LEA:
 		return depth_by_lea(code, instruction, depth);
 	case ZYDIS_MNEMONIC_LEAVE:

@@ -41,8 +41,8 @@ struct elf_modules {
 /*
  * List the modules: files with an executable part, and in any case the executable, whose path is
  * exe_path ("" if unknown), and files called libpython…. A file that is loaded twice gives two
- * modules. Takes one pass over the mappings. Returns 0 or -ENOMEM. elf_modules_done() frees the list
- * and leaves it empty; it accepts NULL and an empty list.
+ * modules. Takes one pass over the mappings. Returns 0 or -ENOMEM. elf_modules_done() frees the
+ * list and leaves it empty; it accepts NULL and an empty list.
  */
 int elf_modules_list(const struct maps *maps, const char *exe_path,
 		     struct elf_modules *ret_modules);

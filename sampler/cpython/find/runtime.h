@@ -44,9 +44,9 @@ struct runtime {
 
 /*
  * Find the interpreter. Modules are searched in the order executable, files called libpython…, all
- * others (sampler/cpython/find/elf_modules.h). The first pass looks for the section .PyRuntime or the
- * symbol _PyRuntime, in the file or, if that cannot be opened, in its image in memory. The second
- * pass searches their variables: for the cookie of 3.13 and newer, then for the text of
+ * others (sampler/cpython/find/elf_modules.h). The first pass looks for the section .PyRuntime or
+ * the symbol _PyRuntime, in the file or, if that cannot be opened, in its image in memory. The
+ * second pass searches their variables: for the cookie of 3.13 and newer, then for the text of
  * sys.version, which leads to the symbol interp_head of 3.6 and otherwise to a scan for the list of
  * interpreters (sampler/cpython/find/interpreter_scan.h). If the program is not alive, a last pass
  * searches all of its writable memory as if it were one module. The first runtime that has an

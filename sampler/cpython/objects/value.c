@@ -369,7 +369,7 @@ static void write_attribute(struct value_writer *writer, remote_addr name_addr,
 	if (!writer_has_kind(writer, name_addr, VALUE_STR))
 		return;
 	value_text_puts(writer->text, " ");
-	value_write_if_str(writer, name_addr);
+	value_write_checked_chars(writer, name_addr);
 	value_text_puts(writer->text, "=");
 	value_write_part(writer, value_addr);
 }

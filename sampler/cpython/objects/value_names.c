@@ -19,7 +19,7 @@ static void write_c_name(struct value_writer *writer, const char *name)
 		value_text_byte(writer->text, (uint8_t)*name, 0);
 }
 
-void value_write_if_str(struct value_writer *writer, remote_addr addr)
+void value_write_checked_chars(struct value_writer *writer, remote_addr addr)
 {
 	if (!writer_failed(writer, writer_has_kind(writer, addr, VALUE_STR) ? 0 : -EBADMSG))
 		value_write_chars(writer, addr);
@@ -48,8 +48,8 @@ void value_write_type_name(struct value_writer *writer, const struct value_type 
 	char name[C_NAME_BYTES];
 
 	if (type->is_heap) {
-		value_write_if_str(writer, writer_heap_field(writer, type->addr,
-							     TYPE_NAME_BEFORE_CACHED_KEYS));
+		value_write_checked_chars(writer, writer_heap_field(writer, type->addr,
+								    TYPE_NAME_BEFORE_CACHED_KEYS));
 	} else if (read_static_name(writer, type->addr, name)) {
 		const char *dot = strrchr(name, '.');
 
@@ -70,7 +70,7 @@ static void write_class_module(struct value_writer *writer, remote_addr addr)
 	if (!writer_failed(writer, dict_open(writer->memory, writer->build, dict_addr, &dict)) &&
 	    !writer_failed(writer,
 			   dict_find(&dict, NAMES_MAX_KEYS, "__module__", NULL, &module_addr)))
-		value_write_if_str(writer, module_addr);
+		value_write_checked_chars(writer, module_addr);
 	value_text_puts(writer->text, ".");
 	if (writer->text->err == -ENOENT)
 		writer->text->err = 0;
@@ -90,7 +90,7 @@ void value_write_class(struct value_writer *writer, remote_addr addr)
 			return;
 		value_text_puts(writer->text, "<class '");
 		write_class_module(writer, addr);
-		value_write_if_str(writer, name_addr);
+		value_write_checked_chars(writer, name_addr);
 	} else if (read_static_name(writer, addr, name)) {
 		value_text_puts(writer->text, "<class '");
 		write_c_name(writer, name);
@@ -116,9 +116,9 @@ void value_write_module(struct value_writer *writer, remote_addr addr)
 /* Write the qualified name of the function at addr. */
 static void write_qualname(struct value_writer *writer, remote_addr addr)
 {
-	value_write_if_str(writer,
-			   writer_word(writer, writer_fields(writer, addr) +
-						       writer->build->traits.qualname_after_type));
+	value_write_checked_chars(
+		writer, writer_word(writer, writer_fields(writer, addr) +
+						    writer->build->traits.qualname_after_type));
 }
 
 void value_write_function(struct value_writer *writer, remote_addr addr)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The writing of one value, private to the files that implement it: value.c writes data and
+ * What the functions that write one value share, private to the files that implement it: value.c writes data and
  * attributes, value_names.c classes, modules and functions, and exception_text.c exceptions.
  *
  * Each function writes its part as far as it can be read. The first error ends the part that it
@@ -92,9 +92,11 @@ void value_write_part(struct value_writer *writer, remote_addr addr);
 /* Write "<unreadable at 0x…>". */
 void value_write_unreadable(struct value_writer *writer, remote_addr addr);
 
-/* Write the characters of the str at addr as they are. The second checks that it is one: -EBADMSG. */
+/* Write the characters of the str at addr as they are. */
 void value_write_chars(struct value_writer *writer, remote_addr addr);
-void value_write_if_str(struct value_writer *writer, remote_addr addr);
+
+/* The same, but the part fails with -EBADMSG if the object is no str. */
+void value_write_checked_chars(struct value_writer *writer, remote_addr addr);
 
 /* Write the name of a type, without its module; "object" if it cannot be read. */
 void value_write_type_name(struct value_writer *writer, const struct value_type *type);
