@@ -103,7 +103,7 @@ class Documents(unittest.TestCase):
     def put_in(self, line, pid):
         line = re.sub(r"\$\(pgrep -f \w+\.py\)|\b1234\b(?!\.)(?<!core\.1234)|\bPID\b", str(pid), line)
         line = line.replace("/var/lib/systemd/coredump/core.shop.*", "core.shop.*")
-        return shorter(re.sub(r"(?<=core --native )core$", "core.1234", line))
+        return shorter(re.sub(r"(?<=core -n )core$", "core.1234", line))
 
     def leave_cores(self):
         """Of an interpreter whose files are found without help."""
