@@ -4,7 +4,7 @@
 A stack is right if it agrees with the trampolines of -X perf in the same stack
 (tests/live/support/trampoline_truth.py). The program is tests/targets/stacks/shortcalls.py, whose
 functions last a microsecond. The cost of a frame is measured beside libdw on threads that stand
-still (tests/targets/stacks/corpus.py): tests/support/unwind_cli.c stops them and unwinds each stack
+still (tests/targets/stacks/corpus.py): tests/tools/unwind_cli.c stops them and unwinds each stack
 again and again, after it has compiled the unwind information and copied the memory. The cost is the
 CPU time of the thread that unwinds.
 """

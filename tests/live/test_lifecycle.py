@@ -278,7 +278,7 @@ class Wait(LifecycleTestCase):
         if not library or not compiler:
             self.skipTest("not tested here: libpython loaded late (no C compiler, or no libpython)")
         program = os.path.join(self.folder, "late_python")
-        source = os.path.join(support.ROOT, "tests", "support", "late_python.c")
+        source = os.path.join(support.ROOT, "tests", "tools", "late_python.c")
         subprocess.run([compiler, "-o", program, source, "-ldl"], check=True)
         return support.plain_target(program, library, *args)
 

@@ -4,7 +4,7 @@
 
     cfi_oracle.py CLI [FILE...]
 
-CLI is the built tests/support/cfi_cli. Without files: the C library, the loader, libstdc++, the
+CLI is built from tests/tools/cfi_cli.c. Without files: the C library, the loader, libstdc++, the
 interpreters of pyenv and the testbed, and a .debug_frame compiled for this test.
 """
 import glob

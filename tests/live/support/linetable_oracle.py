@@ -6,7 +6,7 @@
     linetable_oracle.py --emit         only print the cases of this interpreter
     linetable_oracle.py --check CLI    only check such cases, read from stdin
 
-CLI is the built tests/support/linetable_cli. Use the last two for an interpreter
+CLI is built from tests/tools/linetable_cli.c. Use the last two for an interpreter
 that lives where CLI cannot run:
 
     chroot ROOT python3.15 - --emit < linetable_oracle.py | linetable_oracle.py --check CLI
