@@ -5,7 +5,7 @@
 
 #include "output/profile/call_graph.h"
 #include "procmem/cleanup.h"
-#include "tests/support/add_stack.h"
+#include "tests/support/stack_profile.h"
 
 /* Few functions and lines, so that all kinds of recursion occur. */
 #define NR_SAMPLES   500

@@ -9,7 +9,7 @@
 
 #include "output/formats/callgrind.h"
 #include "procmem/cleanup.h"
-#include "tests/support/add_stack.h"
+#include "tests/support/stack_profile.h"
 
 static const struct run run = {.info = {.pysample.version = "1.2",
 					.target.command_line = "python3 a\nb.py",

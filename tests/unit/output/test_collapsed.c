@@ -9,8 +9,8 @@
 
 #include "output/formats/collapsed.h"
 #include "procmem/cleanup.h"
-#include "tests/support/add_stack.h"
-#include "tests/support/push_sample.h"
+#include "tests/support/made_sample.h"
+#include "tests/support/stack_profile.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -9,7 +9,7 @@
 
 #include "output/page/flamegraph_html.h"
 #include "procmem/cleanup.h"
-#include "tests/support/push_sample.h"
+#include "tests/support/made_sample.h"
 
 #define NASTY "</script><img src=x onerror=alert(1)>&\"\n\033[1m\xff"
 

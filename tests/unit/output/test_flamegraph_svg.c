@@ -7,7 +7,7 @@
 
 #include "output/formats/flamegraph_svg.h"
 #include "procmem/cleanup.h"
-#include "tests/support/push_sample.h"
+#include "tests/support/made_sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -8,7 +8,7 @@
 
 #include "output/formats/jsonl.h"
 #include "procmem/cleanup.h"
-#include "tests/support/add_stack.h"
+#include "tests/support/stack_profile.h"
 
 static const struct run run = {
 	.info = {.target.command_line = "python3 \"a\nb.py", .target.pid = 42}};

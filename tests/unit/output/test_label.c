@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "output/profile/label.h"
-#include "tests/support/add_stack.h"
+#include "tests/support/stack_profile.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

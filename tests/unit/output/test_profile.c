@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "output/profile/profile.h"
-#include "tests/support/push_sample.h"
+#include "tests/support/made_sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

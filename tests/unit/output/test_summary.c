@@ -9,7 +9,7 @@
 #include "output/summary/summary.h"
 #include "output/text/utf8.h"
 #include "procmem/cleanup.h"
-#include "tests/support/push_sample.h"
+#include "tests/support/made_sample.h"
 
 #define NS_PER_MS 1000000ull
 

@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 
 #include "procmem/cleanup.h"
-#include "tests/support/add_stack.h"
+#include "tests/support/stack_profile.h"
 #include "tests/support/summary_text.h"
 
 #define NS_PER_MS 1000000ull

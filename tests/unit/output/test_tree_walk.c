@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 
 #include "output/profile/tree_walk.h"
-#include "tests/support/add_stack.h"
+#include "tests/support/stack_profile.h"
 
 static struct profile *new_profile(void)
 {

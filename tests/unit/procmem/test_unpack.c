@@ -15,7 +15,7 @@
 
 #include "procmem/cleanup.h"
 #include "procmem/core/decoder.h"
-#include "tests/support/packed.h"
+#include "tests/support/packings.h"
 
 /*
  * More than one buffer, so that it comes in pieces, and no multiple of the buffer, so that the
@@ -124,25 +124,26 @@ Test(unpack, skips_padding)
 	cleanup_free uint8_t *zeros = calloc(1, paddings[3]);
 
 	for (size_t i = 0; i < NR_PACKINGS * 4; i++) {
-		pack_fn *pack = packings[i / 4].pack;
+		const struct packing *packing = &packings[i / 4];
 		int fd = memfd_create("packed", MFD_CLOEXEC);
 		size_t size;
-		cleanup_free uint8_t *first = pack(contents, 1000, &size);
+		cleanup_free uint8_t *first = packing->pack(contents, 1000, &size);
 
-		if (pack == pack_zstd)
+		if (packing->pack == pack_zstd)
 			cr_assert(eq(sz, (size_t)write(fd, skippable, sizeof(skippable)),
 				     sizeof(skippable)));
 		cr_assert(eq(sz, (size_t)write(fd, first, size), size));
 		cr_assert(eq(sz, (size_t)write(fd, zeros, paddings[i % 4]), paddings[i % 4]));
-		if (pack == pack_zstd || pack == pack_lz4)
+		if (packing->pack == pack_zstd || packing->pack == pack_lz4)
 			cr_assert(eq(sz, (size_t)write(fd, skippable, sizeof(skippable)),
 				     sizeof(skippable)));
-		cleanup_free uint8_t *second = pack(contents + 1000, CONTENTS_BYTES - 1000, &size);
+		cleanup_free uint8_t *second =
+			packing->pack(contents + 1000, CONTENTS_BYTES - 1000, &size);
 
 		cr_assert(eq(sz, (size_t)write(fd, second, size), size));
 		cr_assert(eq(sz, (size_t)write(fd, zeros, paddings[i % 4]), paddings[i % 4]));
 		(void)lseek(fd, 0, SEEK_SET);
-		expect_contents(packings[i / 4].name, fd, contents);
+		expect_contents(packing->name, fd, contents);
 	}
 }
 

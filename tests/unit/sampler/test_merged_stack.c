@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "support/fake_python.h"
+#include "tests/support/fake_python.h"
 
 #define MAX 16
 

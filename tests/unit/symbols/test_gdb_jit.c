@@ -18,7 +18,7 @@
 #include "procmem/process.h"
 #include "symbols/elf/live_images.h"
 #include "symbols/elf/module_symbols.h"
-#include "tests/support/expect_code.h"
+#include "tests/support/expected_code.h"
 
 /* The structs of GDB's documentation. */
 struct jit_code_entry {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 #include "symbols/jit/jit_map.h"
-#include "tests/support/expect_code.h"
+#include "tests/support/expected_code.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>

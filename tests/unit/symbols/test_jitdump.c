@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "symbols/jit/jitdump_body.h"
-#include "tests/support/expect_code.h"
+#include "tests/support/expected_code.h"
 #include "tests/support/jitdump_bytes.h"
 
 /* A file, its reader, and the codes read. */

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "symbols/jit/remote_list.h"
-#include "tests/support/expect_code.h"
+#include "tests/support/expected_code.h"
 #include "tests/support/fake_memory.h"
 
 enum { LIST_ADDR = 0x1000, ENTRIES_ADDR = 0x10000, NAMES_ADDR = 0x20000, NAME_STEP = 0x2000 };

@@ -4,8 +4,8 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "support/fake_memory.h"
 #include "symbols/unwind/registers.h"
+#include "tests/support/fake_memory.h"
 
 #if defined(__x86_64__)
 

@@ -6,7 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
-#include "tests/support/expect_code.h"
+#include "tests/support/expected_code.h"
 #include "tests/support/fake_memory.h"
 
 #if defined(__x86_64__)

@@ -50,7 +50,7 @@ static int learn(struct library *library, struct pthread_layout *ret_layout)
 				    library->nr, ret_layout);
 }
 
-Test(pthread_ids, are_found_at_any_offset)
+Test(pthread_layout, are_found_at_any_offset)
 {
 	static const uint32_t offsets[] = {720, 208, 48, 0, 1044, 2044};
 
@@ -74,7 +74,7 @@ Test(pthread_ids, are_found_at_any_offset)
 }
 
 /* The process id in each struct, which old C libraries have after the thread id. */
-Test(pthread_ids, process_id_is_not_mistaken_for_one)
+Test(pthread_layout, process_id_is_not_mistaken_for_one)
 {
 	for (size_t nr = 1; nr < 4; nr++) {
 		struct library library;
@@ -93,7 +93,7 @@ Test(pthread_ids, process_id_is_not_mistaken_for_one)
 	}
 }
 
-Test(pthread_ids, ended_threads_have_none)
+Test(pthread_layout, ended_threads_have_none)
 {
 	struct library library;
 	struct pthread_layout layout;
@@ -114,7 +114,7 @@ Test(pthread_ids, ended_threads_have_none)
 	fake_memory_done(&library.fake);
 }
 
-Test(pthread_ids, are_absent_if_no_offset_fits)
+Test(pthread_layout, are_absent_if_no_offset_fits)
 {
 	struct library library;
 	struct pthread_layout layout;

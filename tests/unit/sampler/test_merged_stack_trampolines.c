@@ -4,7 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "support/fake_python.h"
+#include "tests/support/fake_python.h"
 
 /*
  * Merge a Python frame with a native stack in which the trampoline at addr, with this name or
@@ -32,7 +32,7 @@ static uint32_t merge(struct stack_merger *merger, remote_addr addr,
 	return merged.nr_frames;
 }
 
-Test(trampoline, belongs_to_the_function_it_names)
+Test(merged_stack_trampolines, belongs_to_the_function_it_names)
 {
 	static const struct {
 		const char *name, *qualname, *path;
@@ -87,7 +87,7 @@ static void expect_name(struct stack_merger *merger, remote_addr addr, const cha
 	cr_expect(eq(int, found->kind, FUNCTION_JIT));
 }
 
-Test(trampoline, learns_the_names_of_trampolines)
+Test(merged_stack_trampolines, learns_the_names_of_trampolines)
 {
 	static const struct function f = {.qualname = "f", .path = "/a.py"};
 	static const struct function g = {.qualname = "C.g", .path = "<string>"};

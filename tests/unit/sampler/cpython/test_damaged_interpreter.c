@@ -250,7 +250,7 @@ static size_t segment_at(const struct stage *stage, remote_addr addr)
 	return i;
 }
 
-Test(hostile, damaged_tables_are_read_in_bounds)
+Test(damaged_interpreter, damaged_tables_are_read_in_bounds)
 {
 	struct random random = {88172645463325252u};
 	uint32_t nr_accepted = 0;
@@ -276,7 +276,7 @@ Test(hostile, damaged_tables_are_read_in_bounds)
 	cr_expect(lt(uint, nr_accepted, NR_ROUNDS * 9 / 10));
 }
 
-Test(hostile, random_versions_are_read_in_bounds)
+Test(damaged_interpreter, random_versions_are_read_in_bounds)
 {
 	struct random random = {362436069};
 	struct stage stage;
@@ -306,7 +306,7 @@ Test(hostile, random_versions_are_read_in_bounds)
 }
 
 /* Damage anywhere: lists, thread states, chunks, frames, code objects, names. */
-Test(hostile, damaged_states_are_read_in_bounds)
+Test(damaged_interpreter, damaged_states_are_read_in_bounds)
 {
 	struct random random = {521288629};
 	uint64_t nr_samples = 0;
@@ -336,7 +336,7 @@ Test(hostile, damaged_states_are_read_in_bounds)
 }
 
 /* Circular lists of threads, interpreters, chunks and frames. */
-Test(hostile, cyclic_lists_are_bounded)
+Test(damaged_interpreter, cyclic_lists_are_bounded)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
 		struct stage stage;

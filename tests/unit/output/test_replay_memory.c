@@ -63,7 +63,7 @@ static struct recording *record(uint32_t nr_threads)
 }
 
 /* Beyond the limit, new nodes are counted as other stacks; known ones keep their place. */
-Test(replay_kept, kept_nodes_are_limited_to_twice_a_profile)
+Test(replay_memory, kept_nodes_are_limited_to_twice_a_profile)
 {
 	static const struct {
 		uint32_t nr_threads, nr_other;

@@ -65,11 +65,9 @@ static inline uint8_t *pack_lz4(const void *bytes, size_t size, size_t *ret_size
 	return packed;
 }
 
-typedef uint8_t *pack_fn(const void *bytes, size_t size, size_t *ret_size);
-
-static const struct {
+static const struct packing {
 	const char *name;
-	pack_fn *pack;
+	uint8_t *(*pack)(const void *bytes, size_t size, size_t *ret_size);
 } packings[] = {{"zstd", pack_zstd}, {"gzip", pack_gzip}, {"xz", pack_xz}, {"lz4", pack_lz4}};
 
 enum { NR_PACKINGS = sizeof(packings) / sizeof(packings[0]) };

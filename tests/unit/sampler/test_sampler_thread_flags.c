@@ -89,7 +89,7 @@ static void put(struct stage *stage, remote_addr addr, uint32_t offset, uint64_t
 		fake_memory_write_u64(&stage->py.fake, addr + offset, value);
 }
 
-Test(thread_state, finds_raised_and_handled_exceptions)
+Test(sampler_thread_flags, finds_raised_and_handled_exceptions)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		struct stage stage;
@@ -111,7 +111,7 @@ Test(thread_state, finds_raised_and_handled_exceptions)
 }
 
 /* Up to 3.12 a handled exception leaves None. Which object None is, is read once. */
-Test(thread_state, none_is_no_exception)
+Test(sampler_thread_flags, none_is_no_exception)
 {
 	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
 		struct stage stage;
@@ -144,7 +144,7 @@ Test(thread_state, none_is_no_exception)
 }
 
 /* An unreadable object counts as an exception, because None can always be read. */
-Test(thread_state, unreadable_object_is_an_exception)
+Test(sampler_thread_flags, unreadable_object_is_an_exception)
 {
 	struct stage stage;
 
@@ -183,7 +183,7 @@ static void make_list(struct stage *stage, const remote_addr *values, size_t nr_
 	put(stage, stage->thread_addr, offsets->thread.exc_info, addrs[0]);
 }
 
-Test(thread_state, exceptions_of_generators_are_followed)
+Test(sampler_thread_flags, exceptions_of_generators_are_followed)
 {
 	for (size_t v = 1; v < NR_FAKE_VERSIONS; v++) { /* 3.6 has no list */
 		for (int to = TO_THREAD; to <= TO_NOWHERE; to++) {
@@ -206,7 +206,7 @@ Test(thread_state, exceptions_of_generators_are_followed)
 	}
 }
 
-Test(thread_state, recognises_a_wait_for_the_gil)
+Test(sampler_thread_flags, recognises_a_wait_for_the_gil)
 {
 	struct stage stage;
 
@@ -249,7 +249,7 @@ static void set_collecting(struct stage *stage, remote_addr frame_addr)
 	put(stage, addr, offsets->gc.frame, frame_addr);
 }
 
-Test(thread_state, finds_where_the_collector_runs)
+Test(sampler_thread_flags, finds_where_the_collector_runs)
 {
 	struct walked_frame frames[] = {
 		{.addr = 0x1000, .nr_begun = 1},

@@ -40,7 +40,7 @@ static void end(struct own *own)
 }
 
 /* The word is the CPU of the area's own thread. */
-Test(rseq, finds_our_own_area)
+Test(witness_rseq, finds_our_own_area)
 {
 	struct live_memory live;
 	struct rseq_place place;
@@ -77,7 +77,7 @@ Test(rseq, finds_our_own_area)
 }
 
 /* Values of the two variables in a target with the same C library. */
-Test(rseq, invalid_variables_are_refused)
+Test(witness_rseq, invalid_variables_are_refused)
 {
 	static const struct {
 		char name[24];
@@ -138,7 +138,7 @@ static int open_no_file(struct image_source *source, const struct mapping *mappi
 	return -ENOENT;
 }
 
-Test(rseq, without_a_file_no_area_is_known)
+Test(witness_rseq, without_a_file_no_area_is_known)
 {
 	static const struct image_source_ops ops = {.open = open_no_file};
 	struct image_source no_files = {.ops = &ops};
