@@ -270,7 +270,7 @@ GENERATED = re.compile(r"outer_\d+|(outer_\d+\.<locals>\.)?(?P<inner>inner_\d+)"
 
 
 def generation_of(label):
-    """The generations in a label of churncode.py: its name, path and line; -1 if the line is
+    """The generations in a label of code_churn.py: its name, path and line; -1 if the line is
     wrong."""
     name, path, line = parse_label(label)
     found = GENERATED.fullmatch(name)
@@ -327,7 +327,7 @@ class Changing(AttachTestCase):
             self.assertEqual(wrong, [])
             return stacks
 
-        with support.python_target(self.interpreter, "churncode") as target:
+        with support.python_target(self.interpreter, "code_churn") as target:
             support.sampled_until(sample, lambda stacks: any(
                 generation_of(stack[-1]) for stack in stacks), "such code is seen")
 
@@ -358,7 +358,7 @@ class Changing(AttachTestCase):
             self.assertEqual(impossible, [])
             return stacks
 
-        with support.python_target(self.interpreter, "churn") as target:
+        with support.python_target(self.interpreter, "thread_churn") as target:
             support.sampled_until(sample, lambda stacks: has_function(stacks, "worker"),
                                   "a worker is seen")
             self.assertTrue(target.runs())
@@ -380,7 +380,7 @@ class Changing(AttachTestCase):
     def test_function_with_two_callers(self):
         """Two callers share a function, which calls a different one for each of them."""
         self.check_possible(r"<module>( announce.*| by_a( shared( leaf_a)?)?"
-                            r"| by_b( shared( leaf_b)?)?)?", "shared", 300)
+                            r"| by_b( shared( leaf_b)?)?)?", "shared_callee", 300)
 
 
 @support.per_minor("3.6", "3.11", "3.15")
@@ -430,7 +430,7 @@ class Leaving(AttachTestCase):
             self.assertNotIn("ended", result.stderr)
             return result
 
-        self.check("headless", ["signal"], leave, "until_signalled")
+        self.check("ended_main_thread", ["signal"], leave, "until_signalled")
 
     def test_main_thread_has_ended(self):
         with support.headless_target(self.interpreter) as target:

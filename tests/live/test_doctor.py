@@ -56,7 +56,7 @@ class Instant(unittest.TestCase):
 
     @unittest.skipUnless(os.geteuid() == 0, "only root can have a real-time policy")
     def test_a_real_time_policy(self):
-        with support.python_target(support.newest_interpreter(), "waiting") as target:
+        with support.python_target(support.newest_interpreter(), "sleeps_in_c") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             result = pysample("doctor", target.pid, wrapper=support.WITHOUT_BPF)
         self.assertIn("chrt -p %d" % target.pid, found(result, "preemption"))
@@ -107,7 +107,7 @@ class Healthy(unittest.TestCase):
         return sum(map(int, counts))
 
     def test_threads_that_come_and_go(self):
-        with support.python_target(self.interpreter, "churn") as target:
+        with support.python_target(self.interpreter, "thread_churn") as target:
             for _ in range(5):
                 result = pysample("doctor", target.pid)
                 self.assertEqual(result.status, 0, result)

@@ -175,7 +175,7 @@ class Dump(DumpTestCase):
 class DumpOfWorking(unittest.TestCase):
     def test_threads_that_come_and_go(self):
         """The thread list changes during every look."""
-        with support.python_target(support.newest_interpreter(), "churn") as target:
+        with support.python_target(support.newest_interpreter(), "thread_churn") as target:
             for _ in range(50):
                 threads = dump(target.pid)["threads"]
                 (main,) = [thread for thread in threads if thread["main"]]

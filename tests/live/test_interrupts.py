@@ -97,7 +97,7 @@ class Interrupts(InterruptsTestCase):
                     self.assertEqual(int(path), n, stack)
                     self.assertIn(int(line) - n % 1000, range(1, 7), stack)
 
-        with support.python_target(self.interpreter, "churncode") as target:
+        with support.python_target(self.interpreter, "code_churn") as target:
             support.sampled_until(
                 lambda: list(filter(None, map(lambda stack: check_stack(stack) or stack,
                                               self.sample(target, "--lines")))),
@@ -176,7 +176,7 @@ class InterruptsOfWaiting(InterruptsTestCase):
 
     def test_every_thread(self):
         with support.fresh_folder() as (folder, _), \
-                support.python_target(self.interpreter, "waiting") as target:
+                support.python_target(self.interpreter, "sleeps_in_c") as target:
             path = os.path.join(folder, "stats.json")
             stacks = support.sampled_until(
                 lambda: self.sample(target, "--stats-json", path),

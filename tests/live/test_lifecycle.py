@@ -228,7 +228,8 @@ class Unreadable(LifecycleTestCase):
 
     def ends(self, interpreter, samples):
         """Returns False if there should be samples and none could be proven."""
-        with support.python_target(interpreter, "ring", *(["later"] if samples else [])) as target:
+        args = ["later"] if samples else []
+        with support.python_target(interpreter, "circular_thread_list", *args) as target:
             process = support.start_pysample("attach", target.pid, "-v", "-o", "/dev/null")
             if samples:
                 self.assertIn(b"sampling process", process.stderr.readline())

@@ -33,18 +33,19 @@ def include_folders(interpreter):
 
 
 def build_module(interpreter, folder):
-    """Compile framelink.c into folder. Skips the test where that is not possible."""
+    """Compile frame_linker.c into folder. Skips the test where that is not possible."""
     folders, compiler = include_folders(interpreter), shutil.which("cc")
     if not folders or not compiler:
         raise unittest.SkipTest("not tested here: linked frames of %s (no %s)" % (
             interpreter, "compiler" if folders else "headers"))
-    command = [compiler, "-w", "-O2", "-shared", "-fPIC", "-o", os.path.join(folder, "framelink.so"),
-               os.path.join(support.TARGETS, "stacks", "framelink.c")]
+    command = [compiler, "-w", "-O2", "-shared", "-fPIC",
+               "-o", os.path.join(folder, "frame_linker.so"),
+               os.path.join(support.TARGETS, "stacks", "frame_linker.c")]
     command += [flag for path in folders[0] for flag in ("-I", path)]
     command += [flag for path in folders[1] for flag in ("-idirafter", path)]
     done = subprocess.run(command, capture_output=True, text=True)
     if done.returncode:
-        raise AssertionError("framelink.c: " + done.stderr)
+        raise AssertionError("frame_linker.c: " + done.stderr)
 
 
 def name_of(label):
@@ -68,7 +69,7 @@ class Linked(AttachTestCase):
     def target(self, *args):
         with support.fresh_folder(self.interpreter.root) as (outside, inside):
             build_module(self.interpreter, outside)
-            with support.python_target(self.interpreter, "framelinks", inside, *args) as target:
+            with support.python_target(self.interpreter, "linked_frames", inside, *args) as target:
                 yield target
 
     def has_objects(self):

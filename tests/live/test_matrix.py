@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Every installed interpreter, in every state that its files can be in.
 
-Each cell of the table starts tests/targets/stacks/few.py under an interpreter and compares `dump`
-and `attach` with the stacks that the program reports. The table is printed at the end. A cell that
-is not "ok" has a number, with the reason below.
+Each cell of the table starts tests/targets/stacks/few_situations.py under an interpreter and
+compares `dump` and `attach` with the stacks that the program reports. The table is printed at the
+end. A cell that is not "ok" has a number, with the reason below.
 """
 import collections.abc
 import concurrent.futures
@@ -64,7 +64,7 @@ class Subject:
 
 @contextlib.contextmanager
 def subject(interpreter, environment=None):
-    with support.python_target(interpreter, "few", environment=environment) as target:
+    with support.python_target(interpreter, "few_situations", environment=environment) as target:
         yield Subject(target, target.pid)
 
 
@@ -136,7 +136,7 @@ def replaced(interpreter):
 
 @contextlib.contextmanager
 def subject_in_root(interpreter, wrapper, environment=None):
-    with support.python_target(interpreter, "few", wrapper=wrapper,
+    with support.python_target(interpreter, "few_situations", wrapper=wrapper,
                                environment=environment) as target:
         yield Subject(target, support.child_of(target.pid))
 

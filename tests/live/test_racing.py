@@ -125,7 +125,7 @@ class RacingElsewhere(RacingTestCase):
 
     def test_a_target_that_sleeps(self):
         """What counts is where the target may run, not whether it runs."""
-        with target_elsewhere(self.interpreter, "waiting") as target:
+        with target_elsewhere(self.interpreter, "sleeps_in_c") as target:
             result = attach(target, "-f", "collapsed")
             self.assertEqual(result.status, 0, result.stderr)
             self.assertIn("runs only on CPUs that pysample may not use, so", result.stderr)
@@ -189,7 +189,7 @@ class RacingBesideRealTime(RacingTestCase):
     SENTENCE = "process %d has a real-time priority that pysample lacks"
 
     def test_fallback_to_racing_or_refusal(self):
-        with support.python_target(self.interpreter, "waiting") as target:
+        with support.python_target(self.interpreter, "sleeps_in_c") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             for options in [], ["--exact"]:
                 with self.subTest(options):
@@ -204,7 +204,7 @@ class RacingBesideRealTime(RacingTestCase):
                         self.check_refused(result, 4, sentence + ": start pysample with a higher")
 
     def test_a_higher_priority_is_exact(self):
-        with support.python_target(self.interpreter, "waiting") as target:
+        with support.python_target(self.interpreter, "sleeps_in_c") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             result = support.run_with_samples(lambda: support.pysample(
                 "attach", target.pid, "-d", "0.3", "--exact", "-f", "collapsed",
@@ -287,7 +287,7 @@ class OldRecordings(unittest.TestCase):
     def test_approximate_and_exact_recordings_together(self):
         old = os.path.join(RECORDINGS, "0.1.0.pysample")
         with support.fresh_folder() as (folder, _), \
-                support.python_target(support.newest_interpreter(), "waiting") as target:
+                support.python_target(support.newest_interpreter(), "sleeps_in_c") as target:
             new = os.path.join(folder, "new.pysample")
             result = support.pysample("attach", target.pid, "-d", "0.2", "-o", new)
             self.assertEqual(result.status, 0, result.stderr)

@@ -593,7 +593,7 @@ class Progress(TerminalTestCase):
     @classmethod
     def setUpClass(cls):
         cls.target = cls.enterClassContext(
-            support.python_target(support.newest_interpreter(), "waiting"))
+            support.python_target(support.newest_interpreter(), "sleeps_in_c"))
 
     def attach(self, *options):
         return ["attach", "-f", "collapsed", "-o", self.profile, *map(str, options),

@@ -62,7 +62,7 @@ class LowRate(SignalsTestCase):
     def setUp(self):
         super().setUp()
         self.target = self.enterContext(
-            support.python_target(support.newest_interpreter(), "waiting"))
+            support.python_target(support.newest_interpreter(), "sleeps_in_c"))
 
     def attach(self, *options):
         return self.start(self.target.pid, "-r", "0.01", "-o", self.path("profile"),

@@ -241,7 +241,7 @@ class NothingToShow(unittest.TestCase):
         return result
 
     def test_of_threads_that_wait(self):
-        with support.parked_target(support.newest_interpreter(), "few") as target:
+        with support.parked_target(support.newest_interpreter(), "few_situations") as target:
             for mode in "gil", "cpu":
                 with self.subTest(mode):
                     self.check(target, mode, "-d", "0.2", "-r", "100")

@@ -3,12 +3,12 @@
 wait for a lock that is never released.
 
 Possible stacks of the first: <module>; recurse (10 times); calls, then nothing, leaf_a,
-leaf_b, or leaf_b; leaf_a. Of the others: those of parked.py.
+leaf_b, or leaf_b; leaf_a. Of the others: those of waiting_threads.py.
 """
 import sys
 
-import parked
 import ready
+import waiting_threads
 
 
 def leaf_a():
@@ -36,5 +36,5 @@ def recurse(levels):
         calls()
 
 
-parked.start_threads(int(sys.argv[1]) - 1)
+waiting_threads.start_threads(int(sys.argv[1]) - 1)
 recurse(10)

@@ -9,8 +9,8 @@ import struct
 import sys
 import time
 
-import parked
 import ready
+import waiting_threads
 
 RECORD = struct.Struct("=QdQ")
 ROUNDS = 64  # between two readings of the clock, which is a system call
@@ -55,5 +55,5 @@ def map_count():
 
 sys.setrecursionlimit(100000)
 if len(sys.argv) > 2:
-    parked.start_threads(int(sys.argv[2]) - 1)
+    waiting_threads.start_threads(int(sys.argv[2]) - 1)
 recurse(int(sys.argv[1]), map_count())

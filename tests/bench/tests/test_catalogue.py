@@ -145,7 +145,7 @@ class Catalogue(unittest.TestCase):
 
     def test_every_file_is_a_program(self):
         files = {name[:-3] for name in os.listdir(PROGRAMS) if name.endswith(".py")}
-        self.assertEqual(files - {"ready", "pairs", "parked"},
+        self.assertEqual(files - {"ready", "pairs", "waiting_threads"},
                          {one.file for one in ALL_PROGRAMS + WORKERS + CLOCKED + [IDLE]})
 
     def test_only_threads_that_wait_are_parked(self):

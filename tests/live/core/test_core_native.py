@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 import support
-from support import core_files, python_copies, unwindlist
+from support import core_files, libunwind_codes, python_copies
 from support.core_files import core_json
 
 LOOP = "_PyEval_EvalFrameDefault"
@@ -188,8 +188,8 @@ class Made(NativeTestCase):
         self.fail(found)
 
     def test_list_for_libunwind(self):
-        self.interpreter = unwindlist.interpreter()
-        self.check("hot", unwindlist.python_target)
+        self.interpreter = libunwind_codes.interpreter()
+        self.check("hot", libunwind_codes.python_target)
 
     def test_list_for_debuggers(self):
         self.interpreter = next((found for found in support.tested_interpreters()

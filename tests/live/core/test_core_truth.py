@@ -28,7 +28,7 @@ class MadeCores(unittest.TestCase):
 
     def test_killed_from_outside(self):
         with core_files.kernel_cores(), \
-                core_files.killed(support.newest_interpreter(), "few") as core:
+                core_files.killed(support.newest_interpreter(), "few_situations") as core:
             self.assert_threads(core, len(core.report["threads"]))
 
     def test_of_gdb(self):

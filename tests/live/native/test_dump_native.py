@@ -36,7 +36,7 @@ class Waiting(unittest.TestCase):
     def test_same_as_libdw(self):
         """Every return address agrees, except those in the interpreter's loop, where Python
         frames are."""
-        with support.python_target(self.interpreter, "waits") as target:
+        with support.python_target(self.interpreter, "every_wait") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             threads, stderr = dump_native(target.pid)
             truth = native_truth.unwind(target.pid)
@@ -56,7 +56,7 @@ class Waiting(unittest.TestCase):
     def test_in_kernel(self):
         """With --kernel, the kernel frames are those that the kernel itself lists for each
         thread."""
-        with support.python_target(self.interpreter, "waits") as target:
+        with support.python_target(self.interpreter, "every_wait") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             threads, stderr = dump_native(target.pid, "--kernel")
             text = support.pysample("dump", "-n", "--kernel", target.pid).stdout
@@ -99,7 +99,7 @@ class Running(unittest.TestCase):
         in the C stack of both."""
         if support.version_key(self.interpreter) < [3, 8]:
             self.skipTest("there is no module for sub-interpreters before 3.8")
-        with support.python_target(self.interpreter, "within", "second") as target:
+        with support.python_target(self.interpreter, "subinterpreter_calls", "second") as target:
             support.wait_until(lambda: self.shows_second(target.pid), "the second one is seen")
 
     def shows_second(self, pid):
@@ -125,7 +125,7 @@ class MissingCStack(unittest.TestCase):
 
 class Text(unittest.TestCase):
     def test_text(self):
-        with support.python_target(support.newest_interpreter(), "waiting") as target:
+        with support.python_target(support.newest_interpreter(), "sleeps_in_c") as target:
             result = support.pysample("dump", "--native", target.pid)
         self.assertEqual(result.status, 0, result.stderr)
         lines = result.stdout.splitlines()

@@ -20,7 +20,7 @@ import unittest
 
 import support
 from native import test_native
-from support import pysample, unwindlist
+from support import libunwind_codes, pysample
 
 PERF_JIT = {"PYTHON_PERF_JIT_SUPPORT": "1"}
 PERF_MAP = {"PYTHONPERFSUPPORT": "1"}
@@ -536,31 +536,31 @@ class Libunwind(JitTestCase):
     """Code that is registered with libunwind by _U_dyn_register()."""
 
     def test_are_listed(self):
-        with unwindlist.python_target(unwindlist.interpreter()) as target:
+        with libunwind_codes.python_target(libunwind_codes.interpreter()) as target:
             codes = listed(target.pid)["codes"]
         self.assertEqual({(code["name"], int(code["address"], 16)) for code in codes},
                          set(target.report["addrs"].items()))
         self.assertEqual({(code["source"], code["size"]) for code in codes}, {("libunwind", 11)})
 
     def test_come_and_go(self):
-        with unwindlist.python_target(unwindlist.interpreter()) as target:
+        with libunwind_codes.python_target(libunwind_codes.interpreter()) as target:
             watcher = subprocess.Popen([*support.TIED_TO_US, support.PYSAMPLE, "jit", "--watch",
                                         "--json", str(target.pid)], stdout=subprocess.PIPE, text=True)
-            first = [json.loads(watcher.stdout.readline()) for _ in unwindlist.NAMES]
+            first = [json.loads(watcher.stdout.readline()) for _ in libunwind_codes.NAMES]
             target.process.send_signal(signal.SIGUSR1)
             support.wait_until(lambda: len(listed(target.pid)["codes"]) == 2, "one is cancelled")
-            self.assertEqual(names(listed(target.pid)["codes"]), set(unwindlist.NAMES[1:]))
+            self.assertEqual(names(listed(target.pid)["codes"]), set(libunwind_codes.NAMES[1:]))
             target.process.kill()
             rest, _ = watcher.communicate(timeout=support.PATIENCE_S)
-        self.assertEqual((names(first), rest), (set(unwindlist.NAMES), ""))
+        self.assertEqual((names(first), rest), (set(libunwind_codes.NAMES), ""))
 
     def test_in_stacks(self):
-        with unwindlist.python_target(unwindlist.interpreter()) as target:
+        with libunwind_codes.python_target(libunwind_codes.interpreter()) as target:
             test_native.stacks_until(target, lambda stacks: any(
                 stack[-1] == "hot" for stack in stacks), "it is seen")
 
     def test_static_program(self):
-        with unwindlist.static_program() as target:
+        with libunwind_codes.static_program() as target:
             support.wait_until(lambda: pysample("jit", target.pid).status == 0, "it is registered")
             codes = listed(target.pid)["codes"]
         self.assertEqual([(code["name"], code["source"]) for code in codes],

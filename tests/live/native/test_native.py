@@ -24,7 +24,7 @@ PERIOD_NS = 10000000  # at the default rate
 IMPORTS_S = 2  # imports.py has imported everything by then
 NR_GENERATED = 100
 
-KEYED = ["<module>", "main", "key", "outer", "inner"]  # the calls of keyed.py
+KEYED = ["<module>", "main", "key", "outer", "inner"]  # the calls of sort_key.py
 
 # A thread that did not wait and had no copy for this long is shown with Python frames alone.
 NO_COPY_MAX_NS = 1000000000
@@ -161,7 +161,7 @@ class Native(CallsTests, unittest.TestCase):
         """Code that starts a program or hands on calls is in no view that does not ask for it.
         Its time goes to its callers."""
         with support.fresh_folder() as (folder, _), \
-                support.python_target(self.interpreter, "keyed") as target:
+                support.python_target(self.interpreter, "sort_key") as target:
             path = os.path.join(folder, "a.pysample")
             support.wait_until(lambda: self.has_plumbing(target.pid, path), "_start is seen")
             shown, kept = (support.parse_collapsed(support.pysample(
@@ -192,7 +192,7 @@ class Native(CallsTests, unittest.TestCase):
             return (trampoline_truth.HOLE not in stack
                     and trampoline_truth.names_of(stack, ())[1] == KEYED)
 
-        with support.python_target(self.interpreter, "keyed",
+        with support.python_target(self.interpreter, "sort_key",
                                    environment={"PYTHONPERFSUPPORT": "1"}) as target, \
                 trampoline_truth.map_of(target, self.interpreter):
             stacks = stacks_until(target, lambda stacks: any(map(is_whole, stacks)),
@@ -219,7 +219,7 @@ class Native(CallsTests, unittest.TestCase):
         def is_alone(sample):
             return {frame["kind"] for frame in sample["frames"]} == {"python"}
 
-        with support.python_target(self.interpreter, "churn", 10) as target:
+        with support.python_target(self.interpreter, "thread_churn", 10) as target:
             samples = samples_until(target, lambda samples: any(
                 "worker" in {frame["name"] for frame in sample["frames"]}
                 and not is_alone(sample) for sample in samples),
@@ -250,7 +250,7 @@ class Native(CallsTests, unittest.TestCase):
             skip_without_c_frames(result)
             return nr_with_natives(result, "work")
 
-        with support.python_target(self.interpreter, "within", "main") as target:
+        with support.python_target(self.interpreter, "subinterpreter_calls", "main") as target:
             support.wait_until(is_seen, "the running thread is seen with C frames")
 
     def test_imports(self):
@@ -357,7 +357,7 @@ class Native(CallsTests, unittest.TestCase):
             return len(self.names_like(r"py::.*:generation \d+$", samples)) > NR_GENERATED
 
         self.check_names(self.sample_perf_jit(are_many, "many are seen", "--trampolines",
-                                              program="churncode"))
+                                              program="code_churn"))
 
     @staticmethod
     def has_trampoline_beside_frame(frames):
@@ -370,7 +370,7 @@ class Native(CallsTests, unittest.TestCase):
 
     def test_waiting(self):
         """A waiting thread shows what it has called in C."""
-        with support.python_target(self.interpreter, "waiting") as target:
+        with support.python_target(self.interpreter, "sleeps_in_c") as target:
             stacks = stacks_until(target, lambda stacks: any(
                 "wait_in_c" in names_of(stack) for stack in stacks), "a waiting thread is seen")
         waiting = [names for names in map(names_of, stacks) if "wait_in_c" in names]
@@ -524,7 +524,7 @@ class Waiting(unittest.TestCase):
         """Waiting threads have C frames in all versions: before 3.10 CPython does not show where
         the interpreter's loops are, and 3.15 is built with frame pointers, which the kernel does
         not report."""
-        with support.python_target(self.interpreter, "waits") as target:
+        with support.python_target(self.interpreter, "every_wait") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             result = attach_native(target.pid, seconds=WAITING_S)
         stacks = [[label.rsplit(" (", 1)[0] for label in stack]

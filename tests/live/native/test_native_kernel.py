@@ -87,7 +87,7 @@ class Waiting(unittest.TestCase):
     sleeps = True
 
     def test_ways_of_waiting(self):
-        with support.python_target(self.interpreter, "waits") as target:
+        with support.python_target(self.interpreter, "every_wait") as target:
             support.wait_until(lambda: native_truth.all_wait(target.pid), "all threads wait")
             with_kernel, without = (
                 sample(target.pid, *args, seconds=test_native.WAITING_S)

@@ -55,7 +55,7 @@ class Forbidden(unittest.TestCase):
 
     def test_waiting(self):
         """What /proc shows is still permitted."""
-        stacks, _ = self.sample("waiting", "EPERM", lambda names: "wait_in_c" in names)
+        stacks, _ = self.sample("sleeps_in_c", "EPERM", lambda names: "wait_in_c" in names)
         for names in stacks:
             if "wait_in_c" in names:
                 self.assertEqual(names[0], "_start")
@@ -102,7 +102,7 @@ class Nobody(unittest.TestCase):
 
     def test_little_locked_memory(self):
         """Rings are locked memory. Threads without one are still sampled: here all wait."""
-        stderr = self.sample("waits", lambda stacks: all(
+        stderr = self.sample("every_wait", lambda stacks: all(
             any(way in names for names in stacks) for way in native_truth.WAYS),
             "prlimit", "--memlock=0")
         self.assertRegex(stderr, r"\b[1-9]\d* threads? could not be sampled while running.*ulimit -l")

@@ -8,13 +8,13 @@ import support
 
 UNWIND = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "unwind_cli")
 
-# The threads of tests/targets/native/waits.py.
+# The threads of tests/targets/native/every_wait.py.
 WAYS = ("lock", "timed_lock", "sleep", "select_select", "epoll", "poll", "read", "receive", "get",
         "get_simple", "condition", "event", "key_of_sort")
 
 
 def all_wait(pid):
-    """Whether all threads of tests/targets/native/waits.py are inside the kernel."""
+    """Whether all threads of tests/targets/native/every_wait.py are inside the kernel."""
     calls = [support.read("/proc/%d/task/%s/syscall" % (pid, tid))
              for tid in os.listdir("/proc/%d/task" % pid)]
     return len(calls) == len(WAYS) + 1 and "running\n" not in calls

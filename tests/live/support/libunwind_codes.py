@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Programs that register code with libunwind: tests/targets/jit/unwindlist.c and unwindlists.py."""
+"""Programs that register code with libunwind: libunwind_codes.c and runs_libunwind_codes.py in
+tests/targets/jit."""
 import contextlib
 import os
 import shutil
@@ -14,12 +15,12 @@ NAMES = ["first", "a second name", "hot"]
 
 
 def compiled(folder, *options):
-    """Compile unwindlist.c and return the path. Skips the test where that is not possible."""
+    """Compile libunwind_codes.c and return the path. Skips the test where that is not possible."""
     if not shutil.which("cc"):
         raise unittest.SkipTest("cc is not installed")
-    path = os.path.join(folder, "unwindlist")
-    done = subprocess.run(["cc", "-o", path, os.path.join(support.TARGETS, "jit", "unwindlist.c"),
-                           *options], capture_output=True, text=True)
+    path = os.path.join(folder, "libunwind_codes")
+    source = os.path.join(support.TARGETS, "jit", "libunwind_codes.c")
+    done = subprocess.run(["cc", "-o", path, source, *options], capture_output=True, text=True)
     if "libunwind.h: No such file" in done.stderr:
         raise unittest.SkipTest("libunwind-dev is not installed")
     if done.returncode:
@@ -41,7 +42,7 @@ def python_target(python):
     """A Python that has loaded a library whose list has no symbol."""
     with tempfile.TemporaryDirectory() as folder:
         library = compiled(folder, "-shared", "-fPIC", "-lunwind")
-        with support.python_target(python, "unwindlists", library, *NAMES) as target:
+        with support.python_target(python, "runs_libunwind_codes", library, *NAMES) as target:
             yield target
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Runs code that the library LIBRARY (unwindlist.c) registers with libunwind, and reports its
+"""Runs code that the library LIBRARY (libunwind_codes.c) registers with libunwind, and reports its
 names and addresses. Then cancels one code that ran at each SIGUSR1.
 
-    unwindlists.py LIBRARY NAME…
+    runs_libunwind_codes.py LIBRARY NAME…
 """
 import ctypes
 import json

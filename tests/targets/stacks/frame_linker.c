@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * An extension module that links its own frames from the C stack, as compilers of Python code and
- * tracing helpers do: framelink.py builds stacks with it. tests/live/test_links.py compiles it
+ * tracing helpers do: linked_frames.py builds stacks with it. tests/live/test_links.py compiles it
  * for each version, against its internal headers.
  *
  * In 3.11 and newer a struct _PyInterpreterFrame is linked. Before, it is a frame object, whose
@@ -210,10 +210,10 @@ static PyMethodDef methods[] = {
 };
 
 static struct PyModuleDef definition = {
-	PyModuleDef_HEAD_INIT, "framelink", NULL, -1, methods, NULL, NULL, NULL, NULL,
+	PyModuleDef_HEAD_INIT, "frame_linker", NULL, -1, methods, NULL, NULL, NULL, NULL,
 };
 
-PyMODINIT_FUNC PyInit_framelink(void)
+PyMODINIT_FUNC PyInit_frame_linker(void)
 {
 	return PyModule_Create(&definition);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes code at run time and registers it with libunwind, for a Python that loads this with
- * ctypes: cc -shared -fPIC unwindlist.c -lunwind. As a program it registers code and waits.
+ * ctypes: cc -shared -fPIC libunwind_codes.c -lunwind. As a program it registers code and waits.
  */
 #include <libunwind.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Stacks with frames that an extension module linked from the C stack (framelink.c).
+"""Stacks with frames that an extension module linked from the C stack (frame_linker.c).
 
 The arguments are the module's folder and what to do. "park" parks a thread for each kind of
 executable, owner of the frame and place in the stack, and reports the names of each thread's
@@ -15,7 +15,7 @@ import time
 
 sys.path.insert(0, sys.argv[1])
 
-import framelink
+import frame_linker
 import ready
 
 HAS_OBJECTS = sys.version_info >= (3, 12)  # as executables; before, only code objects
@@ -64,27 +64,27 @@ def generate(function, *args):
 
 
 def on_top(executable, owner):
-    framelink.park(executable, owner, read_end)
+    frame_linker.park(executable, owner, read_end)
 
 
 def in_the_middle(executable, owner):
-    framelink.call(executable, owner, inner)
+    frame_linker.call(executable, owner, inner)
 
 
 def twice_on_top(executable, owner):
-    framelink.call(executable, owner, framelink.park, executable, owner, read_end)
+    frame_linker.call(executable, owner, frame_linker.park, executable, owner, read_end)
 
 
 def twice_inside(executable, owner):
-    framelink.call(executable, owner, framelink.call, executable, owner, inner)
+    frame_linker.call(executable, owner, frame_linker.call, executable, owner, inner)
 
 
 def above_a_generator(executable, owner):
-    run(generate(framelink.park, executable, owner, read_end))
+    run(generate(frame_linker.park, executable, owner, read_end))
 
 
 def below_a_generator(executable, owner):
-    framelink.call(executable, owner, next, generate(inner))
+    frame_linker.call(executable, owner, next, generate(inner))
 
 
 # The frames of each situation above itself; "#" stands for the linked frame.
@@ -128,7 +128,7 @@ def park():
         time.sleep(0.001)
     alone = []
     for executable, name in executables():
-        tid = framelink.thread(executable, 3 if HAS_OBJECTS else 0, read_end)
+        tid = frame_linker.thread(executable, 3 if HAS_OBJECTS else 0, read_end)
         alone.append({"tid": tid, "what": "nothing else but %r" % (executable,),
                       "names": [name] if name else []})
     ready.announce(threads=threads + alone)
@@ -152,7 +152,7 @@ def leaf_{0}():
         n += 1
     spin(top, owner, 40 * steps)
 """.format(letter)
-    names = {"call": framelink.call, "spin": framelink.spin, "middle": middle, "top": top,
+    names = {"call": frame_linker.call, "spin": frame_linker.spin, "middle": middle, "top": top,
              "owner": owner, "steps": int(sys.argv[3])}
     exec(compile(source, "chain", "exec"), names)
     return names["low_" + letter]
@@ -176,15 +176,15 @@ def alternate(a, b):
 
 
 def caller_0(*args):
-    framelink.call(*args)
+    frame_linker.call(*args)
 
 
 def caller_1(*args):
-    framelink.call(*args)
+    frame_linker.call(*args)
 
 
 def caller_2(*args):
-    framelink.call(*args)
+    frame_linker.call(*args)
 
 
 def work(steps):
