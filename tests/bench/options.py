@@ -176,9 +176,10 @@ def default_turns(args):
     return few.get(args.what, QUICK_TURNS if args.quick else TURNS)
 
 
-def parse(description):
+def parse(description, argv=None):
+    """The Options of argv (default: of this program). Exits if they are wrong."""
     parser = make_parser(description)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args(argv)  # options may stand between the command and builds
     if len(args.builds) != {"compare": 2, "show": 1}.get(args.what, 0):
         parser.error("compare takes two builds and show one file; nothing else takes any")
     if args.json and args.resume:
