@@ -219,7 +219,7 @@ WORKERS = [*(program("work", depth, r"<module>(;recurse){%d};%s" % (depth, CALLS
 # Programs whose recordings are measured: many calls, deep recursion, several threads.
 RECORDED = ["calls-10", "recursion-300", "threads-8"]
 
-# Programs that are in step with a timer, or share their CPU: ticks.py.
+# Programs that are in step with a timer, or share their CPU: tick_clock.py.
 CLOCKED = [program("clocked", kind,
                    r"<module>;alternate(;work|;%s(;.*)?)?" % within("rest", "rest_of.<locals>."),
                    second=milliseconds)

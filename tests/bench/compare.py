@@ -12,7 +12,7 @@ from bench import machine_load, say
 from bench.estimates import median, median_interval, ratio
 from bench.processes import running
 from bench.report import cell, columns_with_values, print_table
-from bench.rows import make_row
+from bench.row import make_row
 from bench.samplers import RATES, Pysample, take_truth
 
 @dataclasses.dataclass

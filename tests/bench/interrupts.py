@@ -17,7 +17,7 @@ import time
 
 import support
 
-from bench import background, machine_load, say
+from bench import machine_load, running_pysample, say
 from bench.catalogue import program
 from bench.processes import running
 from bench.report import cell, print_table
@@ -110,10 +110,10 @@ class Row:
 
 def measure_once(tools, target, seconds):
     """(µs per run of the BPF program, CPU µs of pysample per run)"""
-    with background.attached(tools, target.pid, "--engine", ENGINE, "-r", str(HZ)) as pid:
-        first, first_s = times_of(pid), background.cpu_s(pid)
+    with running_pysample.attached(tools, target.pid, "--engine", ENGINE, "-r", str(HZ)) as pid:
+        first, first_s = times_of(pid), running_pysample.cpu_s(pid)
         time.sleep(seconds)
-        times, cpu_s = times_of(pid).since(first), background.cpu_s(pid) - first_s
+        times, cpu_s = times_of(pid).since(first), running_pysample.cpu_s(pid) - first_s
     if not times.nr_runs:
         raise RuntimeError("the BPF program never ran")
     return times.run_ns / 1e3 / times.nr_runs, 1e6 * cpu_s / times.nr_runs

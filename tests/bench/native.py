@@ -23,7 +23,7 @@ import time
 import support
 from support import call_truth, trampoline_truth
 
-from bench import attach_run, jit_names, loss, machine_load, say
+from bench import attach_run, jit_names, machine_load, native_work, say
 
 ROUNDS = 200
 JIT_ROUNDS = 1000
@@ -321,7 +321,7 @@ def measure_loss(tools, interpreter, args):
     """What the target loses by being sampled."""
     return [Row("work that a busy thread loses by %s at %d Hz" % (one.way, COST_HZ),
                 str(one))
-            for one in loss.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, args)]
+            for one in native_work.measure(tools, interpreter, COST_HZ, PERF_STACK_BYTES, args)]
 
 
 def measure_list(tools, interpreter, args):

@@ -7,7 +7,7 @@ import os
 
 import support
 
-from bench.rows import Row
+from bench.row import Row
 from bench.work import WorkRow
 
 FORMAT = 2

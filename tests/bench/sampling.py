@@ -8,7 +8,7 @@ from bench import aims, machine_load, plan, say
 from bench.conditions import USUAL
 from bench.processes import SETTLE_S, running
 from bench.profilers import profilers_of
-from bench.rows import make_row
+from bench.row import make_row
 from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, stop_hz, take_truth
 
 SLEEP_SECONDS = 0.4

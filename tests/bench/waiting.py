@@ -11,7 +11,7 @@ import statistics
 
 import support
 
-from bench import background, machine_load, say
+from bench import machine_load, running_pysample, say
 from bench.report import print_table
 
 COUNTS = (1, 64, 1000)
@@ -56,8 +56,9 @@ def measure_count(tools, interpreter, count, args):
         for turn in range(min(args.runs, QUICK_RUNS if args.quick else MOST_RUNS)):
             machine_load.wait_until_quiet(args.anyway, target.pid)
             for cell in measured[::1 if turn % 2 == 0 else -1]:
-                with background.attached(tools, target.pid, *cell.options, begin_s=begin_s) as pid:
-                    found[cell].append(background.cpu_percent(pid, seconds))
+                with running_pysample.attached(tools, target.pid, *cell.options,
+                                               begin_s=begin_s) as pid:
+                    found[cell].append(running_pysample.cpu_percent(pid, seconds))
     return found
 
 

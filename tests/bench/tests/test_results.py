@@ -11,7 +11,7 @@ import unittest
 
 from bench import aims, machine_load, report, results
 from bench.catalogue import ALL_PROGRAMS
-from bench.rows import Row, make_row
+from bench.row import Row, make_row
 from bench.samplers import Run
 from bench.work import WorkRow
 
