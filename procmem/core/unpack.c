@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/core/decoder.h"
+#include "procmem/core/decompressor.h"
 #include "procmem/core/sparse_file.h"
 
 /* Bytes that are read at once. */
@@ -28,8 +28,8 @@ enum { FRAME_MIN_BYTES = 7 };
 
 struct unpacking {
 	int fd;
-	const struct decoder *decoder; /* NULL: the input is not compressed */
-	void *state;		       /* of the decoder */
+	const struct decompressor *decompressor; /* NULL: the input is not compressed */
+	void *state;				 /* of the decompressor */
 	struct sparse_file file;
 	uint8_t *input;
 	size_t input_bytes;
@@ -84,16 +84,16 @@ static int read_input(struct unpacking *unpacking, size_t size)
 /* Refuse output that is not an ELF file before all of it is decompressed. */
 static int check_elf(struct unpacking *unpacking)
 {
-	const struct decoder *outer = unpacking->decoder;
+	const struct decompressor *outer = unpacking->decompressor;
 	const size_t nr_bytes = (size_t)sparse_file_bytes(&unpacking->file);
-	const struct decoder *inner;
+	const struct decompressor *inner;
 
 	if (unpacking->is_elf || nr_bytes < SELFMAG)
 		return 0;
 	unpacking->is_elf = memcmp(unpacking->file.buffer, ELFMAG, SELFMAG) == 0;
 	if (unpacking->is_elf)
 		return 0;
-	inner = decoder_find(unpacking->file.buffer, nr_bytes);
+	inner = decompressor_find(unpacking->file.buffer, nr_bytes);
 	if (outer && inner)
 		message_set(&unpacking->problem,
 			    "the file is compressed twice, with %s and with %s: decompress it with "
@@ -117,11 +117,11 @@ static void explain_end(struct unpacking *unpacking, bool is_refused)
 	    (is_refused || unpacking->tail_bytes < FRAME_MIN_BYTES))
 		message_set(&unpacking->problem,
 			    "the file has other data after its %s data, which is ignored",
-			    unpacking->decoder->name);
+			    unpacking->decompressor->name);
 	else
 		message_set(&unpacking->problem,
 			    "the file is %s: %s decompressed only its first %llu bytes",
-			    is_refused ? "damaged" : "truncated", unpacking->decoder->name,
+			    is_refused ? "damaged" : "truncated", unpacking->decompressor->name,
 			    (unsigned long long)bytes);
 }
 
@@ -131,14 +131,14 @@ static int refuse_input(struct unpacking *unpacking, int err)
 		message_set(&unpacking->problem,
 			    "decompressing the file takes more than %u MiB of memory: run "
 			    "%s -d first",
-			    DECODER_MAX_MEMORY_BYTES >> 20, unpacking->decoder->name);
+			    DECOMPRESSOR_MAX_MEMORY_BYTES >> 20, unpacking->decompressor->name);
 	else if (err == -EBADMSG)
 		explain_end(unpacking, true);
 	return err;
 }
 
 /* Copy input that is not compressed. */
-static void copy_step(struct decoder_step *step)
+static void copy_step(struct decompressor_step *step)
 {
 	size_t size =
 		step->input_bytes < step->output_bytes ? step->input_bytes : step->output_bytes;
@@ -151,10 +151,10 @@ static void copy_step(struct decoder_step *step)
 	step->is_complete = true;
 }
 
-/* Run one step of the decoder, whose output goes into the file. */
-static int run_step(struct unpacking *unpacking, struct decoder_step *step)
+/* Run one step of the decompressor, whose output goes into the file. */
+static int run_step(struct unpacking *unpacking, struct decompressor_step *step)
 {
-	const struct decoder *decoder = unpacking->decoder;
+	const struct decompressor *decompressor = unpacking->decompressor;
 	size_t input_bytes = step->input_bytes;
 	size_t room;
 	int step_err = 0;
@@ -162,8 +162,8 @@ static int run_step(struct unpacking *unpacking, struct decoder_step *step)
 
 	step->output = sparse_file_room(&unpacking->file, &room);
 	step->output_bytes = room;
-	if (decoder)
-		step_err = decoder->step(unpacking->state, step);
+	if (decompressor)
+		step_err = decompressor->step(unpacking->state, step);
 	else
 		copy_step(step);
 	if (!step_err && input_bytes && step->input_bytes == input_bytes &&
@@ -187,7 +187,7 @@ static int run_step(struct unpacking *unpacking, struct decoder_step *step)
  * Skip the zeros after a stream. Tapes are padded with zeros, and xz files may be (the .xz file
  * format, 2.2). No stream begins with a zero.
  */
-static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
+static void skip_padding(struct unpacking *unpacking, struct decompressor_step *step)
 {
 	while (step->input_bytes && *step->input == 0) {
 		step->input++;
@@ -199,15 +199,15 @@ static void skip_padding(struct unpacking *unpacking, struct decoder_step *step)
 /* Decompress the input that was read. */
 static int unpack_input(struct unpacking *unpacking)
 {
-	struct decoder_step step = {.input = unpacking->input,
-				    .input_bytes = unpacking->input_bytes,
-				    .is_complete = unpacking->is_complete};
+	struct decompressor_step step = {.input = unpacking->input,
+					 .input_bytes = unpacking->input_bytes,
+					 .is_complete = unpacking->is_complete};
 	int err = 0;
 
 	while (!err) {
-		if (unpacking->decoder && step.is_complete)
+		if (unpacking->decompressor && step.is_complete)
 			skip_padding(unpacking, &step);
-		/* Without input, only a decoder whose room was too small has more output. */
+		/* Without input, only a decompressor whose room was too small has more output. */
 		if (!step.input_bytes && (step.output_bytes || step.is_complete))
 			break;
 		err = run_step(unpacking, &step);
@@ -230,13 +230,13 @@ static int unpack_all(struct unpacking *unpacking)
 
 		err = unpack_err ? unpack_err : err;
 	} while (!err && unpacking->padding_bytes <= PADDING_MAX_BYTES);
-	if (!err && unpacking->decoder &&
+	if (!err && unpacking->decompressor &&
 	    (!unpacking->is_complete || unpacking->padding_bytes > PADDING_MAX_BYTES))
 		explain_end(unpacking, false);
 	return err;
 }
 
-/* Decompress the whole input, once its decoder is known. */
+/* Decompress the whole input, once its decompressor is known. */
 static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacked)
 {
 	int fd = -1;
@@ -245,8 +245,8 @@ static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacke
 	err = sparse_file_open(&unpacking->file);
 	if (err)
 		return err;
-	if (unpacking->decoder) {
-		unpacking->state = unpacking->decoder->create();
+	if (unpacking->decompressor) {
+		unpacking->state = unpacking->decompressor->create();
 		if (!unpacking->state)
 			return -ENOMEM;
 	}
@@ -259,7 +259,7 @@ static int unpack_file(struct unpacking *unpacking, struct unpacked *ret_unpacke
 		return err;
 	*ret_unpacked = (struct unpacked){
 		.fd = fd,
-		.compressed_by = unpacking->decoder ? unpacking->decoder->name : NULL,
+		.compressed_by = unpacking->decompressor ? unpacking->decompressor->name : NULL,
 		.problem = unpacking->problem,
 	};
 	return 0;
@@ -279,11 +279,11 @@ static int unpack_if_needed(struct unpacking *unpacking, struct unpacked *ret_un
 	if (fstat(unpacking->fd, &st))
 		return -errno;
 	if (S_ISREG(st.st_mode) || is_stream(st.st_mode))
-		err = read_input(unpacking, DECODER_MAGIC_MAX_BYTES);
+		err = read_input(unpacking, DECOMPRESSOR_MAGIC_MAX_BYTES);
 	if (err)
 		return err;
-	unpacking->decoder = decoder_find(unpacking->input, unpacking->input_bytes);
-	if (unpacking->decoder || is_stream(st.st_mode))
+	unpacking->decompressor = decompressor_find(unpacking->input, unpacking->input_bytes);
+	if (unpacking->decompressor || is_stream(st.st_mode))
 		return unpack_file(unpacking, ret_unpacked);
 	*ret_unpacked = (struct unpacked){.fd = unpacking->fd};
 	unpacking->fd = -1;
@@ -302,8 +302,8 @@ int unpack(int fd, struct unpacked *ret_unpacked, struct message *reterr)
 	if (err)
 		message_set(reterr, "%s",
 			    unpacking.problem.text[0] ? unpacking.problem.text : strerror(-err));
-	if (unpacking.decoder && unpacking.state)
-		unpacking.decoder->destroy(unpacking.state);
+	if (unpacking.decompressor && unpacking.state)
+		unpacking.decompressor->destroy(unpacking.state);
 	sparse_file_close(&unpacking.file);
 	free(unpacking.input);
 	cleanup_close_fn(&unpacking.fd);

@@ -14,7 +14,7 @@
 
 enum { PAGE = 4096 };
 
-/* Write a run of size bytes as a decoder does: in pieces as large as the buffer. */
+/* Write a run of size bytes as a decompressor does: in pieces as large as the buffer. */
 static int write_run(struct sparse_file *file, uint8_t value, uint64_t size, struct message *reterr)
 {
 	int err = 0;

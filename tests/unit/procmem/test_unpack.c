@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "procmem/core/decoder.h"
+#include "procmem/core/decompressor.h"
 #include "tests/support/packings.h"
 
 /*

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
+/* Decompresses gzip (RFC 1952) with zlib. */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <zlib.h>
 
-#include "procmem/core/decoder.h"
+#include "procmem/core/decompressor.h"
 
 /* zlib.h, inflateInit2(): the largest window, plus 16 for a gzip header and trailer. */
 #define GZIP_WINDOW_BITS (15 + 16)
@@ -32,7 +33,7 @@ static uInt at_most(size_t size)
 	return size < UINT_MAX ? (uInt)size : UINT_MAX;
 }
 
-static int gzip_step(void *state, struct decoder_step *step)
+static int gzip_step(void *state, struct decompressor_step *step)
 {
 	z_stream *zlib = state;
 
@@ -54,7 +55,7 @@ static int gzip_step(void *state, struct decoder_step *step)
 	return result == Z_OK || result == Z_BUF_ERROR ? 0 : -EBADMSG;
 }
 
-const struct decoder gzip_decoder = {
+const struct decompressor gzip_decompressor = {
 	.name = "gzip",
 	.magic = {0x1f, 0x8b, 8}, /* RFC 1952, 2.3.1; 8 is deflate */
 	.magic_bytes = 3,

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
+/* Decompresses Zstandard (RFC 8878) with libzstd. */
 #include <errno.h>
 #include <zstd.h>
 #include <zstd_errors.h>
 
-#include "procmem/core/decoder.h"
+#include "procmem/core/decompressor.h"
 
 static void *zstd_create(void)
 {
@@ -29,7 +30,7 @@ static int zstd_error(size_t result)
 }
 
 /* After the end of a frame the library accepts the next one without a reset. */
-static int zstd_step(void *state, struct decoder_step *step)
+static int zstd_step(void *state, struct decompressor_step *step)
 {
 	ZSTD_inBuffer in = {step->input, step->input_bytes, 0};
 	ZSTD_outBuffer out = {step->output, step->output_bytes, 0};
@@ -45,7 +46,7 @@ static int zstd_step(void *state, struct decoder_step *step)
 	return 0;
 }
 
-const struct decoder zstd_decoder = {
+const struct decompressor zstd_decompressor = {
 	.name = "zstd",
 	.magic = {0x28, 0xb5, 0x2f, 0xfd}, /* RFC 8878, 3.1.1 */
 	.magic_bytes = 4,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
+/* Decompresses LZ4 frames with liblz4. */
 #include <errno.h>
 #include <lz4frame.h>
 
-#include "procmem/core/decoder.h"
+#include "procmem/core/decompressor.h"
 
 static void *lz4_create(void)
 {
@@ -17,7 +18,7 @@ static void lz4_destroy(void *state)
 }
 
 /* After the end of a frame the library accepts the next one without a reset. */
-static int lz4_step(void *state, struct decoder_step *step)
+static int lz4_step(void *state, struct decompressor_step *step)
 {
 	size_t used = step->input_bytes;
 	size_t made = step->output_bytes;
@@ -33,7 +34,7 @@ static int lz4_step(void *state, struct decoder_step *step)
 	return 0;
 }
 
-const struct decoder lz4_decoder = {
+const struct decompressor lz4_decompressor = {
 	.name = "lz4",
 	.magic = {0x04, 0x22, 0x4d, 0x18}, /* the LZ4 frame format */
 	.magic_bytes = 4,

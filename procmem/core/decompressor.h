@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The compression formats of core files: systemd-coredump uses zstd, xz and lz4, people use gzip.
- * Each decoder feeds a library piece by piece. Consecutive frames form one file.
+ * Each decompressor feeds a library piece by piece. Consecutive frames form one file.
  */
 #pragma once
 
@@ -13,13 +13,13 @@
  * Limit on the memory for decompression; a file that needs more is refused. xz -9 needs 65 MiB,
  * zstd -19 8 MiB. zstd itself refuses more than 128 MiB by default.
  */
-#define DECODER_MAX_MEMORY_BYTES (128u << 20)
+#define DECOMPRESSOR_MAX_MEMORY_BYTES (128u << 20)
 
 /*
- * One step of a decoder, which moves the pointers and reduces the sizes by what it consumed and
- * wrote.
+ * One step of a decompressor, which moves the pointers and reduces the sizes by what it consumed
+ * and wrote.
  */
-struct decoder_step {
+struct decompressor_step {
 	const uint8_t *input;
 	size_t input_bytes;
 	uint8_t *output;
@@ -27,7 +27,8 @@ struct decoder_step {
 	bool is_complete; /* set by the step: the compressed data may end here */
 };
 
-struct decoder {
+/* One compression format. */
+struct decompressor {
 	const char *name;
 	uint8_t magic[6]; /* the first bytes of a compressed file */
 	size_t magic_bytes;
@@ -41,18 +42,18 @@ struct decoder {
 
 	/*
 	 * Decompress some of the input, as far as there is room. Returns 0, even if the input gave
-	 * no output; -EBADMSG if it is damaged; -E2BIG (DECODER_MAX_MEMORY_BYTES); or -ENOMEM.
+	 * no output; -EBADMSG if it is damaged; -E2BIG (DECOMPRESSOR_MAX_MEMORY_BYTES); or -ENOMEM.
 	 */
-	int (*step)(void *state, struct decoder_step *step);
+	int (*step)(void *state, struct decompressor_step *step);
 };
 
 /* This many bytes are enough to recognise a format. */
-#define DECODER_MAGIC_MAX_BYTES 6
+#define DECOMPRESSOR_MAGIC_MAX_BYTES 6
 
-extern const struct decoder zstd_decoder;
-extern const struct decoder gzip_decoder;
-extern const struct decoder xz_decoder;
-extern const struct decoder lz4_decoder;
+extern const struct decompressor zstd_decompressor;
+extern const struct decompressor gzip_decompressor;
+extern const struct decompressor xz_decompressor;
+extern const struct decompressor lz4_decompressor;
 
-/* Returns the decoder for a file that begins with bytes, or NULL if it is not compressed. */
-const struct decoder *decoder_find(const uint8_t *bytes, size_t size);
+/* Returns the decompressor for a file that begins with bytes, or NULL if it is not compressed. */
+const struct decompressor *decompressor_find(const uint8_t *bytes, size_t size);

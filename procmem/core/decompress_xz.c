@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
+/* Decompresses .xz files with liblzma. */
 #include <errno.h>
 #include <lzma.h>
 #include <stdlib.h>
 
-#include "procmem/core/decoder.h"
+#include "procmem/core/decompressor.h"
 
 static lzma_ret xz_restart(lzma_stream *lzma)
 {
-	return lzma_stream_decoder(lzma, DECODER_MAX_MEMORY_BYTES, 0);
+	return lzma_stream_decoder(lzma, DECOMPRESSOR_MAX_MEMORY_BYTES, 0);
 }
 
 static void *xz_create(void)
@@ -43,7 +44,7 @@ static int xz_error(lzma_ret result)
 	}
 }
 
-static int xz_step(void *state, struct decoder_step *step)
+static int xz_step(void *state, struct decompressor_step *step)
 {
 	lzma_stream *lzma = state;
 
@@ -63,7 +64,7 @@ static int xz_step(void *state, struct decoder_step *step)
 	return xz_error(result);
 }
 
-const struct decoder xz_decoder = {
+const struct decompressor xz_decompressor = {
 	.name = "xz",
 	.magic = {0xfd, '7', 'z', 'X', 'Z', 0}, /* the .xz file format, 2.1.1.1 */
 	.magic_bytes = 6,
