@@ -16,18 +16,18 @@ const char *input_name(const struct input *input)
 }
 
 /* Copy what comes through a pipe to a file: it is read twice, and out of order. */
-static int spool_pipe(struct input *input, struct message *reterr)
+static int copy_pipe(struct input *input, struct message *reterr)
 {
 	int err;
 
 	if (lseek(input->fd, 0, SEEK_CUR) >= 0)
 		return 0;
-	err = spool_open(&input->spool, reterr);
+	err = temp_file_open(&input->temp_file, reterr);
 	if (!err)
-		err = spool_fill(&input->spool, input->fd, input_name(input), reterr);
+		err = temp_file_fill(&input->temp_file, input->fd, input_name(input), reterr);
 	if (input->fd != STDIN_FILENO)
 		(void)close(input->fd);
-	input->fd = input->spool.fd;
+	input->fd = input->temp_file.fd;
 	return err;
 }
 
@@ -35,11 +35,11 @@ static int open_input(const char *path, struct input *input, struct message *ret
 {
 	int err;
 
-	*input = (struct input){.path = path, .fd = STDIN_FILENO, .spool = SPOOL_NONE};
+	*input = (struct input){.path = path, .fd = STDIN_FILENO, .temp_file = TEMP_FILE_NONE};
 	if (strcmp(path, "-") != 0)
 		input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
 	if (input->fd >= 0)
-		return spool_pipe(input, reterr);
+		return copy_pipe(input, reterr);
 	err = -errno;
 	message_set(reterr, "cannot read %s: %s", path, strerror(-err));
 	return err;
@@ -104,8 +104,8 @@ void inputs_close(struct inputs *inputs)
 		struct input *input = &inputs->list[i];
 
 		recording_close(inputs->recordings[i]);
-		if (input->spool.fd >= 0)
-			spool_close(&input->spool);
+		if (input->temp_file.fd >= 0)
+			temp_file_close(&input->temp_file);
 		else if (input->fd > STDERR_FILENO)
 			(void)close(input->fd);
 	}

@@ -6,12 +6,12 @@
 #include <stdint.h>
 
 #include "output/recording/recording.h"
-#include "procmem/core/spool.h"
+#include "procmem/temp_file.h"
 
 struct input {
 	const char *path; /* borrowed, as given; "-": stdin */
 	int fd;
-	struct spool spool; /* the file behind fd, if path is a pipe */
+	struct temp_file temp_file; /* the file of fd, if path is a pipe */
 };
 
 /* Several recordings. */

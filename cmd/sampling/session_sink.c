@@ -28,7 +28,7 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 	if (!outputs_need_samples(outputs))
 		return EXIT_OK;
 	if (!sink->recording)
-		return spool_open(&sink->spool, reterr) ? EXIT_ERROR : EXIT_OK;
+		return temp_file_open(&sink->temp_file, reterr) ? EXIT_ERROR : EXIT_OK;
 	if (!outputs_next(outputs) || is_readable(&sink->recording->file))
 		return EXIT_OK;
 	message_set(reterr,
@@ -54,7 +54,7 @@ static void explain(const struct session_sink *sink, int err, struct message *re
 			    strerror(-err));
 	else
 		message_set(reterr, "cannot write a temporary file in %s: %s; set TMPDIR",
-			    sink->spool.folder, strerror(-err));
+			    sink->temp_file.folder, strerror(-err));
 }
 
 /* Keep the first error of the recording. Returns err. */
@@ -114,7 +114,7 @@ static int session_sink_tick(struct sample_sink *base, uint64_t now_ns)
 
 static int begin_recording(struct session_sink *sink, const struct run *run, struct message *reterr)
 {
-	int fd = sink->spool.fd;
+	int fd = sink->temp_file.fd;
 	int err;
 
 	if (sink->recording) {
@@ -209,7 +209,7 @@ int session_sink_reopen(const struct session_sink *sink)
 		return -ENOENT;
 	if (sink->recording)
 		return output_file_reopen(&sink->recording->file);
-	fd = fcntl(sink->spool.fd, F_DUPFD_CLOEXEC, 0);
+	fd = fcntl(sink->temp_file.fd, F_DUPFD_CLOEXEC, 0);
 	return fd < 0 ? -errno : fd;
 }
 
@@ -242,6 +242,6 @@ void session_sink_close(struct session_sink *sink)
 {
 	recorder_destroy(sink->recorder);
 	profile_destroy(sink->profile);
-	spool_close(&sink->spool);
+	temp_file_close(&sink->temp_file);
 	*sink = SESSION_SINK_NONE;
 }

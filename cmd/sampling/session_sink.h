@@ -10,7 +10,7 @@
 #include "cmd/outputs.h"
 #include "output/profile/profile.h"
 #include "output/recording/recorder.h"
-#include "procmem/core/spool.h"
+#include "procmem/temp_file.h"
 #include "sampler/sample.h"
 
 /*
@@ -29,15 +29,15 @@ struct session_sink {
 	struct profile *profile;   /* owned; NULL if recorder is used */
 	struct recorder *recorder; /* owned; NULL if profile is used */
 	struct sample_sink *next;  /* the sink of profile or recorder */
-	struct output *recording;  /* the output that recorder writes; NULL: it writes spool */
-	struct spool spool;
+	struct output *recording;  /* the output that recorder writes; NULL: temp_file */
+	struct temp_file temp_file;
 	uint64_t header_bytes; /* size of the recording before any sample */
 	uint64_t tried_bytes;  /* size of the recording at the last attempt to name it */
 	int error;	       /* the first one of the recording; 0: none */
 	struct message reason; /* the message for error */
 };
 
-#define SESSION_SINK_NONE ((struct session_sink){.spool = SPOOL_NONE})
+#define SESSION_SINK_NONE ((struct session_sink){.temp_file = TEMP_FILE_NONE})
 
 /*
  * Check, before the work begins, that there is a place for what the open outputs need: a
@@ -64,7 +64,7 @@ void session_sink_set_stats(struct session_sink *sink, const struct sampler_stat
 /* Returns what was collected so far, and the sums of what the mode shows; borrowed. */
 const struct profile_sums *session_sink_sums(const struct session_sink *sink);
 
-/* Returns the size of the recording so far, spooled or not; 0 without one. */
+/* Returns the size of the recording so far, in any file; 0 without one. */
 uint64_t session_sink_bytes(const struct session_sink *sink);
 
 /*

@@ -19,7 +19,7 @@ enum { PAGE_BYTES = 4096, BUFFER_BYTES = 64 * PAGE_BYTES };
 int sparse_file_open(struct sparse_file *ret_file)
 {
 	struct sparse_file file = {
-		.disk = SPOOL_NONE,
+		.disk = TEMP_FILE_NONE,
 		.memory_fd = memfd_create("pysample", MFD_CLOEXEC),
 		.buffer = aligned_alloc(PAGE_BYTES, BUFFER_BYTES),
 	};
@@ -36,10 +36,10 @@ void sparse_file_close(struct sparse_file *file)
 {
 	if (!file)
 		return;
-	spool_close(&file->disk);
+	temp_file_close(&file->disk);
 	cleanup_close_fn(&file->memory_fd);
 	free(file->buffer);
-	*file = (struct sparse_file){.disk = SPOOL_NONE, .memory_fd = -1};
+	*file = (struct sparse_file){.disk = TEMP_FILE_NONE, .memory_fd = -1};
 }
 
 uint8_t *sparse_file_room(const struct sparse_file *file, size_t *ret_bytes)
@@ -85,7 +85,7 @@ static int move_to_disk(struct sparse_file *file, struct message *reterr)
 	off_t start;
 	int err;
 
-	err = spool_open(&file->disk, reterr);
+	err = temp_file_open(&file->disk, reterr);
 	while (!err && (start = lseek(file->memory_fd, end, SEEK_DATA)) >= 0) {
 		end = lseek(file->memory_fd, start, SEEK_HOLE);
 		err = end < 0 ? refuse_disk(file, -errno, reterr)

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "procmem/core/spool.h"
 #include "procmem/message.h"
+#include "procmem/temp_file.h"
 
 /* Limit on the bytes kept in memory; a larger file goes to the disk. */
 #define SPARSE_MAX_MEMORY_BYTES ((uint64_t)128 << 20)
@@ -25,12 +25,12 @@
 #define SPARSE_MAX_DATA_BYTES ((uint64_t)64 << 30)
 
 struct sparse_file {
-	struct spool disk;   /* SPOOL_NONE while the file is in memory */
-	int memory_fd;	     /* -1 once the file is on the disk */
-	uint8_t *buffer;     /* bytes that are not written yet */
-	size_t filled_bytes; /* number of bytes in buffer */
-	uint64_t size_bytes; /* bytes written so far, with holes */
-	uint64_t data_bytes; /* bytes written so far, without holes */
+	struct temp_file disk; /* TEMP_FILE_NONE while the file is in memory */
+	int memory_fd;	       /* -1 once the file is on the disk */
+	uint8_t *buffer;       /* bytes that are not written yet */
+	size_t filled_bytes;   /* number of bytes in buffer */
+	uint64_t size_bytes;   /* bytes written so far, with holes */
+	uint64_t data_bytes;   /* bytes written so far, without holes */
 };
 
 /*

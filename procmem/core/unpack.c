@@ -294,7 +294,7 @@ int unpack(int fd, struct unpacked *ret_unpacked, struct message *reterr)
 {
 	struct unpacking unpacking = {
 		.fd = fd,
-		.file = {.disk = SPOOL_NONE, .memory_fd = -1},
+		.file = {.disk = TEMP_FILE_NONE, .memory_fd = -1},
 		.input = malloc(INPUT_BYTES),
 	};
 	int err = unpacking.input ? unpack_if_needed(&unpacking, ret_unpacked) : -ENOMEM;

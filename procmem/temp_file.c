@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "procmem/core/spool.h"
+#include "procmem/temp_file.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -33,7 +33,7 @@ static int open_in(const char *folder)
 	return fd < 0 ? open_unlinked(folder) : fd;
 }
 
-int spool_open(struct spool *ret_spool, struct message *reterr)
+int temp_file_open(struct temp_file *ret_file, struct message *reterr)
 {
 	const char *own = getenv("TMPDIR");
 	const char *const folders[] = {own && *own ? own : "/var/tmp", "/var/tmp", "/tmp"};
@@ -42,7 +42,7 @@ int spool_open(struct spool *ret_spool, struct message *reterr)
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		fd = open_in(folders[i]);
 		if (fd >= 0) {
-			*ret_spool = (struct spool){fd, folders[i]};
+			*ret_file = (struct temp_file){fd, folders[i]};
 			return 0;
 		}
 	}
@@ -52,11 +52,11 @@ int spool_open(struct spool *ret_spool, struct message *reterr)
 	return fd;
 }
 
-void spool_close(struct spool *spool)
+void temp_file_close(struct temp_file *file)
 {
-	if (spool->fd >= 0)
-		(void)close(spool->fd);
-	*spool = SPOOL_NONE;
+	if (file->fd >= 0)
+		(void)close(file->fd);
+	*file = TEMP_FILE_NONE;
 }
 
 static int write_all(int fd, const char *bytes, size_t length)
@@ -74,7 +74,7 @@ static int write_all(int fd, const char *bytes, size_t length)
 	return 0;
 }
 
-int spool_fill(struct spool *spool, int fd, const char *name, struct message *reterr)
+int temp_file_fill(struct temp_file *file, int fd, const char *name, struct message *reterr)
 {
 	char buffer[1 << 16];
 	ssize_t nr;
@@ -82,10 +82,10 @@ int spool_fill(struct spool *spool, int fd, const char *name, struct message *re
 
 	while (!err && (nr = read(fd, buffer, sizeof(buffer))) != 0) {
 		if (nr > 0) {
-			err = write_all(spool->fd, buffer, (size_t)nr);
+			err = write_all(file->fd, buffer, (size_t)nr);
 			if (err)
 				message_set(reterr, "cannot write a temporary file in %s: %s",
-					    spool->folder, strerror(-err));
+					    file->folder, strerror(-err));
 		} else if (errno != EINTR) {
 			err = -errno;
 			message_set(reterr, "cannot read %s: %s", name, strerror(-err));
