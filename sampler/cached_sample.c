@@ -7,8 +7,8 @@
 #include <unistd.h>
 
 #include "procmem/array.h"
-#include "procmem/sched/task.h"
-#include "procmem/sched/task_runs.h"
+#include "procmem/sched/run_count.h"
+#include "procmem/sched/thread_wait.h"
 
 /* Flags that describe the time of a sample, which the next one does not share. */
 enum { FLAGS_OF_TIME = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU };
@@ -57,12 +57,12 @@ uint64_t cached_sample_read_runs(struct cached_sample *cached, const struct proc
 	uint64_t nr_runs;
 
 	if (cached->nr_runs && !cached->has_runs) {
-		cached->runs_fd = task_runs_open_count(process, tid);
+		cached->runs_fd = run_count_open_fd(process, tid);
 		cached->has_runs = cached->runs_fd >= 0;
 	}
 	if (!cached->nr_runs || !cached->has_runs)
-		return task_read_runs(process, tid);
-	return task_runs_read_count(cached->runs_fd, &nr_runs) ? 0 : nr_runs;
+		return run_count_read_once(process, tid);
+	return run_count_read_fd(cached->runs_fd, &nr_runs) ? 0 : nr_runs;
 }
 
 bool cached_sample_get(const struct cached_sample *cached, uint64_t nr_runs, uint64_t time_ns,

@@ -27,9 +27,9 @@ struct cached_sample {
 	struct frame_detail *details; /* owned; one per frame */
 	uint32_t nr_frames, max_frames, max_details;
 	uint32_t flags;	  /* enum sample_flags */
-	uint64_t nr_runs; /* from task_read_runs(); 0: nothing is cached */
+	uint64_t nr_runs; /* from run_count_read_once(); 0: nothing is cached */
 	bool has_runs;
-	int runs_fd; /* valid if has_runs; re-reads the count (procmem/sched/task_runs.h); owned */
+	int runs_fd; /* valid if has_runs; re-reads the count (procmem/sched/run_count.h); owned */
 	uint64_t expires_ns; /* when the thread has to be looked at again */
 };
 

@@ -7,7 +7,7 @@
 
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"
 #include "sampler/cpython/frames/frames.h"
@@ -454,10 +454,10 @@ bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 	const struct sampler *sampler = interrupts->sampler;
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const pid_t tid = sampled->info->tid;
-	struct task_place place;
+	struct wait_place place;
 
 	return tid && now_ns < sampled->time.covered_ns + STARVED_PERIODS * interrupts->period_ns &&
-	       task_read_place(sampler->process, tid, 0, &place) == -EAGAIN;
+	       wait_place_read(sampler->process, tid, 0, &place) == -EAGAIN;
 }
 
 uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,

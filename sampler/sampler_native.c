@@ -9,7 +9,8 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/sched/task.h"
+#include "procmem/sched/run_count.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
@@ -455,7 +456,7 @@ static int cache_sample(struct sample_sink *sink, const struct sample *sample)
  * accounts for the time. Errors of sampler_tick().
  */
 static int sample_waiting(struct sampler_native *native, struct snapshot_thread *thread,
-			  const struct task_place *place, uint64_t now_ns)
+			  const struct wait_place *place, uint64_t now_ns)
 {
 	static const struct sample_sink_ops ops = {.sample = cache_sample};
 	struct sampler *sampler = native->options.sampler;
@@ -476,7 +477,7 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	err = kernel_frames_set_waiting(&native->kernel, sampled->info->tid);
 	if (err)
 		return err;
-	if (task_check_place(native->options.process, sampled->info->tid, place))
+	if (wait_place_check(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
 	is_cached = native->stacks.is_whole && is_stable(sampler, thread);
@@ -493,7 +494,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const pid_t tid = sampled->info->tid;
 	uint64_t unseen_ns, nr_runs;
-	struct task_place place;
+	struct wait_place place;
 	struct sample again;
 	int err = -ENOENT;
 
@@ -513,7 +514,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 			native->stats.nr_stacks++;
 			return sampler_thread_send(sampler, thread, again, native->next);
 		}
-		err = task_read_place(process, tid, nr_runs, &place);
+		err = wait_place_read(process, tid, nr_runs, &place);
 	}
 	/* Its interpreter state may still exist, but the thread has ended since it was listed. */
 	if (err == -ESRCH && !process_has_thread(process, tid))

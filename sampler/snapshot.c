@@ -256,7 +256,7 @@ static void close_witness(struct instant_thread *proof)
 static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 {
 	struct instant_thread *proof = &thread->proof;
-	struct task_now now;
+	struct thread_stat now;
 
 	proof->is_own = proof->is_foreign = proof->runner_is_unknown = proof->has_moved = false;
 	proof->slept = false;
@@ -281,7 +281,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 		const uint64_t before = proof->late_runs;
 
 		/* It has run, and then slept, if it got a CPU since the last late look. */
-		if (task_runs_read(&proof->witness.runs, &proof->late_runs))
+		if (run_count_read(&proof->witness.runs, &proof->late_runs))
 			proof->late_runs = 0;
 		proof->slept = !before || before != proof->late_runs;
 	}
@@ -609,7 +609,7 @@ static bool thread_stood_still(struct snapshot *snapshot, struct snapshot_thread
 	struct instant *instant = &snapshot->instant;
 	struct instant_thread *proof = &thread->proof;
 	struct witness *witness = &proof->witness;
-	struct task_now now;
+	struct thread_stat now;
 
 	if (!proof->is_watched)
 		return instant->is_dead;

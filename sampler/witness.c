@@ -77,7 +77,7 @@ static int open_runs(struct witness *witness, const struct witness_means *means,
 		return 0;
 	if (!tid || !means->process)
 		return -ENOTSUP;
-	err = task_runs_open(means->process, tid, &witness->runs);
+	err = run_count_open(means->process, tid, &witness->runs);
 	witness->has_runs = !err;
 	return err;
 }
@@ -98,7 +98,7 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 	struct witness *witness = ret_witness;
 	const bool has_rseq = means->rseq.is_known && thread_pointer;
 
-	*witness = (struct witness){.cpu = CPU_NONE, .runs = TASK_RUNS_CLOSED};
+	*witness = (struct witness){.cpu = CPU_NONE, .runs = RUN_COUNT_CLOSED};
 	if ((means->prefers_clock || !has_rseq) && open_clock(witness, means, tid)) {
 		witness->kind = WITNESS_CLOCK;
 	} else if (has_rseq) {
@@ -111,7 +111,7 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 
 struct witness_proofs witness_probe(const struct witness_means *means, pid_t tid)
 {
-	struct witness witness = {.runs = TASK_RUNS_CLOSED};
+	struct witness witness = {.runs = RUN_COUNT_CLOSED};
 	const struct witness_proofs proofs = {
 		.has_rseq = means->rseq.is_known,
 		.has_clock = open_clock(&witness, means, tid),
@@ -126,7 +126,7 @@ void witness_close(struct witness *witness)
 {
 	cpu_clock_close(&witness->clock);
 	if (witness->has_runs)
-		task_runs_close(&witness->runs);
+		run_count_close(&witness->runs);
 	*witness = (struct witness){.kind = WITNESS_NONE};
 }
 
@@ -139,13 +139,13 @@ static uint64_t read_number(const struct witness *witness)
 	if (witness->kind == WITNESS_CLOCK)
 		err = cpu_clock_read(&witness->clock, &number);
 	else if (witness->kind == WITNESS_RUNS)
-		err = task_runs_read(&witness->runs, &number);
+		err = run_count_read(&witness->runs, &number);
 	return err ? UINT64_MAX : number;
 }
 
 int witness_begin(struct witness *witness, struct look_memory *look, const held_cpus *held)
 {
-	struct task_now now = {.cpu = CPU_NONE};
+	struct thread_stat now = {.cpu = CPU_NONE};
 
 	if (witness->kind == WITNESS_RSEQ)
 		return look_memory_seal(look, witness->cpu_id_addr, sizeof(uint32_t),
@@ -154,7 +154,7 @@ int witness_begin(struct witness *witness, struct look_memory *look, const held_
 	if (witness->kind != WITNESS_RUNS || witness->before == UINT64_MAX)
 		return 0;
 	/* Read the processor after the count: then an earlier run cannot still be going on. */
-	if (!task_runs_now(&witness->runs, &now))
+	if (!run_count_read_stat(&witness->runs, &now))
 		witness->cpu = now.cpu;
 	if (!is_held(held, now.cpu))
 		witness->before = UINT64_MAX;
@@ -169,7 +169,7 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
 	if (witness->kind == WITNESS_CLOCK && means->ids_may_be_reused)
 		witness->has_ended =
 			open_runs(witness, means, tid) == -ESRCH ||
-			(witness->has_runs && task_runs_read(&witness->runs, &nr_runs));
+			(witness->has_runs && run_count_read(&witness->runs, &nr_runs));
 	if (witness->has_ended)
 		witness->after = UINT64_MAX;
 }
@@ -201,9 +201,9 @@ uint64_t witness_cpu_ns(const struct witness *witness)
 }
 
 int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,
-		struct task_now *ret_now)
+		struct thread_stat *ret_stat)
 {
 	int err = open_runs(witness, means, tid);
 
-	return err ? err : task_runs_now(&witness->runs, ret_now);
+	return err ? err : run_count_read_stat(&witness->runs, ret_stat);
 }

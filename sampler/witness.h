@@ -36,7 +36,7 @@
 #include "procmem/memory.h"
 #include "procmem/process.h"
 #include "procmem/sched/cpu_clock.h"
-#include "procmem/sched/task_runs.h"
+#include "procmem/sched/run_count.h"
 #include "sampler/look_memory.h"
 #include "symbols/elf/image_source.h"
 
@@ -76,7 +76,7 @@ struct witness {
 	remote_addr cpu_id_addr; /* WITNESS_RSEQ */
 	uint32_t seal;		 /* of cpu_id in this look */
 	struct cpu_clock clock;	 /* WITNESS_CLOCK */
-	struct task_runs runs;	 /* open if has_runs */
+	struct run_count runs;	 /* open if has_runs */
 	bool has_runs;
 	/* The clock or the count, before and after the look; UINT64_MAX: not read. */
 	uint64_t before, after;
@@ -137,6 +137,6 @@ struct witness_proofs {
 };
 struct witness_proofs witness_probe(const struct witness_means *means, pid_t tid);
 
-/* State and CPU of the thread, from the witness's files. Errors of task_runs_now(). */
+/* State and CPU of the thread, from the witness's files. Errors of run_count_read_stat(). */
 int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,
-		struct task_now *ret_now);
+		struct thread_stat *ret_stat);

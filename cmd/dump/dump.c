@@ -16,7 +16,7 @@
 #include "output/dump/dump.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/sampler.h"
 
 struct dump_options {
@@ -97,13 +97,13 @@ static int add_native_threads(const struct target *target, struct dump *dump)
 	dump_include_native(dump);
 	for (size_t i = 0; !err && i < nr_threads; i++) {
 		struct native_thread native = {.tid = threads[i].tid};
-		struct task_state state;
+		struct thread_wait wait;
 
-		if (task_read_state(&target->process, native.tid, &state))
+		if (thread_wait_read(&target->process, native.tid, &wait))
 			continue;
-		native.state = state.letter;
+		native.state = wait.state;
 		memcpy(native.name, threads[i].name, sizeof(native.name));
-		memcpy(native.wchan, state.wchan, sizeof(native.wchan));
+		memcpy(native.wchan, wait.wchan, sizeof(native.wchan));
 		err = dump_add_native(dump, &native);
 	}
 	return err;

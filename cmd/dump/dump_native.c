@@ -6,6 +6,7 @@
 
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
+#include "procmem/sched/run_count.h"
 
 /* Limit on the looks at a thread that moves meanwhile. */
 enum { MAX_LOOKS = 20 };
@@ -16,9 +17,10 @@ static void dump_native_look(struct sample_sink *sink, const struct sample_threa
 	struct dump_native *native = (struct dump_native *)sink;
 
 	native->nr_looks++;
-	native->waits = thread->tid && task_read_place(native->process, thread->tid,
-						       task_read_runs(native->process, thread->tid),
-						       &native->place) == 0;
+	native->waits =
+		thread->tid && wait_place_read(native->process, thread->tid,
+					       run_count_read_once(native->process, thread->tid),
+					       &native->place) == 0;
 }
 
 /* Unwind a waiting thread. Returns -EAGAIN if it has moved. */
@@ -37,7 +39,7 @@ static int unwind_waiting(struct dump_native *native, const struct sample *sampl
 	err = kernel_frames_set_waiting(&native->kernel, sample->thread->tid);
 	if (err)
 		return err;
-	return task_check_place(native->process, sample->thread->tid, &native->place) ? -EAGAIN : 0;
+	return wait_place_check(native->process, sample->thread->tid, &native->place) ? -EAGAIN : 0;
 }
 
 static int emit_without_c_frames(struct dump_native *native, const struct sample *sample)

@@ -12,7 +12,7 @@
 #include "cmd/dump/running_stacks.h"
 #include "cmd/target.h"
 #include "procmem/message.h"
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
 
@@ -33,7 +33,7 @@ struct dump_native {
 	struct native_stacks stacks;
 	struct kernel_frames kernel;
 	struct running_stacks running;
-	struct task_place place; /* of the thread that is being read */
+	struct wait_place place; /* of the thread that is being read */
 	bool waits;		 /* the thread waits at place */
 	unsigned int nr_looks;	 /* looks at that thread so far */
 };

@@ -6,7 +6,7 @@
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/native/native_stacks.h"
 
 /*
@@ -83,9 +83,9 @@ static int list_threads(struct running_stacks *running, const struct process *pr
 	int err = process_threads(process, &threads, &nr_threads);
 
 	for (size_t i = 0; !err && i < nr_threads; i++) {
-		struct task_place place;
+		struct wait_place place;
 
-		if (task_read_place(process, threads[i].tid, 0, &place) != -EAGAIN)
+		if (wait_place_read(process, threads[i].tid, 0, &place) != -EAGAIN)
 			continue;
 		if (!add(running, threads[i].tid))
 			return -ENOMEM;

@@ -8,9 +8,7 @@
 
 #include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
-
-/* Enough for the three numbers of a schedstat file. */
-enum { SCHEDSTAT_MAX_BYTES = 80 };
+#include "procmem/sched/thread_stat.h"
 
 /*
  * The thread is checked after the open: it may have ended, and its id been reused by another
@@ -102,7 +100,7 @@ int cpu_clock_parse(const char *text, size_t length, uint64_t *ret_number)
 
 int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns)
 {
-	char text[SCHEDSTAT_MAX_BYTES];
+	char text[THREAD_SCHEDSTAT_MAX_BYTES];
 	uint64_t ns;
 	ssize_t length;
 

@@ -332,7 +332,7 @@ static bool has_loops(const struct native_stacks *stacks, const struct loop_entr
 	return true;
 }
 
-void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
+void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct wait_place *place,
 				  const struct loop_entry *entries, uint32_t nr_entries)
 {
 	struct registers registers = {.is_interrupted = true};

@@ -22,7 +22,7 @@
 #include <stddef.h>
 
 #include "procmem/maps.h"
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/native/executor_list.h"
 #include "sampler/native/kernel_frames.h"
@@ -116,7 +116,7 @@ void native_stacks_unwind(struct native_stacks *stacks, const struct registers *
  * right, and the sample is not flagged SAMPLE_IN_JIT, unless the executor itself waits, for a
  * page.
  */
-void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct task_place *place,
+void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct wait_place *place,
 				  const struct loop_entry *entries, uint32_t nr_entries);
 
 /*

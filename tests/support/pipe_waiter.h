@@ -9,7 +9,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "procmem/sched/task.h"
+#include "procmem/sched/run_count.h"
+#include "procmem/sched/thread_wait.h"
 
 /* The thread reads single bytes from a pipe until the pipe is closed. */
 struct pipe_waiter {
@@ -40,22 +41,23 @@ static inline void pipe_waiter_begin(struct pipe_waiter *waiter)
 }
 
 /* The thread's place once it waits. process is the test itself. */
-static inline struct task_place pipe_waiter_place(struct pipe_waiter *waiter,
+static inline struct wait_place pipe_waiter_place(struct pipe_waiter *waiter,
 						  const struct process *process)
 {
-	struct task_place place;
+	struct wait_place place;
 	int err = -EAGAIN;
 
 	while (!__atomic_load_n(&waiter->tid, __ATOMIC_ACQUIRE) ||
-	       (err = task_read_place(process, waiter->tid, task_read_runs(process, waiter->tid),
-				      &place)) == -EAGAIN)
+	       (err = wait_place_read(process, waiter->tid,
+				      run_count_read_once(process, waiter->tid), &place)) ==
+		       -EAGAIN)
 		(void)usleep(1000);
 	cr_assert(zero(int, err));
 	return place;
 }
 
 /* Let the thread continue and wait for the next byte. Returns its new place, which is the same one. */
-static inline struct task_place pipe_waiter_continue(struct pipe_waiter *waiter,
+static inline struct wait_place pipe_waiter_continue(struct pipe_waiter *waiter,
 						     const struct process *process)
 {
 	const int nr_bytes = __atomic_load_n(&waiter->nr_bytes, __ATOMIC_ACQUIRE);

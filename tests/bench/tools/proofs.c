@@ -174,8 +174,8 @@ static void open_witnesses(struct prober *prober)
 
 	witness_open(&prober->means, prober->thread.thread_pointer, tid, &prober->witnesses[RSEQ]);
 	witness_open(&clocks, 0, tid, &prober->witnesses[CLOCK]);
-	*runs = (struct witness){.cpu = CPU_NONE, .runs = TASK_RUNS_CLOSED};
-	runs->has_runs = task_runs_open(&prober->process, tid, &runs->runs) == 0;
+	*runs = (struct witness){.cpu = CPU_NONE, .runs = RUN_COUNT_CLOSED};
+	runs->has_runs = run_count_open(&prober->process, tid, &runs->runs) == 0;
 	runs->kind = runs->has_runs ? WITNESS_RUNS : WITNESS_NONE;
 }
 
@@ -284,12 +284,12 @@ static bool judge_seals(const struct prober *prober, uint32_t counter_seal, uint
 /* The CPU on which the look found the thread, where the next look is to be; else CPU_NONE. */
 static uint32_t found_cpu(const struct prober *prober)
 {
-	struct task_now now;
+	struct thread_stat now;
 
 	if (prober->witnesses[RSEQ].cpu != CPU_NONE && prober->witnesses[RSEQ].kind == WITNESS_RSEQ)
 		return prober->witnesses[RSEQ].cpu;
 	return prober->witnesses[RUNS].has_runs &&
-			       !task_runs_now(&prober->witnesses[RUNS].runs, &now)
+			       !run_count_read_stat(&prober->witnesses[RUNS].runs, &now)
 		       ? now.cpu
 		       : CPU_NONE;
 }
@@ -324,7 +324,7 @@ static void end_witnesses(struct prober *prober, uint64_t count_before, struct f
 		witness_end(&prober->witnesses[order[i]], &prober->means,
 			    (pid_t)prober->thread.tid);
 	finding->count_stood = finding->has[RUNS] &&
-			       !task_runs_read(&prober->witnesses[RUNS].runs, &count) &&
+			       !run_count_read(&prober->witnesses[RUNS].runs, &count) &&
 			       count == count_before;
 }
 
@@ -357,7 +357,7 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 	preempt_hold(prober->preempt, &held);
 	pinned_cpu = cpu_current();
 	if (finding.has[RUNS])
-		(void)task_runs_read(&prober->witnesses[RUNS].runs, &count_before);
+		(void)run_count_read(&prober->witnesses[RUNS].runs, &count_before);
 	err = begin_look(prober, &held, &counter_seal);
 	if (!err) {
 		read_payload(prober, nr_blocks);

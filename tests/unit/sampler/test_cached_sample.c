@@ -13,7 +13,7 @@ enum { NR_FRAMES = 3, NOW_NS = 5000 };
 struct stage {
 	struct process process;
 	struct pipe_waiter waiter;
-	struct task_place place;
+	struct wait_place place;
 	struct sample_thread id;
 	struct function functions[NR_FRAMES];
 	struct frame frames[NR_FRAMES];
@@ -62,8 +62,9 @@ static int keep(struct stage *stage, uint32_t nr_frames)
 
 static bool find(const struct stage *stage, uint64_t now_ns, struct sample *ret_sample)
 {
-	return cached_sample_get(&stage->cached, task_read_runs(&stage->process, stage->waiter.tid),
-				 now_ns, ret_sample);
+	return cached_sample_get(&stage->cached,
+				 run_count_read_once(&stage->process, stage->waiter.tid), now_ns,
+				 ret_sample);
 }
 
 static bool has(const struct stage *stage, uint64_t now_ns)
@@ -107,7 +108,7 @@ Test(cached_sample, run_count_agrees_with_the_kernel, .timeout = 60)
 	cr_assert(zero(int, keep(&stage, NR_FRAMES)));
 	for (int i = 0; i < 3; i++) {
 		nr_runs = cached_sample_read_runs(&stage.cached, &stage.process, stage.waiter.tid);
-		cr_expect(eq(u64, nr_runs, task_read_runs(&stage.process, stage.waiter.tid)));
+		cr_expect(eq(u64, nr_runs, run_count_read_once(&stage.process, stage.waiter.tid)));
 		cr_expect(stage.cached.has_runs);
 		(void)pipe_waiter_continue(&stage.waiter, &stage.process);
 	}

@@ -10,7 +10,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/sampler_state.h"
 #include "tests/support/fake_python.h"
 
@@ -19,7 +19,7 @@ struct waiting {
 	struct fake_python py;
 	struct sampler sampler; /* only its code cache is used */
 	struct process process;
-	struct task_place place;
+	struct wait_place place;
 	struct kernel_frames kernel;
 	struct message why;
 };
@@ -38,7 +38,7 @@ static int waiting_init(struct waiting *waiting)
 		for (;;)
 			pause();
 	cr_assert(zero(int, process_open(pid, &waiting->process, &waiting->why)));
-	while ((err = task_read_place(&waiting->process, pid, 0, &waiting->place)) == -EAGAIN)
+	while ((err = wait_place_read(&waiting->process, pid, 0, &waiting->place)) == -EAGAIN)
 		sched_yield();
 	if (err)
 		return err;

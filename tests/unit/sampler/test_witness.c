@@ -185,7 +185,7 @@ Test(witness, proves_nothing_without_means)
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}, .prefers_clock = true};
 	struct look_memory look = {0};
 	struct witness witness;
-	struct task_now now;
+	struct thread_stat now;
 
 	witness_open(&no_cpus, POINTER, getpid(), &witness);
 	cr_expect(eq(int, witness.kind, WITNESS_NONE));
@@ -287,8 +287,8 @@ static struct witness open_clock(const struct process *process, pid_t tid)
  */
 static struct witness open_runs(const struct process *process, pid_t tid)
 {
-	struct witness witness = {.kind = WITNESS_RUNS, .runs = TASK_RUNS_CLOSED, .cpu = CPU_NONE};
-	int err = task_runs_open(process, tid, &witness.runs);
+	struct witness witness = {.kind = WITNESS_RUNS, .runs = RUN_COUNT_CLOSED, .cpu = CPU_NONE};
+	int err = run_count_open(process, tid, &witness.runs);
 
 	if (err == -ENOTSUP)
 		cr_skip("the kernel does not count how often threads run");
@@ -441,7 +441,7 @@ Test(witness, opens_files_on_demand, .timeout = 60)
 		.process = &process, .rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
 	struct pipe_waiter waiter;
 	struct witness witness;
-	struct task_now now;
+	struct thread_stat now;
 	int err;
 
 	pipe_waiter_begin(&waiter);

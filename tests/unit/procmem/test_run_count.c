@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "procmem/sched/task_runs.h"
+#include "procmem/sched/run_count.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -18,12 +18,12 @@
 	"6 7 8 9 10 11 12 17"
 #define BEHIND " 0 0 0 0 0 1 2 3 4 5 6 7 0\n"
 
-Test(task_runs, parses_stat_files)
+Test(run_count, parses_stat_files)
 {
 	static const struct {
 		const char *text;
 		int err;
-		struct task_now now;
+		struct thread_stat now;
 	} cases[] = {
 		{"7 (python3) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
 		{"7 (python3) R" TO_CPU " 0" BEHIND, 0, {'R', 0}},
@@ -52,9 +52,9 @@ Test(task_runs, parses_stat_files)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct task_now now = {0};
+		struct thread_stat now = {0};
 
-		cr_expect(eq(int, task_now_parse(cases[i].text, &now), cases[i].err), "'%s'",
+		cr_expect(eq(int, thread_stat_parse(cases[i].text, &now), cases[i].err), "'%s'",
 			  cases[i].text);
 		cr_expect(eq(chr, now.state, cases[i].now.state), "'%s'", cases[i].text);
 		cr_expect(eq(u32, now.cpu, cases[i].now.cpu), "'%s'", cases[i].text);
@@ -62,10 +62,10 @@ Test(task_runs, parses_stat_files)
 }
 
 /* Open a thread of this process. A kernel that does not count runs is no failure. */
-static struct task_runs open_thread(const struct process *process, pid_t tid)
+static struct run_count open_thread(const struct process *process, pid_t tid)
 {
-	struct task_runs runs = TASK_RUNS_CLOSED;
-	int err = task_runs_open(process, tid, &runs);
+	struct run_count runs = RUN_COUNT_CLOSED;
+	int err = run_count_open(process, tid, &runs);
 
 	if (err == -ENOTSUP)
 		cr_skip("the kernel does not count how often threads run");
@@ -81,11 +81,11 @@ static struct process open_ourselves(void)
 	return process;
 }
 
-Test(task_runs, reports_our_own_cpu)
+Test(run_count, reports_our_own_cpu)
 {
 	struct process process = open_ourselves();
-	struct task_runs runs = open_thread(&process, getpid());
-	struct task_now now;
+	struct run_count runs = open_thread(&process, getpid());
+	struct thread_stat now;
 	cpu_set_t usual, one;
 	uint64_t nr_runs;
 
@@ -96,42 +96,42 @@ Test(task_runs, reports_our_own_cpu)
 		CPU_ZERO(&one);
 		CPU_SET(cpu, &one);
 		cr_assert(zero(int, sched_setaffinity(0, sizeof(one), &one)));
-		cr_assert(zero(int, task_runs_now(&runs, &now)));
+		cr_assert(zero(int, run_count_read_stat(&runs, &now)));
 		cr_expect(eq(chr, now.state, 'R'));
 		cr_expect(eq(u32, now.cpu, cpu));
 	}
-	cr_assert(zero(int, task_runs_read(&runs, &nr_runs)));
+	cr_assert(zero(int, run_count_read(&runs, &nr_runs)));
 	cr_expect(lt(u64, 0, nr_runs));
-	task_runs_close(&runs);
+	run_count_close(&runs);
 	cr_expect(eq(int, runs.schedstat_fd, -1));
 	cr_expect(eq(int, runs.stat_fd, -1));
-	task_runs_close(&runs);
+	run_count_close(&runs);
 	process_close(&process);
 }
 
 /* The count is constant while the thread waits, and rises after it has run. */
-Test(task_runs, count_is_constant_while_a_thread_waits, .timeout = 60)
+Test(run_count, count_is_constant_while_a_thread_waits, .timeout = 60)
 {
 	struct process process = open_ourselves();
 	struct pipe_waiter waiter;
-	struct task_runs runs;
-	struct task_now now;
+	struct run_count runs;
+	struct thread_stat now;
 	uint64_t first, again, later;
 
 	pipe_waiter_begin(&waiter);
 	(void)pipe_waiter_place(&waiter, &process);
 	runs = open_thread(&process, waiter.tid);
-	cr_assert(zero(int, task_runs_read(&runs, &first)));
-	cr_assert(zero(int, task_runs_now(&runs, &now)));
+	cr_assert(zero(int, run_count_read(&runs, &first)));
+	cr_assert(zero(int, run_count_read_stat(&runs, &now)));
 	cr_expect(eq(chr, now.state, 'S'));
 	cr_expect(lt(u32, now.cpu, CPU_SETSIZE));
-	cr_assert(zero(int, task_runs_read(&runs, &again)));
+	cr_assert(zero(int, run_count_read(&runs, &again)));
 	cr_expect(eq(u64, again, first));
 	(void)pipe_waiter_continue(&waiter, &process);
-	cr_assert(zero(int, task_runs_read(&runs, &later)));
+	cr_assert(zero(int, run_count_read(&runs, &later)));
 	cr_expect(lt(u64, first, later));
 	pipe_waiter_end(&waiter);
-	task_runs_close(&runs);
+	run_count_close(&runs);
 	process_close(&process);
 }
 
@@ -145,13 +145,13 @@ static void await_end(const struct process *process, pid_t tid)
 		(void)usleep(1000);
 }
 
-Test(task_runs, ended_thread_is_reported, .timeout = 60)
+Test(run_count, ended_thread_is_reported, .timeout = 60)
 {
 	struct process process = open_ourselves();
-	struct task_runs none = {-7, -7};
+	struct run_count none = {-7, -7};
 	struct pipe_waiter waiter;
-	struct task_runs runs;
-	struct task_now now;
+	struct run_count runs;
+	struct thread_stat now;
 	uint64_t nr_runs;
 
 	pipe_waiter_begin(&waiter);
@@ -159,24 +159,24 @@ Test(task_runs, ended_thread_is_reported, .timeout = 60)
 	runs = open_thread(&process, waiter.tid);
 	pipe_waiter_end(&waiter);
 	await_end(&process, waiter.tid);
-	cr_expect(eq(int, task_runs_read(&runs, &nr_runs), -ESRCH));
-	cr_expect(eq(int, task_runs_now(&runs, &now), -ESRCH));
-	task_runs_close(&runs);
-	cr_expect(eq(int, task_runs_open(&process, waiter.tid, &none), -ESRCH));
-	cr_expect(eq(int, task_runs_open(&process, 1, &none), -ESRCH), "another process's thread");
+	cr_expect(eq(int, run_count_read(&runs, &nr_runs), -ESRCH));
+	cr_expect(eq(int, run_count_read_stat(&runs, &now), -ESRCH));
+	run_count_close(&runs);
+	cr_expect(eq(int, run_count_open(&process, waiter.tid, &none), -ESRCH));
+	cr_expect(eq(int, run_count_open(&process, 1, &none), -ESRCH), "another process's thread");
 	cr_expect(eq(int, none.stat_fd, -7));
 	process_close(&process);
 }
 
 /* If there is room for only one of the two files, that one is closed again. */
-Test(task_runs, reports_exhausted_descriptors)
+Test(run_count, reports_exhausted_descriptors)
 {
 	struct process process = open_ourselves();
-	struct task_runs runs = open_thread(&process, getpid());
+	struct run_count runs = open_thread(&process, getpid());
 	int fds[32];
 	struct rlimit limit;
 
-	task_runs_close(&runs);
+	run_count_close(&runs);
 	/* Use all descriptors below the limit, then free them one by one. */
 	for (size_t i = 0; i < 32; i++)
 		fds[i] = open("/dev/null", O_RDONLY);
@@ -185,17 +185,17 @@ Test(task_runs, reports_exhausted_descriptors)
 	limit.rlim_cur = (rlim_t)fds[31] + 1;
 	cr_assert(zero(int, setrlimit(RLIMIT_NOFILE, &limit)));
 	for (size_t i = 32; i > 0; i--) {
-		struct task_runs more = TASK_RUNS_CLOSED;
+		struct run_count more = RUN_COUNT_CLOSED;
 
 		/* A few descriptors are kept free for others. */
 		if (i > 24) {
-			cr_expect(eq(int, task_runs_open(&process, getpid(), &more), -EMFILE));
+			cr_expect(eq(int, run_count_open(&process, getpid(), &more), -EMFILE));
 			cr_expect(eq(int, more.stat_fd, -1));
 		}
 		(void)close(fds[i - 1]);
 	}
-	cr_expect(zero(int, task_runs_open(&process, getpid(), &runs)),
+	cr_expect(zero(int, run_count_open(&process, getpid(), &runs)),
 		  "descriptors are available again");
-	task_runs_close(&runs);
+	run_count_close(&runs);
 	process_close(&process);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "procmem/sched/task.h"
+#include "procmem/sched/thread_wait.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -9,7 +9,7 @@
 #include "tests/support/pipe_waiter.h"
 
 /* Lines as Linux 6.1 writes them, and malformed ones. */
-Test(task, parses_places)
+Test(thread_wait, parses_places)
 {
 	static const struct {
 		const char *text;
@@ -35,18 +35,18 @@ Test(task, parses_places)
 	};
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-		struct task_place place = {0};
+		struct wait_place place = {0};
 
-		cr_expect(eq(int, task_place_parse(cases[i].text, &place), cases[i].err), "'%s'",
+		cr_expect(eq(int, wait_place_parse(cases[i].text, &place), cases[i].err), "'%s'",
 			  cases[i].text);
 		cr_expect(eq(u64, place.sp_addr, cases[i].sp_addr), "'%s'", cases[i].text);
 		cr_expect(eq(u64, place.pc_addr, cases[i].pc_addr), "'%s'", cases[i].text);
 	}
 }
 
-Test(task, finds_where_a_thread_waits, .timeout = 60)
+Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 {
-	struct task_place place, again;
+	struct wait_place place, again;
 	struct pipe_waiter waiter;
 	struct process process;
 
@@ -57,7 +57,7 @@ Test(task, finds_where_a_thread_waits, .timeout = 60)
 	cr_expect(lt(u64, place.sp_addr, (uint64_t)waiter.on_stack));
 	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
 	cr_expect(gt(u64, place.pc_addr, 0));
-	cr_expect(zero(int, task_check_place(&process, waiter.tid, &place)));
+	cr_expect(zero(int, wait_place_check(&process, waiter.tid, &place)));
 	/* The thread has continued and waits at the same place. */
 	again = pipe_waiter_continue(&waiter, &process);
 	cr_expect(eq(u64, again.sp_addr, place.sp_addr));
@@ -65,10 +65,10 @@ Test(task, finds_where_a_thread_waits, .timeout = 60)
 	cr_expect(eq(u64, again.call_hash, place.call_hash));
 	if (place.nr_runs) {
 		cr_expect(gt(u64, again.nr_runs, place.nr_runs));
-		cr_expect(not(task_place_is_same(&again, &place)));
-		cr_expect(eq(int, task_check_place(&process, waiter.tid, &place), -EAGAIN));
+		cr_expect(not(wait_place_is_same(&again, &place)));
+		cr_expect(eq(int, wait_place_check(&process, waiter.tid, &place), -EAGAIN));
 	}
 	pipe_waiter_end(&waiter);
-	cr_expect(not(zero(int, task_check_place(&process, waiter.tid, &again))));
+	cr_expect(not(zero(int, wait_place_check(&process, waiter.tid, &again))));
 	process_close(&process);
 }

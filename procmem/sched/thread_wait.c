@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/sched/thread_wait.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/sched/run_count.h"
+#include "procmem/sched/thread_stat.h"
+
+/* Nine numbers of at most 18 characters, or "running". */
+enum { SYSCALL_MAX_BYTES = 256 };
+
+int thread_wait_read(const struct process *process, pid_t tid, struct thread_wait *ret_wait)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char text[THREAD_STAT_MAX_BYTES];
+	struct thread_stat stat;
+	struct thread_wait wait;
+	ssize_t length;
+	int err;
+
+	process_task_name(name, tid, "stat");
+	length = process_read_file(process, name, text, sizeof(text));
+	err = length < 0 ? (int)length : thread_stat_parse(text, &stat);
+	if (err)
+		return err;
+	wait.state = stat.state;
+	/* The kernel writes "0" if it does not report wchan or the thread does not wait. */
+	process_task_name(name, tid, "wchan");
+	if (process_read_file(process, name, wait.wchan, sizeof(wait.wchan)) < 0 ||
+	    strcmp(wait.wchan, "0") == 0)
+		wait.wchan[0] = '\0';
+	wait.wchan[strcspn(wait.wchan, "\n")] = '\0';
+	*ret_wait = wait;
+	return 0;
+}
+
+/* Parse a hexadecimal number. Returns 0 or -EBADMSG. */
+static int parse_word(const char *word, uint64_t *ret_number)
+{
+	char *end;
+
+	if (strncmp(word, "0x", 2) != 0 || !isxdigit((unsigned char)word[2]))
+		return -EBADMSG;
+	errno = 0;
+	*ret_number = strtoull(word + 2, &end, 16);
+	return errno || (*end != ' ' && *end != '\n') ? -EBADMSG : 0;
+}
+
+int wait_place_parse(const char *text, struct wait_place *ret_place)
+{
+	struct wait_place place = {.call_hash = 0xcbf29ce484222325};
+	const char *last = strrchr(text, ' ');
+	const char *before = last;
+	int err;
+
+	if (strcmp(text, "running\n") == 0)
+		return -EAGAIN;
+	while (before && before > text && before[-1] != ' ')
+		before--;
+	if (!last || before == text)
+		return -EBADMSG;
+	/* FNV-1a. */
+	for (const char *c = text; c < before; c++)
+		place.call_hash = (place.call_hash ^ (unsigned char)*c) * 0x100000001b3;
+	err = parse_word(before, &place.sp_addr);
+	if (!err)
+		err = parse_word(last + 1, &place.pc_addr);
+	if (err)
+		return err;
+	/* A main thread that has ended before others is still listed, but has no stack. */
+	if (!place.sp_addr && !place.pc_addr)
+		return -ESRCH;
+	ret_place->sp_addr = place.sp_addr;
+	ret_place->pc_addr = place.pc_addr;
+	ret_place->call_hash = place.call_hash;
+	return 0;
+}
+
+int wait_place_read(const struct process *process, pid_t tid, uint64_t nr_runs,
+		    struct wait_place *ret_place)
+{
+	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char text[SYSCALL_MAX_BYTES];
+	struct wait_place place = {.nr_runs = nr_runs};
+	ssize_t length;
+	int err;
+
+	process_task_name(name, tid, "syscall");
+	length = process_read_file(process, name, text, sizeof(text));
+	err = length < 0 ? (int)length : wait_place_parse(text, &place);
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+int wait_place_check(const struct process *process, pid_t tid, const struct wait_place *place)
+{
+	struct wait_place now;
+	int err;
+
+	if (place->nr_runs)
+		return run_count_read_once(process, tid) == place->nr_runs ? 0 : -EAGAIN;
+	err = wait_place_read(process, tid, 0, &now);
+	return err || wait_place_is_same(&now, place) ? err : -EAGAIN;
+}
