@@ -33,13 +33,13 @@ static uint64_t vector_value(const struct program_identity *identity, uint64_t t
 
 static int read_identity(const struct process *process, struct program_identity *ret_identity)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	ssize_t nr;
 	pid_t tid;
 
 	if (process_live_thread(process, &tid))
 		return -ESRCH;
-	process_task_name(name, tid, "auxv");
+	process_thread_path(name, tid, "auxv");
 	nr = process_read_file(process, name, ret_identity->vector, sizeof(ret_identity->vector));
 	if (nr < 0)
 		return (int)nr;

@@ -73,11 +73,11 @@ static int open_map_file(const struct process *process, const struct mapping *ma
  */
 static int open_exe(const struct process *process, pid_t tid, const struct mapping *mapping)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char target[PATH_MAX];
 	size_t path_length = strlen(mapping->path);
 
-	process_task_name(name, tid, "exe");
+	process_thread_path(name, tid, "exe");
 	ssize_t length = readlinkat(process->proc_fd, name, target, sizeof(target));
 
 	if (length < 0)
@@ -93,12 +93,12 @@ static int open_exe(const struct process *process, pid_t tid, const struct mappi
 /* Open the mapping's path below the process's root, or below ours if that fails (chroot). */
 static int open_path(const struct process *process, pid_t tid, const struct mapping *mapping)
 {
-	char root[PROCESS_TASK_NAME_MAX_BYTES];
+	char root[PROCESS_THREAD_PATH_MAX_BYTES];
 	cleanup_free char *name = NULL;
 
 	if (mapping->path[0] != '/')
 		return -ENOENT;
-	process_task_name(root, tid, "root");
+	process_thread_path(root, tid, "root");
 	if (asprintf(&name, "%s%s", root, mapping->path) < 0) {
 		name = NULL; /* undefined after a failed asprintf() */
 		return -ENOMEM;

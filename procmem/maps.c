@@ -197,7 +197,7 @@ int maps_parse(const char *text, size_t size, struct maps *ret_maps)
 static int read_text(const struct process *process, char **ret_text, size_t *ret_size)
 {
 	cleanup_free char *text = NULL;
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	size_t size;
 	pid_t tid;
 	int err;
@@ -206,7 +206,7 @@ static int read_text(const struct process *process, char **ret_text, size_t *ret
 	if (!err && size == 0) {
 		err = process_live_thread(process, &tid);
 		if (!err && tid != process->pid) {
-			process_task_name(name, tid, "maps");
+			process_thread_path(name, tid, "maps");
 			free(take_ptr(text));
 			err = process_read_whole_file(process, name, MAPS_MAX_TEXT_BYTES, &text,
 						      &size);

@@ -35,8 +35,8 @@ static void cleanup_closedir_fn(DIR **dir)
 /* Reading. */
 
 /*
- * Open a file or folder of /proc/PID. Returns -ESRCH, too, if the file is missing because its task
- * has ended.
+ * Open a file or folder of /proc/PID. Returns -ESRCH, too, if the file is missing because its
+ * thread has ended.
  */
 static int open_file(const struct process *process, const char *name)
 {
@@ -49,9 +49,9 @@ static int open_file(const struct process *process, const char *name)
 	return faccessat(process->proc_fd, "stat", F_OK, 0) ? -ESRCH : -ENOENT;
 }
 
-void process_task_name(char ret_name[PROCESS_TASK_NAME_MAX_BYTES], pid_t tid, const char *file)
+void process_thread_path(char ret_path[PROCESS_THREAD_PATH_MAX_BYTES], pid_t tid, const char *file)
 {
-	(void)snprintf(ret_name, PROCESS_TASK_NAME_MAX_BYTES, "task/%d/%s", tid, file);
+	(void)snprintf(ret_path, PROCESS_THREAD_PATH_MAX_BYTES, "task/%d/%s", tid, file);
 }
 
 ssize_t process_read_file(const struct process *process, const char *name, char *buffer,
@@ -195,13 +195,13 @@ static int check_status(const struct process *process, uid_t *ret_uid, struct me
 /* Open the memory of the program that runs now. Returns -1 if it has none or may not be read. */
 static int open_memory(const struct process *process)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	pid_t tid;
 	int fd;
 
 	if (process_live_thread(process, &tid))
 		return -1;
-	process_task_name(name, tid, "mem");
+	process_thread_path(name, tid, "mem");
 	fd = procfile_open(process->proc_fd, name);
 	return fd < 0 ? -1 : fd;
 }
@@ -251,7 +251,7 @@ void process_close(struct process *process)
 
 /* Threads. */
 
-static int open_tasks(const struct process *process, DIR **ret_dir)
+static int open_threads(const struct process *process, DIR **ret_dir)
 {
 	cleanup_close int fd = open_file(process, "task");
 
@@ -266,10 +266,10 @@ static int open_tasks(const struct process *process, DIR **ret_dir)
 	return 0;
 }
 
-/* Returns the next thread id of an open task folder, or 0 at the end. */
-static pid_t next_task(DIR *tasks)
+/* Returns the next thread id of an open folder task, or 0 at the end. */
+static pid_t next_thread(DIR *folder)
 {
-	for (struct dirent *entry; (entry = readdir(tasks));) {
+	for (struct dirent *entry; (entry = readdir(folder));) {
 		pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
 		if (tid > 0)
@@ -280,18 +280,18 @@ static pid_t next_task(DIR *tasks)
 
 int process_live_thread(const struct process *process, pid_t *ret_tid)
 {
-	__attribute__((cleanup(cleanup_closedir_fn))) DIR *tasks = NULL;
+	__attribute__((cleanup(cleanup_closedir_fn))) DIR *folder = NULL;
 
 	if (thread_alive(process, "stat")) {
 		*ret_tid = process->pid;
 		return 0;
 	}
-	if (open_tasks(process, &tasks))
+	if (open_threads(process, &folder))
 		return -ESRCH;
-	for (pid_t tid; (tid = next_task(tasks));) {
-		char name[PROCESS_TASK_NAME_MAX_BYTES];
+	for (pid_t tid; (tid = next_thread(folder));) {
+		char name[PROCESS_THREAD_PATH_MAX_BYTES];
 
-		process_task_name(name, tid, "stat");
+		process_thread_path(name, tid, "stat");
 		if (thread_alive(process, name)) {
 			*ret_tid = tid;
 			return 0;
@@ -302,9 +302,9 @@ int process_live_thread(const struct process *process, pid_t *ret_tid)
 
 bool process_has_thread(const struct process *process, pid_t tid)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 
-	process_task_name(name, tid, "");
+	process_thread_path(name, tid, "");
 	return faccessat(process->proc_fd, name, F_OK, 0) == 0;
 }
 
@@ -333,15 +333,15 @@ static int read_thread(const struct process *process, pid_t tid, struct process_
 {
 	cleanup_free char *status = NULL;
 	struct process_thread thread = {.tid = tid};
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char comm[sizeof(thread.name) + 1]; /* the kernel appends a newline to the name */
 	int err;
 
-	process_task_name(name, tid, "status");
+	process_thread_path(name, tid, "status");
 	err = read_status(process, name, &status);
 	if (err)
 		return err;
-	process_task_name(name, tid, "comm");
+	process_thread_path(name, tid, "comm");
 	ssize_t length = process_read_file(process, name, comm, sizeof(comm));
 
 	if (length < 0)
@@ -359,16 +359,16 @@ static int read_thread(const struct process *process, pid_t tid, struct process_
 int process_threads(const struct process *process, struct process_thread **ret_threads,
 		    size_t *ret_nr_threads)
 {
-	__attribute__((cleanup(cleanup_closedir_fn))) DIR *tasks = NULL;
+	__attribute__((cleanup(cleanup_closedir_fn))) DIR *folder = NULL;
 	cleanup_free struct process_thread *threads = NULL;
 	size_t nr_threads = 0;
 	size_t max_threads = 0;
 	int err;
 
-	err = open_tasks(process, &tasks);
+	err = open_threads(process, &folder);
 	if (err)
 		return err;
-	for (pid_t tid; (tid = next_task(tasks));) {
+	for (pid_t tid; (tid = next_thread(folder));) {
 		if (nr_threads == max_threads) {
 			max_threads = max_threads ? max_threads * 2 : 16;
 			struct process_thread *grown =
@@ -400,13 +400,13 @@ void process_executable(const struct process *process, char ret_path[PATH_MAX])
 {
 	static const char mark[] = " (deleted)";
 	const size_t mark_length = sizeof(mark) - 1;
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	pid_t tid;
 
 	ret_path[0] = '\0';
 	if (process_live_thread(process, &tid))
 		return;
-	process_task_name(name, tid, "exe");
+	process_thread_path(name, tid, "exe");
 	ssize_t length = readlinkat(process->proc_fd, name, ret_path, PATH_MAX - 1);
 	size_t end = length > 0 ? (size_t)length : 0;
 

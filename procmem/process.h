@@ -70,13 +70,13 @@ bool process_has_thread(const struct process *process, pid_t tid);
 bool process_has_one_thread(const struct process *process);
 
 /* Enough for "task/", a thread id, and the name of a file. */
-#define PROCESS_TASK_NAME_MAX_BYTES 64
+#define PROCESS_THREAD_PATH_MAX_BYTES 64
 
 /*
- * Format the name, relative to /proc/PID, of a file of thread tid: "task/7/comm". An empty file
+ * Format the path, relative to /proc/PID, of a file of thread tid: "task/7/comm". An empty file
  * gives the folder itself, "task/7/".
  */
-void process_task_name(char ret_name[PROCESS_TASK_NAME_MAX_BYTES], pid_t tid, const char *file);
+void process_thread_path(char ret_path[PROCESS_THREAD_PATH_MAX_BYTES], pid_t tid, const char *file);
 
 /*
  * Read a small file of /proc/PID (name is relative to it, e.g. "task/7/comm") into buffer: at most

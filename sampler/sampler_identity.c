@@ -31,28 +31,29 @@ enum { NAME_READINGS = 2, NAMED_AT_END };
  * Read the kernel's list of threads, once for all new threads of a thread list: it takes two
  * files for every thread.
  */
-static void read_tasks(struct sampler *sampler)
+static void read_os_threads(struct sampler *sampler)
 {
 	/* For the folder: opened, made a stream (2), read in one piece and to the end, closed. */
 	enum { FOLDER_SYSCALLS = 6, FILES_OF_A_THREAD = 2 };
 
-	if (sampler->identities.tasks_refresh == sampler->snapshot.nr_refreshes)
+	if (sampler->identities.os_threads_refresh == sampler->snapshot.nr_refreshes)
 		return;
-	free(sampler->identities.tasks);
-	sampler->identities.tasks = NULL;
-	sampler->identities.nr_tasks = 0;
-	sampler->identities.tasks_refresh = sampler->snapshot.nr_refreshes;
-	(void)process_threads(sampler->process, &sampler->identities.tasks,
-			      &sampler->identities.nr_tasks);
-	sampler->stats.other_syscalls +=
-		FOLDER_SYSCALLS + sampler->identities.nr_tasks * FILES_OF_A_THREAD * FILE_SYSCALLS;
+	free(sampler->identities.os_threads);
+	sampler->identities.os_threads = NULL;
+	sampler->identities.nr_os_threads = 0;
+	sampler->identities.os_threads_refresh = sampler->snapshot.nr_refreshes;
+	(void)process_threads(sampler->process, &sampler->identities.os_threads,
+			      &sampler->identities.nr_os_threads);
+	sampler->stats.other_syscalls += FOLDER_SYSCALLS + sampler->identities.nr_os_threads *
+								   FILES_OF_A_THREAD *
+								   FILE_SYSCALLS;
 }
 
 /* Read the kernel's name of thread sampled->info->tid, if this tick may read more names. */
 static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled)
 {
 	struct sample_thread *info = sampled->info;
-	char path[PROCESS_TASK_NAME_MAX_BYTES];
+	char path[PROCESS_THREAD_PATH_MAX_BYTES];
 	size_t length;
 
 	sampled->identity.needs_os_name =
@@ -61,7 +62,7 @@ static void read_os_name(struct sampler *sampler, struct sampled_thread *sampled
 		return;
 	if (sampler->identities.nr_os_names_left)
 		sampler->identities.nr_os_names_left--;
-	process_task_name(path, info->tid, "comm");
+	process_thread_path(path, info->tid, "comm");
 	(void)process_read_file(sampler->process, path, info->os_name, sizeof(info->os_name));
 	length = strcspn(info->os_name, "\n");
 	info->os_name[length < sizeof(info->os_name) ? length : sizeof(info->os_name) - 1] = '\0';
@@ -83,17 +84,17 @@ static pid_t read_pthread(struct sampler *sampler, uint64_t ident)
 	if (!sampler->identities.pthreads.is_sure &&
 	    sampler->identities.pthreads_refresh != snapshot->nr_refreshes) {
 		sampler->identities.pthreads_refresh = snapshot->nr_refreshes;
-		read_tasks(sampler);
+		read_os_threads(sampler);
 		idents = calloc(snapshot->nr_threads + 1, sizeof(*idents));
-		tids = calloc(sampler->identities.nr_tasks + 1, sizeof(*tids));
+		tids = calloc(sampler->identities.nr_os_threads + 1, sizeof(*tids));
 	}
 	if (idents && tids) {
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
 			idents[i] = snapshot->threads[i]->ref.thread_id;
-		for (size_t i = 0; i < sampler->identities.nr_tasks; i++)
-			tids[i] = sampler->identities.tasks[i].ns_tid;
+		for (size_t i = 0; i < sampler->identities.nr_os_threads; i++)
+			tids[i] = sampler->identities.os_threads[i].ns_tid;
 		(void)pthread_layout_learn(snapshot->memory, idents, snapshot->nr_threads, tids,
-					   sampler->identities.nr_tasks,
+					   sampler->identities.nr_os_threads,
 					   &sampler->identities.pthreads);
 	}
 	if (!sampler->identities.pthreads.is_known ||
@@ -201,14 +202,14 @@ static void find_thread(struct sampler *sampler, struct sampled_thread *sampled)
 		read_os_name(sampler, sampled);
 		return;
 	}
-	read_tasks(sampler);
+	read_os_threads(sampler);
 	info->tid = 0;
-	for (size_t i = 0; !info->tid && i < sampler->identities.nr_tasks; i++) {
-		const struct process_thread *task = &sampler->identities.tasks[i];
+	for (size_t i = 0; !info->tid && i < sampler->identities.nr_os_threads; i++) {
+		const struct process_thread *thread = &sampler->identities.os_threads[i];
 
-		if (task->ns_tid == sampled->identity.own_tid) {
-			info->tid = task->tid;
-			memcpy(info->os_name, task->name, sizeof(info->os_name));
+		if (thread->ns_tid == sampled->identity.own_tid) {
+			info->tid = thread->tid;
+			memcpy(info->os_name, thread->name, sizeof(info->os_name));
 		}
 	}
 }
@@ -224,8 +225,8 @@ static void adopt_only_thread(struct sampler *sampler, struct sampled_thread *sa
 
 	if (!process_has_one_thread(sampler->process))
 		return;
-	read_tasks(sampler);
-	only_tid = sampler->identities.nr_tasks ? sampler->identities.tasks[0].ns_tid : 0;
+	read_os_threads(sampler);
+	only_tid = sampler->identities.nr_os_threads ? sampler->identities.os_threads[0].ns_tid : 0;
 	/* If another state belongs to that thread, this one is a leftover. */
 	for (size_t i = 0; only_tid && i < snapshot->nr_threads; i++)
 		if (snapshot->threads[i]->ref.native_tid == (uint64_t)only_tid)

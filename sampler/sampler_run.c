@@ -77,7 +77,7 @@ void sampler_destroy(struct sampler *sampler)
 		cached_sample_done(&sampler->threads[i].cached);
 	}
 	free(sampler->threads);
-	free(sampler->identities.tasks);
+	free(sampler->identities.os_threads);
 	addr_map_done(&sampler->identities.idents);
 	free(sampler);
 }

@@ -109,11 +109,11 @@ struct sampled_thread {
 
 /* What identifies threads; each list is as old as a refresh of the snapshot, or 0: never made. */
 struct identities {
-	uint32_t nr_seen;	      /* number of threads ever seen; the id of the next one */
-	bool is_in_other_namespace;   /* the target is in another PID namespace */
-	struct process_thread *tasks; /* the kernel's list of threads; owned */
-	size_t nr_tasks;
-	uint64_t tasks_refresh;		/* snapshot.nr_refreshes when tasks was read */
+	uint32_t nr_seen;		   /* number of threads ever seen; the id of the next one */
+	bool is_in_other_namespace;	   /* the target is in another PID namespace */
+	struct process_thread *os_threads; /* the kernel's list of threads; owned */
+	size_t nr_os_threads;
+	uint64_t os_threads_refresh;	/* snapshot.nr_refreshes when os_threads was read */
 	struct addr_map idents;		/* ident to the oldest snapshot thread that has it */
 	uint64_t idents_refresh;	/* snapshot.nr_refreshes when idents was built */
 	struct pthread_layout pthreads; /* before 3.11: where the C library keeps thread ids */

@@ -35,10 +35,10 @@ static int open_task_clock(const struct process *process, pid_t tid)
 
 static int open_schedstat(const struct process *process, pid_t tid)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	int fd;
 
-	process_task_name(name, tid, "schedstat");
+	process_thread_path(name, tid, "schedstat");
 	fd = procfile_open(process->proc_fd, name);
 	if (fd != -ENOENT)
 		return fd;

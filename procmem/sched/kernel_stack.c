@@ -48,10 +48,10 @@ void kernel_stack_parse(struct kernel_stack *stack)
 
 int kernel_stack_read(const struct process *process, pid_t tid, struct kernel_stack *ret_stack)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	ssize_t length;
 
-	process_task_name(name, tid, "stack");
+	process_thread_path(name, tid, "stack");
 	length = process_read_file(process, name, ret_stack->text, sizeof(ret_stack->text));
 	if (length < 0)
 		return (int)length;

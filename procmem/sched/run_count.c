@@ -11,10 +11,10 @@
 /* Returns a descriptor, or a negative errno. */
 static int open_file(const struct process *process, pid_t tid, const char *file)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	int fd;
 
-	process_task_name(name, tid, file);
+	process_thread_path(name, tid, file);
 	fd = procfile_open(process->proc_fd, name);
 	if (fd < 0 || !descriptor_limit_is_near(fd))
 		return fd;
@@ -92,11 +92,11 @@ int run_count_read_stat(const struct run_count *runs, struct thread_stat *ret_st
 
 uint64_t run_count_read_once(const struct process *process, pid_t tid)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char text[THREAD_SCHEDSTAT_MAX_BYTES];
 	uint64_t nr_runs;
 
-	process_task_name(name, tid, "schedstat");
+	process_thread_path(name, tid, "schedstat");
 	if (process_read_file(process, name, text, sizeof(text)) < 0 ||
 	    thread_schedstat_parse(text, &nr_runs))
 		return 0;

@@ -14,21 +14,21 @@ enum { SYSCALL_MAX_BYTES = 256 };
 
 int thread_wait_read(const struct process *process, pid_t tid, struct thread_wait *ret_wait)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char text[THREAD_STAT_MAX_BYTES];
 	struct thread_stat stat;
 	struct thread_wait wait;
 	ssize_t length;
 	int err;
 
-	process_task_name(name, tid, "stat");
+	process_thread_path(name, tid, "stat");
 	length = process_read_file(process, name, text, sizeof(text));
 	err = length < 0 ? (int)length : thread_stat_parse(text, &stat);
 	if (err)
 		return err;
 	wait.state = stat.state;
 	/* The kernel writes "0" if it does not report wchan or the thread does not wait. */
-	process_task_name(name, tid, "wchan");
+	process_thread_path(name, tid, "wchan");
 	if (process_read_file(process, name, wait.wchan, sizeof(wait.wchan)) < 0 ||
 	    strcmp(wait.wchan, "0") == 0)
 		wait.wchan[0] = '\0';
@@ -82,13 +82,13 @@ int wait_place_parse(const char *text, struct wait_place *ret_place)
 int wait_place_read(const struct process *process, pid_t tid, uint64_t nr_runs,
 		    struct wait_place *ret_place)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char text[SYSCALL_MAX_BYTES];
 	struct wait_place place = {.nr_runs = nr_runs};
 	ssize_t length;
 	int err;
 
-	process_task_name(name, tid, "syscall");
+	process_thread_path(name, tid, "syscall");
 	length = process_read_file(process, name, text, sizeof(text));
 	err = length < 0 ? (int)length : wait_place_parse(text, &place);
 	if (!err)

@@ -25,12 +25,12 @@ void file_tail_done(struct file_tail *tail)
  */
 static bool is_open_for(const struct process *process, pid_t tid, int32_t fd, const struct stat *st)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char link[32];
 	struct statx found;
 
 	(void)snprintf(link, sizeof(link), "fd/%d", fd);
-	process_task_name(name, tid, link);
+	process_thread_path(name, tid, link);
 	return fd >= 0 && !statx(process->proc_fd, name, AT_STATX_DONT_SYNC, STATX_INO, &found) &&
 	       found.stx_ino == st->st_ino &&
 	       makedev(found.stx_dev_major, found.stx_dev_minor) == st->st_dev;

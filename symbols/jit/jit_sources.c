@@ -262,12 +262,12 @@ static pid_t own_pid(const struct process *process)
 /* Open a file in the process's /tmp, following no link. Returns the descriptor, or -ENOENT. */
 static int open_in_tmp(const struct process *process, const char *name)
 {
-	char root[PROCESS_TASK_NAME_MAX_BYTES];
+	char root[PROCESS_THREAD_PATH_MAX_BYTES];
 	pid_t tid;
 
 	if (process_live_thread(process, &tid))
 		return -ENOENT;
-	process_task_name(root, tid, "root/tmp");
+	process_thread_path(root, tid, "root/tmp");
 	cleanup_close int tmp_fd =
 		openat(process->proc_fd, root, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 	int fd = tmp_fd < 0 ? -1

@@ -138,9 +138,9 @@ Test(run_count, count_is_constant_while_a_thread_waits, .timeout = 60)
 /* Wait until a joined thread is gone from /proc. */
 static void await_end(const struct process *process, pid_t tid)
 {
-	char name[PROCESS_TASK_NAME_MAX_BYTES];
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 
-	process_task_name(name, tid, "stat");
+	process_thread_path(name, tid, "stat");
 	while (faccessat(process->proc_fd, name, F_OK, 0) == 0)
 		(void)usleep(1000);
 }
