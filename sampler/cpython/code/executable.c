@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/code/code.h"
+#include "sampler/cpython/code/executable.h"
 
 #include <errno.h>
 #include <stdarg.h>

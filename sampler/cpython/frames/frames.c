@@ -6,6 +6,7 @@
 
 #include "procmem/array.h"
 #include "sampler/cpython/base/cycle.h"
+#include "sampler/cpython/code/executable.h"
 
 /* The list. */
 
