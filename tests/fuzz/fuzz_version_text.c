@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
-#include "sampler/cpython/find/elf_modules.h"
+#include "sampler/cpython/find/version_text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

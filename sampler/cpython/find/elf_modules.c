@@ -2,14 +2,11 @@
 #include "sampler/cpython/find/elf_modules.h"
 
 #include <errno.h>
-#include <regex.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procmem/array.h"
-#include "symbols/elf/image.h"
-#include "symbols/elf/symtab.h"
 
 #define BLOCK_BYTES (256u << 10)
 
@@ -204,151 +201,4 @@ bool module_data_next(struct module_data *data)
 			return true;
 	}
 	return false;
-}
-
-/* Names in files. */
-
-/* A file that was read. */
-struct known_file {
-	const struct mapping *mapping; /* one of its mappings, borrowed from the maps */
-	struct file_names names;
-	int err; /* why its names are unknown */
-};
-
-void file_names_cache_done(struct file_names_cache *cache)
-{
-	if (!cache)
-		return;
-	free(cache->files);
-	*cache = (struct file_names_cache){0};
-}
-
-/* Find the entry of a file, or add one with err 0 and no mapping. Returns 0, -E2BIG or -ENOMEM. */
-static int find_entry(struct file_names_cache *cache, const struct mapping *mapping,
-		      struct known_file **ret_file)
-{
-	for (size_t i = 0; i < cache->nr_files; i++) {
-		const struct mapping *known = cache->files[i].mapping;
-
-		/* Btrfs subvolumes share inode numbers, and the device shown in the maps. */
-		if (known->inode == mapping->inode && known->dev_major == mapping->dev_major &&
-		    known->dev_minor == mapping->dev_minor &&
-		    strcmp(known->path, mapping->path) == 0) {
-			*ret_file = &cache->files[i];
-			return 0;
-		}
-	}
-	if (cache->nr_files == FILE_NAMES_MAX_FILES)
-		return -E2BIG;
-	if (!cache->files)
-		cache->files = calloc(FILE_NAMES_MAX_FILES, sizeof(*cache->files));
-	if (!cache->files)
-		return -ENOMEM;
-	*ret_file = &cache->files[cache->nr_files++];
-	return 0;
-}
-
-static uint64_t symbol_or_0(const struct image *image, const char *name)
-{
-	uint64_t vaddr, size_bytes;
-
-	return symtab_find(image, name, &vaddr, &size_bytes) == 0 ? vaddr : 0;
-}
-
-static bool has_name(const struct file_names *names)
-{
-	return names->runtime_vaddr || names->interp_head_vaddr;
-}
-
-int file_names_find(struct file_names_cache *cache, struct image_source *images,
-		    const struct mapping *mapping, struct file_names *ret_names,
-		    uint64_t *ret_load_bias)
-{
-	struct known_file *file;
-	struct image *image = NULL;
-	uint64_t size_bytes;
-	int err = find_entry(cache, mapping, &file);
-
-	if (err)
-		return err;
-	const bool is_new = !file->mapping;
-
-	file->mapping = mapping;
-	*ret_names = (struct file_names){0};
-	if (file->err || (!is_new && !has_name(&file->names)))
-		return file->err;
-	err = image_source_open(images, mapping, &image);
-	if (!err && is_new) {
-		const uint64_t nr_bytes = symtab_bytes(image);
-
-		if (nr_bytes > FILE_NAMES_MAX_BYTES - cache->nr_bytes) {
-			err = -E2BIG;
-		} else {
-			cache->nr_bytes += nr_bytes;
-			file->names.found_by = "section";
-			if (image_section(image, ".PyRuntime", &file->names.runtime_vaddr,
-					  &size_bytes) != 0) {
-				file->names.runtime_vaddr = symbol_or_0(image, "_PyRuntime");
-				file->names.found_by = "symbol";
-			}
-			if (file->names.runtime_vaddr)
-				file->names.version_vaddr = symbol_or_0(image, "Py_Version");
-			file->names.interp_head_vaddr = symbol_or_0(image, "interp_head");
-		}
-	}
-	file->err = err;
-	if (!err && has_name(&file->names) && image_load_bias(image, mapping, ret_load_bias) == 0)
-		*ret_names = file->names;
-	image_close(image);
-	return err;
-}
-
-/* The text of sys.version. */
-
-/* The subexpressions of the pattern. */
-enum { WHOLE, MAJOR, MINOR, MICRO, LEVEL, MARK, SERIAL, PYPY, NR_PARTS };
-
-/*
- * Each number of PY_VERSION_HEX is one byte, so it has up to three digits; "+" marks a build
- * between two releases. The build in parentheses has a comma and a colon: "(main, Nov  1 2025,
- * 10:00:00)".
- */
-static const char pattern[] = "^([0-9]{1,3})\\.([0-9]{1,3})\\.([0-9]{1,3})((a|b|rc)([0-9]{1,2}))?"
-			      "[+]? [ -')-~]*[(][ -(*-~]*,[ -(*-~]*:[ -(*-~]*[)][ \n]*\\[(PyPy)?";
-
-bool version_text_parse(const char *text, size_t size, struct version_text *ret_version)
-{
-	char terminated[VERSION_TEXT_MAX_BYTES + 1] = "";
-	regmatch_t parts[NR_PARTS];
-	uint32_t version_hex = 0, level = 0xf, serial = 0;
-	bool matches;
-	regex_t regex;
-
-	memcpy(terminated, text, size < VERSION_TEXT_MAX_BYTES ? size : VERSION_TEXT_MAX_BYTES);
-	if (regcomp(&regex, pattern, REG_EXTENDED) != 0)
-		return false;
-	matches = regexec(&regex, terminated, NR_PARTS, parts, 0) == 0;
-	regfree(&regex);
-	if (!matches)
-		return false;
-	for (int part = MAJOR; part <= MICRO; part++) {
-		const unsigned long number = strtoul(terminated + parts[part].rm_so, NULL, 10);
-
-		if (number > UINT8_MAX)
-			return false;
-		version_hex = version_hex << 8 | (uint32_t)number;
-	}
-	if (parts[LEVEL].rm_so >= 0) {
-		const char mark = terminated[parts[MARK].rm_so];
-
-		level = mark == 'r' ? 0xc : 0xa + (uint32_t)(mark - 'a');
-		serial = (uint32_t)strtoul(terminated + parts[SERIAL].rm_so, NULL, 10);
-	}
-	if (serial > 0xf)
-		return false;
-	*ret_version = (struct version_text){
-		.version_hex = version_hex << 8 | level << 4 | serial,
-		.is_pypy = parts[PYPY].rm_so >= 0,
-	};
-	return true;
 }

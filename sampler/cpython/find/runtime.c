@@ -9,7 +9,9 @@
 #include "procmem/bounded_memory.h"
 #include "sampler/cpython/find/build.h"
 #include "sampler/cpython/find/elf_modules.h"
+#include "sampler/cpython/find/file_names.h"
 #include "sampler/cpython/find/interpreter_scan.h"
+#include "sampler/cpython/find/version_text.h"
 #include "symbols/elf/memory_image.h"
 
 /* Limit on the variables that are scanned, in all modules; nothing is found beyond it. */

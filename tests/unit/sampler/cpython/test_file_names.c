@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "sampler/cpython/find/elf_modules.h"
+#include "sampler/cpython/find/file_names.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
