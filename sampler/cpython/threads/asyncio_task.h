@@ -16,6 +16,7 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/objects/object.h"
+#include "sampler/cpython/threads/asyncio_offsets.h"
 
 /* Longer lists are cut: a task with its coroutine takes 1 kB of the program's memory. */
 #define TASKS_MAX (1u << 20)
