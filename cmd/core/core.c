@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "cmd/command.h"
-#include "cmd/core/core_dump.h"
 #include "cmd/core/core_options.h"
 #include "cmd/core/core_profile.h"
+#include "cmd/core/core_report.h"
 #include "cmd/core/core_target.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
@@ -25,8 +25,8 @@ static void print_found(const struct core_target *target)
 		   (unsigned long long)runtime->addr, runtime->found_by, runtime->image_path);
 }
 
-static enum exit_status write_dump(const struct core_options *options, const struct core_dump *dump,
-				   struct message *reterr)
+static enum exit_status write_report(const struct core_options *options,
+				     const struct core_report *report, struct message *reterr)
 {
 	struct output_file output;
 	int err = output_file_open(NULL, &output, reterr);
@@ -36,20 +36,20 @@ static enum exit_status write_dump(const struct core_options *options, const str
 	if (!err)
 		err = output_file_finish(
 			&output,
-			options->json ? dump_write_json(dump->dump, &dump->info, output.stream)
-				      : dump_write_text(dump->dump, &dump->info, output.stream),
+			options->json ? dump_write_json(report->dump, &report->info, output.stream)
+				      : dump_write_text(report->dump, &report->info, output.stream),
 			reterr);
 	return err ? EXIT_ERROR : EXIT_OK;
 }
 
 /* Add a core to the group of those that died at the same place. */
 static enum exit_status add_to_groups(struct stack_groups *groups, const struct core_target *target,
-				      const struct core_dump *dump, struct message *reterr)
+				      const struct core_report *report, struct message *reterr)
 {
 	struct text stack = {0};
 	int err;
 
-	dump_append_fatal(dump->dump, &stack);
+	dump_append_fatal(report->dump, &stack);
 	err = stack.error ? stack.error
 			  : stack_groups_add(groups, text_string(&stack), target->path);
 	text_done(&stack);
@@ -67,19 +67,19 @@ static enum exit_status report_core(const struct core_options *options, const ch
 {
 	struct message message = {0};
 	struct core_target target;
-	struct core_dump dump = {0};
+	struct core_report report = {0};
 	enum exit_status status = core_target_open(path, &options->places, &target, &message);
 
 	if (status == EXIT_OK && options->verbose)
 		print_found(&target);
 	if (status == EXIT_OK)
-		status = core_dump_take(&target, &options->dump, &dump, &message);
+		status = core_report_make(&target, &options->report, &report, &message);
 	if (status == EXIT_OK)
-		status = groups ? add_to_groups(groups, &target, &dump, &message)
-				: write_dump(options, &dump, &message);
+		status = groups ? add_to_groups(groups, &target, &report, &message)
+				: write_report(options, &report, &message);
 	if (status != EXIT_OK)
 		print_error("%s", message.text);
-	core_dump_done(&dump);
+	core_report_done(&report);
 	core_target_close(&target);
 	return status;
 }
@@ -118,7 +118,7 @@ static enum exit_status write_profile(struct core_options *options)
 		.nr_paths = options->nr_paths,
 		.places = options->places,
 		.crashed_only = options->crashed_only,
-		.native = options->dump.native,
+		.native = options->report.native,
 		.profile = options->profile,
 		.layout = options->layout,
 	};

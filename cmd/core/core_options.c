@@ -23,12 +23,12 @@ static bool apply_native(void *options, const char *threads)
 			    threads);
 		return false;
 	}
-	((struct core_options *)options)->dump.native =
+	((struct core_options *)options)->report.native =
 		threads ? CORE_NATIVE_ALL : CORE_NATIVE_PYTHON;
 	return true;
 }
 
-static const struct option_spec dump_rows[] = {
+static const struct option_spec report_rows[] = {
 	{"json", NULL, "one JSON object for each core, frames outermost first",
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, json)},
 	{"native", "[=all]",
@@ -38,7 +38,7 @@ static const struct option_spec dump_rows[] = {
 	{"modules", NULL,
 	 "list the programs and libraries: where they were loaded, their\n"
 	 "build IDs, and which file was used, or why none",
-	 .action = OPTION_SETS, .at = offsetof(struct core_options, dump.modules)},
+	 .action = OPTION_SETS, .at = offsetof(struct core_options, report.modules)},
 	{"sysroot", "DIR",
 	 "root folder for the programs and libraries of the process;\n"
 	 "files that do not match the core are not used",
@@ -55,8 +55,8 @@ static const struct option_spec profile_rows[] = {
 };
 
 const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS] = {
-	{"Stacks:", dump_rows, sizeof(dump_rows) / sizeof(*dump_rows), .at = 0},
-	{NULL, value_options, 2, offsetof(struct core_options, dump.value_max_chars)},
+	{"Stacks:", report_rows, sizeof(report_rows) / sizeof(*report_rows), .at = 0},
+	{NULL, value_options, 2, offsetof(struct core_options, report.value_max_chars)},
 	{"Profile of one or more cores, with each thread of each core as one sample:",
 	 output_options, 2, offsetof(struct core_options, outputs)},
 	{NULL, profile_rows, 1, .at = 0},
@@ -107,9 +107,10 @@ static bool check(struct core_options *options)
 		  options->profile.keep_plumbing))
 		error = "--crashed, --threads, --lines and --plumbing require a profile: add -o or "
 			"-f";
-	else if (options->profile.keep_plumbing && !options->dump.native)
+	else if (options->profile.keep_plumbing && !options->report.native)
 		error = "--plumbing requires -n";
-	else if (shows_groups(options) && (options->dump.value_max_chars || options->dump.modules))
+	else if (shows_groups(options) &&
+		 (options->report.value_max_chars || options->report.modules))
 		error = "--locals and --modules require a single core, or --json: of several "
 			"cores only the place where they died is shown";
 	else if (reads_stdin_twice(options))

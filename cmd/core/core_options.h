@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
-#include "cmd/core/core_dump.h"
+#include "cmd/core/core_report.h"
 #include "cmd/outputs.h"
 #include "cmd/shared_options.h"
 #include "output/artefact.h"
@@ -20,9 +20,9 @@ struct core_options {
 	bool json;
 	bool verbose;
 	struct core_file_places places;
-	struct core_dump_options dump;
+	struct core_report_options report;
 
-	/* For a profile, which is made instead of a dump if outputs were named. */
+	/* For a profile, which is made instead of a report if outputs were named. */
 	bool wants_profile;
 	bool crashed_only; /* only the thread of each core that got the signal */
 	struct outputs outputs;

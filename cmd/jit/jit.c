@@ -4,8 +4,8 @@
 #include <time.h>
 
 #include "cmd/command.h"
-#include "cmd/jit/jit_dump.h"
 #include "cmd/jit/jit_executors.h"
+#include "cmd/jit/jit_extract.h"
 #include "cmd/jit/jit_list.h"
 #include "cmd/jit/jit_options.h"
 #include "cmd/jit/jit_target.h"
@@ -74,7 +74,7 @@ static enum exit_status run_task(const struct jit_options *options, struct jit_t
 		status = check_sources(target, reterr);
 	if (status != EXIT_OK)
 		return status;
-	return options->task == JIT_TASK_DUMP ? jit_dump_write(target, options, reterr)
+	return options->task == JIT_TASK_DUMP ? jit_extract(target, options, reterr)
 					      : jit_list_print(target, options->json, reterr);
 }
 

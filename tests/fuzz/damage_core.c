@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "tests/fuzz/core_report.h"
 #include "tests/fuzz/core_victim.h"
+#include "tests/fuzz/damaged_core_report.h"
 
 /*
  * BATCH is the number of reports in one process. It is limited so that a leak report points to
@@ -58,7 +58,7 @@ static void report(const struct victim *victim, struct progress *progress)
 {
 	const unsigned int kind = (unsigned int)(progress->number % NR_CORE_REPORTS);
 
-	if (core_report(victim->fd, kind) == EXIT_SUCCESS)
+	if (damaged_core_report(victim->fd, kind) == EXIT_SUCCESS)
 		progress->nr_reported++;
 	else
 		progress->nr_refused++;
@@ -78,7 +78,7 @@ static int report_batch(struct victim *victim, const struct options *options, ui
 {
 	int err = freopen("/dev/null", "w", stdout) ? 0 : -errno;
 
-	core_report_quietly();
+	damaged_core_report_quietly();
 	for (; !err && progress->number < end; progress->number++) {
 		/* States that are far apart and never 0. */
 		uint64_t random = (progress->number + 1) * 0x9e3779b97f4a7c15ull | 1;

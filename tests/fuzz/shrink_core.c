@@ -13,8 +13,8 @@
 #include <zstd.h>
 
 #include "procmem/cleanup.h"
-#include "tests/fuzz/core_report.h"
 #include "tests/fuzz/core_victim.h"
+#include "tests/fuzz/damaged_core_report.h"
 
 enum { LARGEST_PIECE = 1 << 20, SMALLEST_PIECE = 64, ZSTD_LEVEL = 19 };
 
@@ -36,7 +36,7 @@ static char *read_output(void)
 static char *report(const struct victim *victim)
 {
 	for (unsigned int kind = 0; kind < NR_CORE_REPORTS; kind++)
-		if (core_report(victim->fd, kind) != EXIT_SUCCESS) {
+		if (damaged_core_report(victim->fd, kind) != EXIT_SUCCESS) {
 			free(read_output());
 			return NULL;
 		}
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
 	err = victim_open(argv[1], &victim);
 	if (!err && dup2(memfd_create("output", MFD_CLOEXEC), STDOUT_FILENO) < 0)
 		err = -errno;
-	core_report_quietly();
+	damaged_core_report_quietly();
 	if (!err)
 		err = shrink_segments(&victim);
 	if (!err)

@@ -12,7 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "output/dump/code_object.h"
+#include "output/dump/jit_object.h"
 #include "procmem/live.h"
 #include "procmem/machine.h"
 #include "procmem/process.h"
@@ -72,7 +72,7 @@ static size_t make_image(uint8_t image[IMAGE_MAX_BYTES], const char *name, remot
 		0x1c, /* …and the FDE */
 		[40] = CODE_BYTES,
 	};
-	const struct code_object object = {
+	const struct jit_object object = {
 		.elf_machine = MACHINE_ELF,
 		.name = name,
 		.addr = addr,
@@ -86,7 +86,7 @@ static size_t make_image(uint8_t image[IMAGE_MAX_BYTES], const char *name, remot
 	ssize_t nr;
 
 	memcpy(unwind + 32, &addr, sizeof(addr));
-	cr_assert(zero(int, code_object_write(&object, fd)));
+	cr_assert(zero(int, jit_object_write(&object, fd)));
 	nr = pread(fd, image, IMAGE_MAX_BYTES, 0);
 	cr_assert(gt(int, (int)nr, 0));
 	(void)close(fd);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/jit/jit_dump.h"
+#include "cmd/jit/jit_extract.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -8,7 +8,7 @@
 
 #include "cmd/output_file.h"
 #include "cmd/print.h"
-#include "output/dump/code_object.h"
+#include "output/dump/jit_object.h"
 #include "procmem/cleanup.h"
 
 /* Returns the code that is at addr now, or else the last one that was; NULL if there is none. */
@@ -29,24 +29,24 @@ static const struct jit_code *find_code(const struct jit_map *map, remote_addr a
 
 static int compare_lines(const void *a, const void *b)
 {
-	const struct code_line *one = a;
-	const struct code_line *two = b;
+	const struct jit_object_line *one = a;
+	const struct jit_object_line *two = b;
 
 	return one->addr < two->addr ? -1 : one->addr > two->addr;
 }
 
 /* Sort the lines by address. *ret_lines is allocated; the caller frees it. Returns 0 or -ENOMEM. */
-static int sort_lines(const struct jit_body *body, struct code_line **ret_lines)
+static int sort_lines(const struct jit_body *body, struct jit_object_line **ret_lines)
 {
-	struct code_line *lines = calloc(body->nr_lines ? body->nr_lines : 1, sizeof(*lines));
+	struct jit_object_line *lines = calloc(body->nr_lines ? body->nr_lines : 1, sizeof(*lines));
 
 	if (!lines)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < body->nr_lines; i++)
-		lines[i] = (struct code_line){.addr = body->lines[i].addr,
-					      .line = body->lines[i].line,
-					      .discriminator = body->lines[i].discriminator,
-					      .path = body->lines[i].path};
+		lines[i] = (struct jit_object_line){.addr = body->lines[i].addr,
+						    .line = body->lines[i].line,
+						    .discriminator = body->lines[i].discriminator,
+						    .path = body->lines[i].path};
 	qsort(lines, body->nr_lines, sizeof(*lines), compare_lines);
 	*ret_lines = lines;
 	return 0;
@@ -54,9 +54,9 @@ static int sort_lines(const struct jit_body *body, struct code_line **ret_lines)
 
 static int write_object(const struct jit_code *code, const struct jit_body *body, FILE *stream)
 {
-	cleanup_free struct code_line *lines = NULL;
+	cleanup_free struct jit_object_line *lines = NULL;
 	int err = sort_lines(body, &lines);
-	const struct code_object object = {
+	const struct jit_object object = {
 		.elf_machine = (uint16_t)body->elf_machine,
 		.is_big_endian = body->is_big_endian,
 		.name = code->name,
@@ -70,7 +70,7 @@ static int write_object(const struct jit_code *code, const struct jit_body *body
 		.unwind_addr = body->unwind_vaddr,
 	};
 
-	return err ? err : code_object_write(&object, fileno(stream));
+	return err ? err : jit_object_write(&object, fileno(stream));
 }
 
 static enum exit_status write_file(const struct jit_code *code, const struct jit_body *body,
@@ -96,8 +96,8 @@ static const char *why_no_body(const struct jit_target *target, const struct jit
 	return "its source does not contain it, or has changed";
 }
 
-enum exit_status jit_dump_write(const struct jit_target *target, const struct jit_options *options,
-				struct message *reterr)
+enum exit_status jit_extract(const struct jit_target *target, const struct jit_options *options,
+			     struct message *reterr)
 {
 	const struct jit_code *code =
 		find_code(jit_sources_map(target->sources), options->dump_addr);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/dump/code_object.h"
+#include "output/dump/jit_object.h"
 
 #include <dwarf.h>
 #include <errno.h>
@@ -33,7 +33,7 @@ enum { ABBREV_UNIT = 1, ABBREV_FUNCTION = 2 };
 enum { LINE_BASE = 1, LINE_RANGE = 1, OPCODE_BASE = 13 };
 
 /* Append a number of nr bytes in the object's byte order. */
-static void put(struct byte_buffer *buffer, const struct code_object *object, uint64_t number,
+static void put(struct byte_buffer *buffer, const struct jit_object *object, uint64_t number,
 		uint32_t nr)
 {
 	for (uint32_t i = 0; i < nr; i++) {
@@ -65,7 +65,7 @@ static uint32_t begin_length(struct byte_buffer *buffer)
 	return buffer->nr;
 }
 
-static void end_length(struct byte_buffer *buffer, const struct code_object *object, uint32_t begin)
+static void end_length(struct byte_buffer *buffer, const struct jit_object *object, uint32_t begin)
 {
 	const uint32_t end = buffer->nr;
 
@@ -110,7 +110,7 @@ static void make_abbrev(struct byte_buffer *buffer)
 	byte_buffer_uint(buffer, 0);
 }
 
-static void make_info(const struct code_object *object, struct byte_buffer *buffer)
+static void make_info(const struct jit_object *object, struct byte_buffer *buffer)
 {
 	const uint32_t begin = begin_length(buffer);
 
@@ -132,7 +132,7 @@ static void make_info(const struct code_object *object, struct byte_buffer *buff
 }
 
 /* Map the code's addresses to the unit. libdw looks here. */
-static void make_aranges(const struct code_object *object, struct byte_buffer *buffer)
+static void make_aranges(const struct jit_object *object, struct byte_buffer *buffer)
 {
 	const uint32_t begin = begin_length(buffer);
 
@@ -151,12 +151,12 @@ static void make_aranges(const struct code_object *object, struct byte_buffer *b
 /* Lines. */
 
 /* Return whether a line begins a new file. Consecutive lines of one file share an entry. */
-static bool begins_file(const struct code_object *object, size_t line)
+static bool begins_file(const struct jit_object *object, size_t line)
 {
 	return line == 0 || strcmp(object->lines[line].path, object->lines[line - 1].path) != 0;
 }
 
-static void put_line_header(const struct code_object *object, struct byte_buffer *buffer)
+static void put_line_header(const struct jit_object *object, struct byte_buffer *buffer)
 {
 	/* Number of operands of each standard opcode. */
 	static const uint8_t lengths[OPCODE_BASE - 1] = {0, 1, 1, 1, 1, 0, 0, 0, 1, 0, 0, 1};
@@ -207,7 +207,7 @@ static void put_discriminator(struct byte_buffer *buffer, uint32_t discriminator
 	byte_buffer_done(&number);
 }
 
-static void put_line_program(const struct code_object *object, struct byte_buffer *buffer)
+static void put_line_program(const struct jit_object *object, struct byte_buffer *buffer)
 {
 	uint64_t addr = object->addr;
 	uint64_t line = 1; /* initial state of a line program */
@@ -216,7 +216,7 @@ static void put_line_program(const struct code_object *object, struct byte_buffe
 	put_extended(buffer, DW_LNE_set_address, ADDRESS_BYTES);
 	put(buffer, object, addr, ADDRESS_BYTES);
 	for (size_t i = 0; i < object->nr_lines; i++) {
-		const struct code_line *entry = &object->lines[i];
+		const struct jit_object_line *entry = &object->lines[i];
 
 		put_advance_pc(buffer, entry->addr - addr);
 		if (begins_file(object, i)) {
@@ -234,7 +234,7 @@ static void put_line_program(const struct code_object *object, struct byte_buffe
 	put_extended(buffer, DW_LNE_end_sequence, 0);
 }
 
-static void make_line(const struct code_object *object, struct byte_buffer *buffer)
+static void make_line(const struct jit_object *object, struct byte_buffer *buffer)
 {
 	const uint32_t begin = begin_length(buffer);
 
@@ -245,7 +245,7 @@ static void make_line(const struct code_object *object, struct byte_buffer *buff
 }
 
 /* Fill the empty sections for an object with lines. Out of memory shows in their failed flags. */
-static void code_debug_info_make(const struct code_object *object, struct code_debug_info *sections)
+static void code_debug_info_make(const struct jit_object *object, struct code_debug_info *sections)
 {
 	make_abbrev(&sections->abbrev);
 	make_info(object, &sections->info);
@@ -297,7 +297,7 @@ enum { NR_SECTIONS = sizeof(section_names) / sizeof(section_names[0]) };
 
 /* State of a write. libelf keeps pointers to the contents of sections until it has written them. */
 struct writing {
-	const struct code_object *object;
+	const struct jit_object *object;
 	Elf *elf;
 	struct code_debug_info debug_info;
 	struct byte_buffer strings; /* with the symbol's name */
@@ -331,7 +331,7 @@ static Elf64_Shdr *add_section(struct writing *writing, enum section section, ui
 
 static bool add_loaded(struct writing *writing)
 {
-	const struct code_object *object = writing->object;
+	const struct jit_object *object = writing->object;
 	Elf64_Shdr *text =
 		add_section(writing, SECTION_TEXT, SHT_PROGBITS, object->code, object->code_bytes);
 	Elf64_Shdr *unwind = add_section(writing, SECTION_EH_FRAME, SHT_PROGBITS, object->unwind,
@@ -367,7 +367,7 @@ static bool add_debug_info(struct writing *writing)
 
 static bool add_symbol(struct writing *writing)
 {
-	const struct code_object *object = writing->object;
+	const struct jit_object *object = writing->object;
 	Elf64_Shdr *symbols = add_section(writing, SECTION_SYMTAB, SHT_SYMTAB, writing->symbols,
 					  sizeof(writing->symbols));
 
@@ -456,7 +456,7 @@ static void append_string(struct byte_buffer *buffer, const char *string)
 
 static bool make_parts(struct writing *writing)
 {
-	const struct code_object *object = writing->object;
+	const struct jit_object *object = writing->object;
 
 	append_string(&writing->strings, "");
 	append_string(&writing->strings, object->name);
@@ -470,7 +470,7 @@ static bool make_parts(struct writing *writing)
 	       !code_debug_info_failed(&writing->debug_info);
 }
 
-int code_object_write(const struct code_object *object, int fd)
+int jit_object_write(const struct jit_object *object, int fd)
 {
 	struct writing writing = {.object = object};
 	int err = -ENOMEM;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/dump/code_object.h"
+#include "output/dump/jit_object.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -16,15 +16,15 @@
 
 static const uint8_t code[] = {0x55, 0x48, 0x89, 0xe5, 0x6b, 0xc7, 0x03, 0x5d, 0xc3};
 static const uint8_t unwind[24] = {20};
-static const struct code_line lines[] = {
+static const struct jit_object_line lines[] = {
 	{0x7f0000001000, 10, 0, "/a.py"},
 	{0x7f0000001004, 2000000, 3, "/a.py"},
 	{0x7f0000001008, 1, 0, "/b.py"},
 };
 
-static struct code_object make_object(void)
+static struct jit_object make_object(void)
 {
-	return (struct code_object){
+	return (struct jit_object){
 		.elf_machine = MACHINE_ELF,
 		.name = "py::f:/a.py",
 		.addr = 0x7f0000001000,
@@ -38,18 +38,18 @@ static struct code_object make_object(void)
 	};
 }
 
-static int write_object(const struct code_object *object)
+static int write_object(const struct jit_object *object)
 {
 	const int fd = memfd_create("object", MFD_CLOEXEC);
 
 	cr_assert(ge(int, fd, 0));
-	cr_assert(zero(int, code_object_write(object, fd)));
+	cr_assert(zero(int, jit_object_write(object, fd)));
 	return fd;
 }
 
-Test(code_object, has_the_given_addresses)
+Test(jit_object, has_the_given_addresses)
 {
-	const struct code_object object = make_object();
+	const struct jit_object object = make_object();
 	struct image *image = NULL;
 	uint64_t vaddr, size_bytes;
 	uint8_t bytes[sizeof(code)];
@@ -68,9 +68,9 @@ Test(code_object, has_the_given_addresses)
 	image_close(image);
 }
 
-Test(code_object, lines_and_unwind_information_are_optional)
+Test(jit_object, lines_and_unwind_information_are_optional)
 {
-	struct code_object object = make_object();
+	struct jit_object object = make_object();
 	struct image *image = NULL;
 	uint64_t vaddr, size_bytes;
 
@@ -110,10 +110,10 @@ static uint32_t first_word(const uint8_t *file, const char *name)
  * Each section of debug information begins with its length, which does not count its own four
  * bytes.
  */
-Test(code_object, uses_the_byte_order_of_the_machine)
+Test(jit_object, uses_the_byte_order_of_the_machine)
 {
 	static const char *const names[] = {".debug_info", ".debug_aranges", ".debug_line"};
-	struct code_object object = make_object();
+	struct jit_object object = make_object();
 	static uint8_t file[8192] __attribute__((aligned(8)));
 	int fd;
 
@@ -127,9 +127,9 @@ Test(code_object, uses_the_byte_order_of_the_machine)
 	(void)close(fd);
 }
 
-Test(code_object, reports_a_write_error)
+Test(jit_object, reports_a_write_error)
 {
-	const struct code_object object = make_object();
+	const struct jit_object object = make_object();
 
-	cr_expect(lt(int, code_object_write(&object, -1), 0));
+	cr_expect(lt(int, jit_object_write(&object, -1), 0));
 }

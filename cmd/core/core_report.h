@@ -13,14 +13,14 @@
 #include "output/run/run_info.h"
 #include "sampler/sampler.h"
 
-struct core_dump_options {
+struct core_report_options {
 	uint32_t value_max_chars; /* of a variable; 0: no variables */
 	enum core_native_threads native;
 	bool modules; /* list them */
 };
 
 /* What it points to is owned or borrowed from the target. It must not be moved. */
-struct core_dump {
+struct core_report {
 	struct dump *dump;
 	struct run_info info;
 	struct post_mortem post_mortem; /* used by dump */
@@ -36,9 +36,10 @@ struct core_dump {
 
 /*
  * Collect the stacks of all threads, with what the options ask for. Returns EXIT_OK, or another
- * exit status with a message. core_dump_done() must follow in any case, before the target is
+ * exit status with a message. core_report_done() must follow in any case, before the target is
  * closed.
  */
-enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
-				struct core_dump *ret_dump, struct message *reterr);
-void core_dump_done(struct core_dump *dump);
+enum exit_status core_report_make(struct core_target *target,
+				  const struct core_report_options *options,
+				  struct core_report *ret_report, struct message *reterr);
+void core_report_done(struct core_report *report);

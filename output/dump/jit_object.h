@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 /* Instructions from addr to the next entry's belong to this line. */
-struct code_line {
+struct jit_object_line {
 	uint64_t addr;
 	uint32_t line;
 	uint32_t discriminator;
@@ -18,14 +18,14 @@ struct code_line {
 };
 
 /* Everything is borrowed. */
-struct code_object {
+struct jit_object {
 	uint16_t elf_machine; /* EM_*; 64-bit */
 	bool is_big_endian;
 	const char *name;
 	uint64_t addr;
 	const uint8_t *code;
 	size_t code_bytes;
-	const struct code_line *lines; /* by ascending address, within the code */
+	const struct jit_object_line *lines; /* by ascending address, within the code */
 	size_t nr_lines;
 	const uint8_t *unwind; /* .eh_frame; NULL: none */
 	size_t unwind_bytes;
@@ -36,4 +36,4 @@ struct code_object {
  * Write the file to fd, which is empty and stays the caller's. Returns 0; -ENOMEM; or the errno
  * of the failure, -EIO if libelf reports none.
  */
-int code_object_write(const struct code_object *object, int fd);
+int jit_object_write(const struct jit_object *object, int fd);

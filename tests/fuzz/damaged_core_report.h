@@ -12,7 +12,7 @@ enum { NR_CORE_REPORTS = 5 };
  * Write a report on the core in fd, which stays open, to stdout. kind is below NR_CORE_REPORTS.
  * Returns the command's exit status.
  */
-int core_report(int fd, unsigned int kind);
+int damaged_core_report(int fd, unsigned int kind);
 
 /* Discard the command's error messages. Sanitizers still write to the terminal. */
-void core_report_quietly(void);
+void damaged_core_report_quietly(void);

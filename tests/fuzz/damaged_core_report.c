@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "tests/fuzz/core_report.h"
+#include "tests/fuzz/damaged_core_report.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 enum { MAX_OPTIONS = 4 };
 
-int core_report(int fd, unsigned int kind)
+int damaged_core_report(int fd, unsigned int kind)
 {
 	static const char *const options[NR_CORE_REPORTS][MAX_OPTIONS] = {
 		{"--verbose"},	  {"--json"}, {"--locals"}, {"--json", "--max-value", "65536"},
@@ -26,7 +26,7 @@ int core_report(int fd, unsigned int kind)
 	return (int)core_command.run(argc, argv);
 }
 
-void core_report_quietly(void)
+void damaged_core_report_quietly(void)
 {
 	FILE *nowhere = fopen("/dev/null", "w");
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/core/core_dump.h"
+#include "cmd/core/core_report.h"
 
 #include <errno.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static bool is_used(const struct core_file *executable, const char *path)
  * Report the files that are no longer what was mapped, except the one given: find_file_problems()
  * reports it.
  */
-static void find_other_builds(struct core_dump *dump, const struct core_target *target)
+static void find_other_builds(struct core_report *report, const struct core_target *target)
 {
 	const char *given = target->places->executable;
 
@@ -27,14 +27,14 @@ static void find_other_builds(struct core_dump *dump, const struct core_target *
 		if (file->state != CORE_FILE_DIFFERS || !file->found_path ||
 		    (given && strcmp(file->found_path, given) == 0))
 			continue;
-		problems_add(&dump->problems, "%s was not used: another build of %s was mapped",
+		problems_add(&report->problems, "%s was not used: another build of %s was mapped",
 			     file->found_path,
 			     strcmp(file->found_path, file->path) == 0 ? "it" : file->path);
 	}
 }
 
 /* Report the files that could not be opened, and what to do. */
-static void find_closed_files(struct core_dump *dump, const struct core_files *files)
+static void find_closed_files(struct core_report *report, const struct core_files *files)
 {
 	size_t nr_too_many = 0;
 
@@ -43,111 +43,112 @@ static void find_closed_files(struct core_dump *dump, const struct core_files *f
 
 		nr_too_many += file->state == CORE_FILE_TOO_MANY;
 		if (file->state == CORE_FILE_FORBIDDEN)
-			problems_add(&dump->problems, "%s was not used: no permission to read it",
+			problems_add(&report->problems, "%s was not used: no permission to read it",
 				     file->found_path ? file->found_path : file->path);
 	}
 	if (nr_too_many)
-		problems_add(&dump->problems,
+		problems_add(&report->problems,
 			     "%zu of its files were not used: too many open files; raise the limit "
 			     "(ulimit -Hn)",
 			     nr_too_many);
 }
 
 /* Report what is unusable in the core's own tables, and which files are not used. */
-static void find_file_problems(struct core_dump *dump, const struct core_target *target)
+static void find_file_problems(struct core_report *report, const struct core_target *target)
 {
 	const struct core *core = target->core;
 	const struct core_file *executable = core_target_executable(target);
 
 	if (core->segments.nr_unusable)
-		problems_add(&dump->problems, "%zu of its program headers are invalid",
+		problems_add(&report->problems, "%zu of its program headers are invalid",
 			     core->segments.nr_unusable);
 	if (core->notes.nr_files_lost)
-		problems_add(&dump->problems, "%zu of its entries for mapped files are invalid",
+		problems_add(&report->problems, "%zu of its entries for mapped files are invalid",
 			     core->notes.nr_files_lost);
 	if (target->places->executable && !is_used(executable, target->places->executable))
 		problems_add(
-			&dump->problems,
+			&report->problems,
 			"%s was not used: the program that ran has another build ID, or is not "
 			"identified by the core",
 			target->places->executable);
-	find_other_builds(dump, target);
-	find_closed_files(dump, target->files);
+	find_other_builds(report, target);
+	find_closed_files(report, target->files);
 }
 
 /* Report what is missing in the core. */
-static void find_problems(struct core_dump *dump, const struct core_target *target)
+static void find_problems(struct core_report *report, const struct core_target *target)
 {
 	const struct core *core = target->core;
-	const struct core_threads *threads = &dump->threads;
+	const struct core_threads *threads = &report->threads;
 
 	if (target->unpack_problem.text[0])
-		problems_add(&dump->problems, "%s", target->unpack_problem.text);
+		problems_add(&report->problems, "%s", target->unpack_problem.text);
 	if (core->missing_bytes)
-		problems_add(&dump->problems, "core truncated: %llu of %llu bytes",
+		problems_add(&report->problems, "core truncated: %llu of %llu bytes",
 			     (unsigned long long)core->file_bytes,
 			     (unsigned long long)core->file_bytes + core->missing_bytes);
 	if (core->notes.is_incomplete)
-		problems_add(&dump->problems, "the notes are truncated: threads may be missing");
+		problems_add(&report->problems, "the notes are truncated: threads may be missing");
 	if (threads->nr_without_stack)
 		problems_add(
-			&dump->problems,
+			&report->problems,
 			"the C stack of %zu of %zu threads is missing from the core, which is "
 			"truncated or by a gdb before 18, which writes zeros for the stacks of "
 			"glibc 2.42",
 			threads->nr_without_stack, threads->nr_samples);
 	if (threads->nr_astray)
-		problems_add(&dump->problems,
+		problems_add(&report->problems,
 			     "the stack pointers of %zu of %zu threads do not point to a stack",
 			     threads->nr_astray, threads->nr_samples);
 	if (threads->nr_bridged)
-		problems_add(&dump->problems, "%zu of %zu stacks have missing links between frames",
+		problems_add(&report->problems,
+			     "%zu of %zu stacks have missing links between frames",
 			     threads->nr_bridged, threads->nr_samples);
 	if (threads->nr_gapped)
-		problems_add(&dump->problems,
+		problems_add(&report->problems,
 			     "%zu of %zu stacks have frames that are only partly in the core",
 			     threads->nr_gapped, threads->nr_samples);
 	if (threads->list_err)
-		problems_add(&dump->problems,
+		problems_add(&report->problems,
 			     "the list of threads is damaged: some may be missing");
-	if (dump->native.nr_holed)
+	if (report->native.nr_holed)
 		problems_add(
-			&dump->problems,
+			&report->problems,
 			"%zu of %zu C stacks have holes: the files of their modules are unknown "
 			"or do not describe a frame, or the limit on frames was "
 			"reached",
-			dump->native.nr_holed, dump->native.nr_stacks);
+			report->native.nr_holed, report->native.nr_stacks);
 	if (threads->nr_broken)
-		problems_add(&dump->problems, "%zu of %zu stacks could not be read to the bottom",
+		problems_add(&report->problems, "%zu of %zu stacks could not be read to the bottom",
 			     threads->nr_broken, threads->nr_samples);
 }
 
-static void describe(struct core_dump *dump, const struct core_target *target)
+static void describe(struct core_report *report, const struct core_target *target)
 {
 	const struct core *core = target->core;
 
-	core_target_describe(target, &dump->post_mortem);
-	dump->post_mortem.nr_native_threads =
-		core->notes.nr_threads - dump->threads.nr_python - dump->native.nr_added;
-	dump->post_mortem.problems = &dump->problems;
-	dump->info = (struct run_info){
+	core_target_describe(target, &report->post_mortem);
+	report->post_mortem.nr_native_threads =
+		core->notes.nr_threads - report->threads.nr_python - report->native.nr_added;
+	report->post_mortem.problems = &report->problems;
+	report->info = (struct run_info){
 		.target.command_line = text_string(&target->command_line),
 		.target.pid = core->notes.psinfo.pid,
 		.python.version = target->version,
 	};
-	dump->post_mortem.modules = dump->modules.modules;
-	dump->post_mortem.nr_modules = dump->modules.nr_modules;
-	find_problems(dump, target);
-	find_file_problems(dump, target);
-	dump_set_post_mortem(dump->dump, &dump->post_mortem);
+	report->post_mortem.modules = report->modules.modules;
+	report->post_mortem.nr_modules = report->modules.nr_modules;
+	find_problems(report, target);
+	find_file_problems(report, target);
+	dump_set_post_mortem(report->dump, &report->post_mortem);
 }
 
 /*
  * Create the sampler and the sinks between it and the dump. Returns errors of their init
  * functions.
  */
-static int begin(struct core_dump *dump, struct core_target *target,
-		 const struct core_dump_options *options)
+static int begin(struct core_report *report, struct core_target *target,
+		 const struct core_report_options *options)
 {
 	const struct sampler_extras extras = {
 		.details = true,
@@ -157,64 +158,65 @@ static int begin(struct core_dump *dump, struct core_target *target,
 	struct sample_sink *sink;
 	int err;
 
-	*dump = (struct core_dump){
+	*report = (struct core_report){
 		.sources = {.sysroot = core_files_sysroot(target->files),
 			    /* Without the time, any source may have changed since. */
 			    .until_ns = target->written_ns ? target->written_ns : 1,
 			    .newer = target->written_ns ? "the core" : NULL},
 		.dump = dump_create(),
 	};
-	if (!dump->dump)
+	if (!report->dump)
 		return -ENOMEM;
-	err = core_target_sampler(target, &extras, &dump->sampler);
+	err = core_target_sampler(target, &extras, &report->sampler);
 	if (err)
 		return err;
-	sink = dump_sink(dump->dump);
+	sink = dump_sink(report->dump);
 	if (options->native != CORE_NATIVE_NONE) {
-		err = core_native_init(&dump->native, target->core, &dump->threads,
-				       &target->files->source, dump->sampler, sink);
+		err = core_native_init(&report->native, target->core, &report->threads,
+				       &target->files->source, report->sampler, sink);
 		if (err)
 			return err;
-		sink = &dump->native.sink;
+		sink = &report->native.sink;
 	}
-	return core_threads_init(&dump->threads, target->core, sink);
+	return core_threads_init(&report->threads, target->core, sink);
 }
 
-enum exit_status core_dump_take(struct core_target *target, const struct core_dump_options *options,
-				struct core_dump *ret_dump, struct message *reterr)
+enum exit_status core_report_make(struct core_target *target,
+				  const struct core_report_options *options,
+				  struct core_report *ret_report, struct message *reterr)
 {
-	struct core_dump *dump = ret_dump;
-	int err = begin(dump, target, options);
+	struct core_report *report = ret_report;
+	int err = begin(report, target, options);
 
 	if (!err)
-		dump_include_sources(dump->dump, &dump->sources);
+		dump_include_sources(report->dump, &report->sources);
 	if (!err && options->value_max_chars)
-		dump_include_variables(dump->dump);
+		dump_include_variables(report->dump);
 	if (!err)
-		err = sampler_dump(dump->sampler, &dump->threads.sink);
+		err = sampler_dump(report->sampler, &report->threads.sink);
 	if (!err && options->native == CORE_NATIVE_ALL)
-		err = core_native_add_unknown(&dump->native);
+		err = core_native_add_unknown(&report->native);
 	if (err)
 		return core_target_explain(target, err, reterr);
-	dump->threads.list_err = sampler_list_error(dump->sampler);
-	err = tasks_dump(dump->sampler, &target->core->maps, &dump->threads.sink, dump->dump);
+	report->threads.list_err = sampler_list_error(report->sampler);
+	err = tasks_dump(report->sampler, &target->core->maps, &report->threads.sink, report->dump);
 	if (err)
 		return core_target_explain(target, err, reterr);
 	if (options->modules)
-		err = core_modules_list(target->files, &dump->modules);
+		err = core_modules_list(target->files, &report->modules);
 	if (err)
 		return core_target_explain(target, err, reterr);
-	describe(dump, target);
+	describe(report, target);
 	return EXIT_OK;
 }
 
-void core_dump_done(struct core_dump *dump)
+void core_report_done(struct core_report *report)
 {
-	dump_destroy(dump->dump);
-	sampler_destroy(dump->sampler);
-	core_threads_done(&dump->threads);
-	core_native_done(&dump->native);
-	core_modules_done(&dump->modules);
-	problems_done(&dump->problems);
-	source_lines_done(&dump->sources);
+	dump_destroy(report->dump);
+	sampler_destroy(report->sampler);
+	core_threads_done(&report->threads);
+	core_native_done(&report->native);
+	core_modules_done(&report->modules);
+	problems_done(&report->problems);
+	source_lines_done(&report->sources);
 }
