@@ -41,7 +41,7 @@ static void print_text(const struct recording *recording, const char *path)
 	print_number(&line, "format_version", about->version);
 	print_number(&line, "epoch_us", about->epoch_us);
 	print_number(&line, "file_bytes", about->file_bytes);
-	print_number(&line, "frames", about->nr_frames);
+	print_number(&line, "frames", about->nr_zstd_frames);
 	print_number(&line, "recorded_samples", about->nr_samples);
 	print_pair(&line, "has_end", about->has_end ? "yes" : "no");
 	print_number(&line, "seek_table_frames", about->nr_seek_rows);
@@ -65,7 +65,7 @@ static void print_json(const struct recording *recording, const char *path)
 	json_member_u64(&json, "format_version", about->version);
 	json_member_u64(&json, "epoch_us", about->epoch_us);
 	json_member_u64(&json, "file_bytes", about->file_bytes);
-	json_member_u64(&json, "frames", about->nr_frames);
+	json_member_u64(&json, "frames", about->nr_zstd_frames);
 	json_member_u64(&json, "recorded_samples", about->nr_samples);
 	json_member_bool(&json, "has_end", about->has_end);
 	json_member_u64(&json, "seek_table_frames", about->nr_seek_rows);

@@ -14,7 +14,7 @@ int record_stream_init(struct record_stream *stream, int fd, uint64_t epoch_us)
 	int err;
 
 	*stream = (struct record_stream){0};
-	err = frame_file_init(&stream->file, fd);
+	err = zstd_file_init(&stream->file, fd);
 	byte_buffer_append(&stream->content, RECORDING_MAGIC, RECORDING_MAGIC_BYTES);
 	byte_buffer_fixed(&stream->content, RECORDING_VERSION, 2);
 	byte_buffer_fixed(&stream->content, epoch_us, 8);
@@ -23,7 +23,7 @@ int record_stream_init(struct record_stream *stream, int fd, uint64_t epoch_us)
 
 void record_stream_done(struct record_stream *stream)
 {
-	frame_file_done(&stream->file);
+	zstd_file_done(&stream->file);
 	byte_buffer_done(&stream->content);
 	byte_buffer_done(&stream->payload);
 }
@@ -90,9 +90,8 @@ int record_stream_end(struct record_stream *stream, enum record_tag tag,
 int record_stream_flush(struct record_stream *stream)
 {
 	if (!stream->error && stream->content.nr)
-		stream->error =
-			frame_file_append(&stream->file, stream->content.bytes, stream->content.nr,
-					  stream->ends, stream->nr_ends);
+		stream->error = zstd_file_append(&stream->file, stream->content.bytes,
+						 stream->content.nr, stream->ends, stream->nr_ends);
 	byte_buffer_clear(&stream->content);
 	stream->nr_ends = 0;
 	stream->nr_samples = 0;
@@ -102,6 +101,6 @@ int record_stream_flush(struct record_stream *stream)
 int record_stream_finish(struct record_stream *stream)
 {
 	if (!record_stream_flush(stream))
-		stream->error = frame_file_finish(&stream->file);
+		stream->error = zstd_file_finish(&stream->file);
 	return stream->error;
 }

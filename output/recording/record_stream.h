@@ -7,15 +7,15 @@
 
 #include <stdint.h>
 
-#include "output/recording/frame_file.h"
 #include "output/recording/recording_format.h"
+#include "output/recording/zstd_file.h"
 #include "output/text/byte_buffer.h"
 
 /* Limit on the column ends of one frame; further columns are not compressed separately. */
 enum { RECORD_STREAM_MAX_ENDS = 64 };
 
 struct record_stream {
-	struct frame_file file;
+	struct zstd_file file;
 	struct byte_buffer content; /* of the current frame */
 	struct byte_buffer payload; /* of the current record */
 	uint32_t ends[RECORD_STREAM_MAX_ENDS];

@@ -6,11 +6,11 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include "output/recording/frame_reader.h"
 #include "output/recording/recording_decoder.h"
+#include "output/recording/zstd_reader.h"
 
 struct recording {
-	struct frame_reader reader;
+	struct zstd_reader reader;
 	struct stored_run stored;
 	struct recording_about about;
 	uint64_t good_bytes; /* of the file: readable frames */
@@ -24,7 +24,7 @@ static int check_first(struct recording *recording, struct message *reterr)
 	const uint8_t *content;
 	size_t bytes;
 	unsigned int version = 0;
-	int err = frame_reader_next(&recording->reader, &content, &bytes);
+	int err = zstd_reader_next(&recording->reader, &content, &bytes);
 
 	if (!err)
 		version = recording_version(content, bytes);
@@ -47,7 +47,7 @@ static int check_first(struct recording *recording, struct message *reterr)
 		return -EPROTO;
 	}
 	recording->about.version = version;
-	frame_reader_seek(&recording->reader, 0);
+	zstd_reader_seek(&recording->reader, 0);
 	return 0;
 }
 
@@ -63,12 +63,12 @@ static int scan(struct recording *recording, struct recording_decoder *decoder)
 		const uint8_t *content;
 		size_t bytes;
 
-		err = frame_reader_next(&recording->reader, &content, &bytes);
+		err = zstd_reader_next(&recording->reader, &content, &bytes);
 		if (!err)
 			err = recording_decoder_decode(decoder, content, bytes);
 		if (!err) {
 			recording->good_bytes = recording->reader.offset;
-			recording->about.nr_frames++;
+			recording->about.nr_zstd_frames++;
 			recording->about.nr_samples = decoder->position.nr_samples;
 			recording->about.has_end = decoder->position.has_end;
 			recording->about.epoch_us = decoder->position.epoch_us;
@@ -95,7 +95,7 @@ static int scan_file(struct recording *recording)
 		return -errno;
 	recording->about.file_bytes = (uint64_t)file.st_size;
 	recording->about.nr_seek_rows =
-		frame_reader_seek_rows(&recording->reader, recording->about.file_bytes);
+		zstd_reader_seek_rows(&recording->reader, recording->about.file_bytes);
 	if ((err == -EBADMSG || !recording->about.has_end) &&
 	    recording->about.file_bytes > recording->good_bytes)
 		recording->bad_bytes = recording->about.file_bytes - recording->good_bytes;
@@ -120,7 +120,7 @@ static void infer_engine(struct recording *recording)
 int recording_open(int fd, struct recording **ret_recording, struct message *reterr)
 {
 	struct recording *recording = calloc(1, sizeof(*recording));
-	int err = recording ? frame_reader_init(&recording->reader, fd) : -ENOMEM;
+	int err = recording ? zstd_reader_init(&recording->reader, fd) : -ENOMEM;
 
 	if (err) {
 		free(recording);
@@ -146,7 +146,7 @@ void recording_close(struct recording *recording)
 {
 	if (!recording)
 		return;
-	frame_reader_done(&recording->reader);
+	zstd_reader_done(&recording->reader);
 	stored_run_done(&recording->stored);
 	free(recording);
 }
@@ -171,12 +171,12 @@ static int read_frames(struct recording *recording, struct recording_decoder *de
 {
 	int err = 0;
 
-	frame_reader_seek(&recording->reader, 0);
+	zstd_reader_seek(&recording->reader, 0);
 	while (!err && recording->reader.offset < recording->good_bytes) {
 		const uint8_t *content;
 		size_t bytes;
 
-		err = frame_reader_next(&recording->reader, &content, &bytes);
+		err = zstd_reader_next(&recording->reader, &content, &bytes);
 		if (!err)
 			err = recording_decoder_decode(decoder, content, bytes);
 	}

@@ -31,9 +31,9 @@ const struct run *recording_run(const struct recording *recording);
 /* What the file says of itself, and how much of it is readable. */
 struct recording_about {
 	unsigned int version;
-	uint64_t epoch_us;   /* CLOCK_REALTIME when the clock of its ticks was 0 */
-	uint64_t nr_frames;  /* readable frames */
-	uint64_t nr_samples; /* in them */
+	uint64_t epoch_us;	 /* CLOCK_REALTIME when the clock of its ticks was 0 */
+	uint64_t nr_zstd_frames; /* readable ones */
+	uint64_t nr_samples;	 /* in them */
 	uint64_t file_bytes;
 	uint32_t nr_seek_rows; /* frames in the seek table at the end; 0 if there is none */
 	bool has_end;	       /* the writer finished it */

@@ -9,41 +9,41 @@
 #include <stdint.h>
 
 /* Beyond this many frames, 12 days at one a second, the file gets no table: it would take 8 MB. */
-#define FRAME_FILE_MAX_ROWS (1u << 20)
+#define ZSTD_FILE_MAX_ROWS (1u << 20)
 
 /* The table is a skippable frame of rows and a footer, which ends in its own magic number. */
 #define SKIPPABLE_MAGIC	 0x184D2A5Eu
 #define SEEK_TABLE_MAGIC 0x8F92EAB1u
 enum { SKIPPABLE_HEADER_BYTES = 8, SEEK_ROW_BYTES = 8, SEEK_FOOTER_BYTES = 9 };
 
-struct frame_file_row {
+struct zstd_file_row {
 	uint32_t compressed_bytes, content_bytes;
 };
 
-struct frame_file {
+struct zstd_file {
 	int fd;			     /* borrowed */
 	struct ZSTD_CCtx_s *context; /* owned */
 	uint8_t *room;		     /* owned; one compressed frame */
 	size_t room_bytes;
-	struct frame_file_row *rows; /* owned */
+	struct zstd_file_row *rows; /* owned */
 	uint32_t nr_rows, max_rows;
 	uint64_t nr_frames;
 	uint64_t bytes; /* written so far */
 };
 
 /* Write to fd from its current position. Returns 0 or -ENOMEM. */
-int frame_file_init(struct frame_file *file, int fd);
-void frame_file_done(struct frame_file *file);
+int zstd_file_init(struct zstd_file *file, int fd);
+void zstd_file_done(struct zstd_file *file);
 
 /*
  * Append a frame. The ascending offsets in ends divide the content into columns, each compressed
  * as blocks of its own. Returns 0; -ENOMEM; the error of the write.
  */
-int frame_file_append(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
-		      const uint32_t *ends, uint32_t nr_ends);
+int zstd_file_append(struct zstd_file *file, const uint8_t *content, uint32_t content_bytes,
+		     const uint32_t *ends, uint32_t nr_ends);
 
 /*
  * Write the table. Nothing may be appended afterwards. Returns 0; -ENOMEM; the error of the
  * write.
  */
-int frame_file_finish(struct frame_file *file);
+int zstd_file_finish(struct zstd_file *file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/recording/frame_file.h"
+#include "output/recording/zstd_file.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -18,9 +18,9 @@ enum { COMPRESSION_LEVEL = 1, LEAST_MATCH_BYTES = 7 };
 /* Upper limit for one more block: its header and that of its literals. */
 enum { BLOCK_HEADER_BYTES = 16 };
 
-int frame_file_init(struct frame_file *file, int fd)
+int zstd_file_init(struct zstd_file *file, int fd)
 {
-	*file = (struct frame_file){.fd = fd, .context = ZSTD_createCCtx()};
+	*file = (struct zstd_file){.fd = fd, .context = ZSTD_createCCtx()};
 	if (!file->context)
 		return -ENOMEM;
 	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_checksumFlag, 1);
@@ -29,16 +29,16 @@ int frame_file_init(struct frame_file *file, int fd)
 	return 0;
 }
 
-void frame_file_done(struct frame_file *file)
+void zstd_file_done(struct zstd_file *file)
 {
 	(void)ZSTD_freeCCtx(file->context);
 	free(file->room);
 	free(file->rows);
-	*file = (struct frame_file){.fd = -1};
+	*file = (struct zstd_file){.fd = -1};
 }
 
 /* Write all bytes, in as many calls as it takes. */
-static int write_all(struct frame_file *file, const uint8_t *bytes, size_t nr)
+static int write_all(struct zstd_file *file, const uint8_t *bytes, size_t nr)
 {
 	while (nr) {
 		ssize_t written = write(file->fd, bytes, nr);
@@ -55,7 +55,7 @@ static int write_all(struct frame_file *file, const uint8_t *bytes, size_t nr)
 }
 
 /* Reserve room for the worst case of content of this size. */
-static int room_reserve(struct frame_file *file, uint32_t content_bytes, uint32_t nr_ends)
+static int room_reserve(struct zstd_file *file, uint32_t content_bytes, uint32_t nr_ends)
 {
 	size_t needed = ZSTD_compressBound(content_bytes) + (size_t)nr_ends * BLOCK_HEADER_BYTES;
 	uint8_t *room;
@@ -71,7 +71,7 @@ static int room_reserve(struct frame_file *file, uint32_t content_bytes, uint32_
 }
 
 /* Compress content up to end. The last part ends the frame. */
-static int compress_part(struct frame_file *file, ZSTD_inBuffer *in, size_t end, bool is_last,
+static int compress_part(struct zstd_file *file, ZSTD_inBuffer *in, size_t end, bool is_last,
 			 ZSTD_outBuffer *out)
 {
 	size_t left;
@@ -87,7 +87,7 @@ static int compress_part(struct frame_file *file, ZSTD_inBuffer *in, size_t end,
 }
 
 /* Compress a frame into the room; *ret_bytes is its size. */
-static int compress(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
+static int compress(struct zstd_file *file, const uint8_t *content, uint32_t content_bytes,
 		    const uint32_t *ends, uint32_t nr_ends, size_t *ret_bytes)
 {
 	ZSTD_inBuffer in = {content, 0, 0};
@@ -105,11 +105,11 @@ static int compress(struct frame_file *file, const uint8_t *content, uint32_t co
 }
 
 /* Add a frame to the table, unless there are too many frames for one. */
-static int rows_add(struct frame_file *file, struct frame_file_row row)
+static int rows_add(struct zstd_file *file, struct zstd_file_row row)
 {
-	struct frame_file_row *rows;
+	struct zstd_file_row *rows;
 
-	if (++file->nr_frames > FRAME_FILE_MAX_ROWS)
+	if (++file->nr_frames > ZSTD_FILE_MAX_ROWS)
 		return 0;
 	rows = array_reserve(file->rows, file->nr_rows + 1, &file->max_rows, sizeof(*rows));
 	if (!rows)
@@ -119,8 +119,8 @@ static int rows_add(struct frame_file *file, struct frame_file_row row)
 	return 0;
 }
 
-int frame_file_append(struct frame_file *file, const uint8_t *content, uint32_t content_bytes,
-		      const uint32_t *ends, uint32_t nr_ends)
+int zstd_file_append(struct zstd_file *file, const uint8_t *content, uint32_t content_bytes,
+		     const uint32_t *ends, uint32_t nr_ends)
 {
 	size_t bytes = 0;
 	int err = room_reserve(file, content_bytes, nr_ends);
@@ -129,15 +129,15 @@ int frame_file_append(struct frame_file *file, const uint8_t *content, uint32_t 
 		err = compress(file, content, content_bytes, ends, nr_ends, &bytes);
 	if (!err)
 		err = write_all(file, file->room, bytes);
-	return err ? err : rows_add(file, (struct frame_file_row){(uint32_t)bytes, content_bytes});
+	return err ? err : rows_add(file, (struct zstd_file_row){(uint32_t)bytes, content_bytes});
 }
 
-int frame_file_finish(struct frame_file *file)
+int zstd_file_finish(struct zstd_file *file)
 {
 	struct byte_buffer table = {0};
 	int err = 0;
 
-	if (file->nr_frames > FRAME_FILE_MAX_ROWS)
+	if (file->nr_frames > ZSTD_FILE_MAX_ROWS)
 		return 0;
 	byte_buffer_fixed(&table, SKIPPABLE_MAGIC, 4);
 	byte_buffer_fixed(&table, file->nr_rows * SEEK_ROW_BYTES + SEEK_FOOTER_BYTES, 4);

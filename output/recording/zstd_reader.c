@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/recording/frame_reader.h"
+#include "output/recording/zstd_reader.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -7,42 +7,42 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "output/recording/frame_file.h"
 #include "output/recording/recording_format.h"
+#include "output/recording/zstd_file.h"
 #include "procmem/byte_cursor.h"
 
 enum { INPUT_BYTES = 128 << 10, LEAST_CONTENT = 64 << 10 };
 
-int frame_reader_init(struct frame_reader *reader, int fd)
+int zstd_reader_init(struct zstd_reader *reader, int fd)
 {
-	*reader = (struct frame_reader){
+	*reader = (struct zstd_reader){
 		.fd = fd,
 		.context = ZSTD_createDCtx(),
 		.input = malloc(INPUT_BYTES),
 	};
 	if (!reader->context || !reader->input) {
-		frame_reader_done(reader);
+		zstd_reader_done(reader);
 		return -ENOMEM;
 	}
 	(void)ZSTD_DCtx_setParameter(reader->context, ZSTD_d_windowLogMax, RECORDING_WINDOW_LOG);
 	return 0;
 }
 
-void frame_reader_done(struct frame_reader *reader)
+void zstd_reader_done(struct zstd_reader *reader)
 {
 	(void)ZSTD_freeDCtx(reader->context);
 	free(reader->input);
 	free(reader->content);
-	*reader = (struct frame_reader){.fd = -1};
+	*reader = (struct zstd_reader){.fd = -1};
 }
 
-void frame_reader_seek(struct frame_reader *reader, uint64_t offset)
+void zstd_reader_seek(struct zstd_reader *reader, uint64_t offset)
 {
 	reader->offset = offset;
 }
 
 /* Read the next bytes of the file, at least one. Returns -ENOENT at its end. */
-static int read_input(const struct frame_reader *reader, uint64_t offset, ZSTD_inBuffer *in)
+static int read_input(const struct zstd_reader *reader, uint64_t offset, ZSTD_inBuffer *in)
 {
 	ssize_t nr;
 
@@ -56,7 +56,7 @@ static int read_input(const struct frame_reader *reader, uint64_t offset, ZSTD_i
 }
 
 /* Grow the content buffer. Returns -EBADMSG at its limit. */
-static int grow_content(struct frame_reader *reader, ZSTD_outBuffer *out)
+static int grow_content(struct zstd_reader *reader, ZSTD_outBuffer *out)
 {
 	size_t max = reader->max_content ? 2 * reader->max_content : LEAST_CONTENT;
 	uint8_t *content;
@@ -74,7 +74,7 @@ static int grow_content(struct frame_reader *reader, ZSTD_outBuffer *out)
 }
 
 /* Decompress the input. *ret_ended: the frame ended. */
-static int decompress(struct frame_reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out,
+static int decompress(struct zstd_reader *reader, ZSTD_inBuffer *in, ZSTD_outBuffer *out,
 		      bool *ret_ended)
 {
 	size_t left;
@@ -96,7 +96,7 @@ static int decompress(struct frame_reader *reader, ZSTD_inBuffer *in, ZSTD_outBu
 }
 
 /* Read one frame of any kind. */
-static int read_frame(struct frame_reader *reader, size_t *ret_bytes)
+static int read_frame(struct zstd_reader *reader, size_t *ret_bytes)
 {
 	ZSTD_inBuffer in;
 	ZSTD_outBuffer out = {reader->content, reader->max_content, 0};
@@ -121,7 +121,7 @@ static int read_frame(struct frame_reader *reader, size_t *ret_bytes)
 }
 
 /* Read bytes of the file as a little-endian number; 0 if they are missing. */
-static uint64_t read_fixed(const struct frame_reader *reader, uint64_t offset, unsigned int bytes)
+static uint64_t read_fixed(const struct zstd_reader *reader, uint64_t offset, unsigned int bytes)
 {
 	uint8_t content[sizeof(uint64_t)];
 	struct byte_cursor cursor = {.at = content, .end = content + bytes};
@@ -131,7 +131,7 @@ static uint64_t read_fixed(const struct frame_reader *reader, uint64_t offset, u
 	return byte_cursor_fixed(&cursor, bytes);
 }
 
-uint32_t frame_reader_seek_rows(const struct frame_reader *reader, uint64_t file_bytes)
+uint32_t zstd_reader_seek_rows(const struct zstd_reader *reader, uint64_t file_bytes)
 {
 	uint64_t footer_offset, rows, table_bytes;
 
@@ -141,14 +141,14 @@ uint32_t frame_reader_seek_rows(const struct frame_reader *reader, uint64_t file
 	rows = read_fixed(reader, footer_offset, 4);
 	table_bytes = rows * SEEK_ROW_BYTES + SEEK_FOOTER_BYTES;
 	if (read_fixed(reader, footer_offset + 5, 4) != SEEK_TABLE_MAGIC ||
-	    rows > FRAME_FILE_MAX_ROWS || table_bytes + SKIPPABLE_HEADER_BYTES > file_bytes ||
+	    rows > ZSTD_FILE_MAX_ROWS || table_bytes + SKIPPABLE_HEADER_BYTES > file_bytes ||
 	    read_fixed(reader, file_bytes - table_bytes - 4, 4) != table_bytes ||
 	    read_fixed(reader, file_bytes - table_bytes - 8, 4) != SKIPPABLE_MAGIC)
 		return 0;
 	return (uint32_t)rows;
 }
 
-int frame_reader_next(struct frame_reader *reader, const uint8_t **ret_content, size_t *ret_bytes)
+int zstd_reader_next(struct zstd_reader *reader, const uint8_t **ret_content, size_t *ret_bytes)
 {
 	const uint64_t offset = reader->offset;
 	int err;
