@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The table of commands, in the order of --help. */
 #include "cmd/command.h"
 
 const struct command *const commands[] = {

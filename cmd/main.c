@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* The main program: finds the command in the table and runs it. */
 #include <fcntl.h>
 #include <malloc.h>
 #include <stdbool.h>

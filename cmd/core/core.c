@@ -10,7 +10,7 @@
 #include "cmd/core/core_target.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "output/dump/stack_groups.h"
 #include "output/text/text.h"
 
@@ -139,7 +139,7 @@ static enum exit_status run(int argc, char **argv)
 	enum exit_status status = core_options_parse(argc, argv, &options, &done);
 
 	if (status == EXIT_OK && !done) {
-		stop_survive_writes();
+		signals_ignore_write_signals();
 		status = options.wants_profile ? write_profile(&options) : report_cores(&options);
 	}
 	core_options_done(&options);

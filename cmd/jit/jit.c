@@ -11,7 +11,7 @@
 #include "cmd/jit/jit_target.h"
 #include "cmd/jit/jit_verify.h"
 #include "cmd/print.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 
 /* Interval of the looks of --watch: new functions appear soon, and a look costs a millisecond. */
 #define WATCH_INTERVAL_NS 100000000
@@ -25,7 +25,7 @@ static enum exit_status watch(struct jit_target *target, bool as_json, struct me
 
 	do {
 		/* Checked before the look, which then sees all that was written. */
-		is_final = jit_target_has_ended(target) || *stop_flag();
+		is_final = jit_target_has_ended(target) || *signals_stop_flag();
 		enum exit_status status = jit_target_refresh(target, is_final, reterr);
 
 		if (status != EXIT_OK && (status != EXIT_NO_SAMPLE || !nr_printed))
@@ -88,9 +88,9 @@ static enum exit_status run(int argc, char **argv)
 
 	if (status != EXIT_OK || done)
 		return status;
-	stop_survive_writes();
+	signals_ignore_write_signals();
 	if (options.task == JIT_TASK_WATCH)
-		stop_catch_signals();
+		signals_catch_stops();
 	status = jit_target_open(&options, &target, &message);
 	if (status == EXIT_OK)
 		status = run_task(&options, &target, &message);

@@ -10,7 +10,7 @@
 #include "cmd/report/inputs.h"
 #include "cmd/report/report_info.h"
 #include "cmd/report/report_options.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "output/caveats.h"
 #include "output/text/text.h"
 
@@ -139,7 +139,7 @@ static enum exit_status report(struct report_options *options)
 	struct inputs inputs, bases = {0};
 	enum exit_status status = EXIT_ERROR;
 
-	stop_survive_writes();
+	signals_ignore_write_signals();
 	if (inputs_open(&inputs, options->paths, options->nr_paths, quiet) &&
 	    inputs_open(&bases, options->bases, options->nr_bases, quiet))
 		status = options->info ? print_info(&inputs, options->json)

@@ -4,7 +4,7 @@
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/sampling/session_outputs.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 
 /* Parse the arguments into the session and *ret_pid. Returns EXIT_USAGE after printing an error. */
 static enum exit_status parse(int argc, char **argv, struct session *session, pid_t *ret_pid,
@@ -47,9 +47,9 @@ static enum exit_status run(int argc, char **argv)
 	if (session_keep_arguments(&session, argc, argv))
 		status = parse(argc, argv, &session, &pid, &done);
 	if (status == EXIT_OK && !done) {
-		stop_catch_signals();
-		stop_catch_write_requests();
-		stop_survive_writes();
+		signals_catch_stops();
+		signals_catch_write_requests();
+		signals_ignore_write_signals();
 		status = sample_and_write(&session, pid);
 	}
 	session_close(&session);

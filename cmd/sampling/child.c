@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "procmem/cleanup.h"
 
 /*
@@ -121,7 +121,7 @@ int child_begin(struct child *child)
 		error = 0;
 	close_end(&child->exec_fd);
 	if (error) {
-		stop_forward_to(0);
+		signals_forward_to(0);
 		(void)reap(child, 0);
 	}
 	return -error;
@@ -139,7 +139,7 @@ bool child_has_ended(const struct child *child)
 /* Whether the child got the signal as well: the terminal sends it to our whole process group. */
 static bool reached_child(const struct child *child, const siginfo_t *info)
 {
-	return !stop_was_sent(info) && getpgid(child->pid) == getpgrp();
+	return !signals_sent_by_process(info) && getpgid(child->pid) == getpgrp();
 }
 
 /*
@@ -153,11 +153,11 @@ static int forward_next_signal(const struct child *child, const sigset_t *set)
 
 	if (number < 0 || number == SIGCHLD || reached_child(child, &info))
 		return 0;
-	if (stop_is_request(number) && !stop_record_request(number))
+	if (signals_is_stop(number) && !signals_record_stop(number))
 		return 0;
-	if (stop_was_sent(&info) && info.si_pid != child->pid)
+	if (signals_sent_by_process(&info) && info.si_pid != child->pid)
 		(void)kill(child->pid, number);
-	return stop_is_request(number) ? number : 0;
+	return signals_is_stop(number) ? number : 0;
 }
 
 /*
@@ -169,10 +169,10 @@ int child_wait(struct child *child, bool impatient)
 	sigset_t set, before;
 	int number = 0;
 
-	stop_signals(&set);
+	signals_get_handled(&set);
 	(void)sigaddset(&set, SIGCHLD);
 	(void)sigprocmask(SIG_BLOCK, &set, &before);
-	stop_forward_to(0); /* forward_next_signal() does it, as long as the id is the child's */
+	signals_forward_to(0); /* forward_next_signal() does it, as long as the id is the child's */
 	while (!reap(child, WNOHANG)) {
 		number = forward_next_signal(child, &set);
 		if (number && impatient)
@@ -195,6 +195,6 @@ void child_discard(struct child *child)
 		return;
 	close_end(&child->gate_fd);
 	close_end(&child->exec_fd);
-	stop_forward_to(0);
+	signals_forward_to(0);
 	(void)reap(child, 0);
 }

@@ -10,7 +10,7 @@
 #include "cmd/print.h"
 #include "cmd/sampling/child.h"
 #include "cmd/sampling/session_outputs.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "procmem/clock.h"
 
 /* Wait for an interpreter as long as the program runs; it may be a shell at first. */
@@ -71,9 +71,9 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 		message_set(reterr, "cannot start a process: %s", strerror(-err));
 		return EXIT_RUN_FAILED;
 	}
-	stop_catch_signals();
-	stop_survive_writes();
-	stop_forward_to(run->child.pid);
+	signals_catch_stops();
+	signals_ignore_write_signals();
+	signals_forward_to(run->child.pid);
 	if (!name_outputs(run, argv[0]) || session_open_outputs(&run->session, reterr) != EXIT_OK)
 		return EXIT_RUN_FAILED;
 	recording = outputs_recording(&run->session.options.outputs);
@@ -105,7 +105,7 @@ static enum exit_status begin(struct run_command *run, const char *name, struct 
 {
 	int err;
 
-	if (*stop_flag()) {
+	if (*signals_stop_flag()) {
 		message_set(reterr, "stopped before '%s' was started", name);
 		return EXIT_RUN_FAILED;
 	}
@@ -123,7 +123,7 @@ static enum exit_status sample(struct run_command *run, const char *name, struct
 	status = session_open_target(session, run->child.pid, reterr);
 	if (status == EXIT_OK)
 		return session_sample(session, reterr);
-	if (status == EXIT_NO_SAMPLE && !*stop_flag() && child_has_ended(&run->child))
+	if (status == EXIT_NO_SAMPLE && !*signals_stop_flag() && child_has_ended(&run->child))
 		message_set(reterr,
 			    "no profile: '%s' ended, and no CPython was found in its "
 			    "process; processes that it starts are not sampled",
@@ -144,7 +144,7 @@ static int finish(struct run_command *run, enum exit_status status)
 	status = session_finish(session, status, true);
 	if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
 		print_note("waiting for process %d, which is still running", run->child.pid);
-	number = child_wait(&run->child, *stop_flag());
+	number = child_wait(&run->child, *signals_stop_flag());
 	status = session_finish_stdout(session, status);
 	if (number)
 		return 128 + number;

@@ -5,7 +5,7 @@
 
 #include "cmd/option_values.h"
 #include "cmd/print.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "procmem/clock.h"
 
 /* Each sample takes the CPU from the target for some tens of microseconds. */
@@ -173,7 +173,7 @@ struct sampling_options sampling_options_default(void)
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
 
-	options.wait.stop = stop_flag();
+	options.wait.stop = signals_stop_flag();
 	return options;
 }
 

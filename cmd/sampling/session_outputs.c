@@ -7,7 +7,7 @@
 #include "cmd/print.h"
 #include "cmd/rendering.h"
 #include "cmd/sampling/session_notes.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "output/recording/recording.h"
 #include "output/run/run.h"
 #include "output/run/stats.h"
@@ -180,7 +180,7 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	if (!session->begun && status != EXIT_NO_SAMPLE)
 		return status;
 	session_describe(session, &run);
-	stop_let_finish();
+	signals_restart_calls();
 	/*
 	 * The sampler's CPU clocks may use all descriptors that we may have; the outputs need
 	 * some.

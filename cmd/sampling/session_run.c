@@ -1,4 +1,8 @@
 /* SPDX-License-Identifier: MIT */
+/*
+ * Implements session.h. It is not session.c because session_notes.h and the others that it calls
+ * include session.h: a module of that name would be part of a circle.
+ */
 #include "cmd/sampling/session.h"
 
 #include <errno.h>
@@ -12,7 +16,7 @@
 #include "cmd/sampling/session_notes.h"
 #include "cmd/sampling/session_outputs.h"
 #include "cmd/sampling/session_rights.h"
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 #include "output/run/loss.h"
 #include "output/run/run.h"
 #include "output/text/text.h"
@@ -302,7 +306,7 @@ static int ticked(void *context, uint64_t now_ns)
 	}
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
-	return stop_take_write_request() ? session_write_now(session) : 0;
+	return signals_take_write_request() ? session_write_now(session) : 0;
 }
 
 /*
@@ -419,7 +423,7 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 				   ? (double)NS_PER_S / (double)session->engine.period_ns
 				   : session->options.rate_hz,
 		.duration_ns = duration_ns,
-		.stop = stop_flag(),
+		.stop = signals_stop_flag(),
 	};
 	int err;
 
@@ -505,7 +509,7 @@ static bool follow(struct session *session)
 	struct target_wait wait = {
 		.wait_ns = session->options.wait.wait_ns,
 		.for_any = true,
-		.stop = stop_flag(),
+		.stop = signals_stop_flag(),
 	};
 	bool had_ticks = sampler_stats(session->sampler)->ticks > 0;
 	uint64_t left_ns;

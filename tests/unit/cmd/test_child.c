@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 
 Test(child, exit_status_follows_the_wait_status)
 {
@@ -75,8 +75,8 @@ Test(child, inherits_the_signal_dispositions_at_the_fork)
 	cr_assert(signal(SIGPIPE, SIG_DFL) != SIG_ERR);
 	ignored_signals(before);
 	cr_assert(eq(int, child_fork(argv, &child), 0));
-	stop_catch_signals();
-	stop_survive_writes();
+	signals_catch_stops();
+	signals_ignore_write_signals();
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_expect(eq(int, child_wait(&child, false), 0));
 	cr_expect(eq(int, child_exit_status(child.wait_status), 0));
@@ -125,8 +125,8 @@ Test(child, may_be_killed_before_it_starts)
 	char *const argv[] = {(char *)"sh", (char *)"-c", (char *)"exit 0", NULL};
 	struct child child = CHILD_NONE;
 
-	stop_catch_signals();
-	stop_survive_writes();
+	signals_catch_stops();
+	signals_ignore_write_signals();
 	cr_assert(eq(int, child_fork(argv, &child), 0));
 	cr_assert(eq(int, kill(child.pid, SIGKILL), 0));
 	while (!child_has_ended(&child))
@@ -166,13 +166,13 @@ Test(child, receives_forwarded_signals, .timeout = 60)
 	cr_assert(eq(int, dup2(ends[1], ANSWER_FD), ANSWER_FD));
 	(void)snprintf(script, sizeof(script), counting, ANSWER_FD, ANSWER_FD);
 	cr_assert(eq(int, child_fork(argv, &child), 0));
-	stop_catch_signals();
-	stop_survive_writes();
-	stop_forward_to(child.pid);
+	signals_catch_stops();
+	signals_ignore_write_signals();
+	signals_forward_to(child.pid);
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_assert(eq(int, (int)read(ends[0], &byte, 1), 1));
 	cr_assert(eq(int, raise(SIGTERM), 0)); /* while sampling continues */
-	cr_expect(eq(int, *stop_flag(), 1));
+	cr_expect(eq(int, *signals_stop_flag(), 1));
 	while (read(ends[0], &byte, 1) != 1)
 		;
 

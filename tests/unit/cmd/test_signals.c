@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
@@ -18,26 +18,26 @@ static int64_t now_ms(void)
 }
 
 /* On a busy machine more time may pass between two calls: then they are another request. */
-Test(stop, repetition_is_the_same_request, .timeout = 60)
+Test(signals, repetition_is_the_same_request, .timeout = 60)
 {
 	int64_t begin_ms;
 	bool is_new;
 
 	do {
-		(void)stop_record_request(SIGTERM);
-		cr_assert(ne(int, *stop_flag(), 0));
+		(void)signals_record_stop(SIGTERM);
+		cr_assert(ne(int, *signals_stop_flag(), 0));
 		begin_ms = now_ms();
-		cr_assert(stop_record_request(SIGHUP), "another signal");
-		is_new = stop_record_request(SIGHUP);
+		cr_assert(signals_record_stop(SIGHUP), "another signal");
+		is_new = signals_record_stop(SIGHUP);
 	} while (is_new && now_ms() - begin_ms >= ECHO_MS);
 	cr_expect(not(is_new), "the same signal");
 }
 
-Test(stop, signal_after_a_while_is_another_request, .timeout = 60)
+Test(signals, signal_after_a_while_is_another_request, .timeout = 60)
 {
 	const struct timespec pause = {.tv_nsec = (ECHO_MS + 10) * 1000000};
 
-	cr_assert(stop_record_request(SIGINT), "the first");
+	cr_assert(signals_record_stop(SIGINT), "the first");
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
-	cr_expect(stop_record_request(SIGINT));
+	cr_expect(signals_record_stop(SIGINT));
 }

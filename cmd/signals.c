@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "cmd/stop.h"
+#include "cmd/signals.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -14,7 +14,7 @@
 #define ECHO_NS 200000000
 
 static volatile sig_atomic_t stop_requested;
-static volatile sig_atomic_t stop_number; /* the last signal that asked */
+static volatile sig_atomic_t stop_number; /* the last signal that set it */
 static struct timespec stop_time;	  /* when it came; set before stop_requested */
 static volatile sig_atomic_t write_requested;
 static volatile sig_atomic_t forward_pid; /* 0: no process */
@@ -29,7 +29,7 @@ static const struct {
 
 enum { NR_SIGNALS = sizeof(signals) / sizeof(*signals) };
 
-const volatile sig_atomic_t *stop_flag(void)
+const volatile sig_atomic_t *signals_stop_flag(void)
 {
 	return &stop_requested;
 }
@@ -43,12 +43,12 @@ static void forward(int number, siginfo_t *info, void *context)
 	 * A signal that the command sends to its process group, also ours, has reached it
 	 * already.
 	 */
-	if (forward_pid && stop_was_sent(info) && info->si_pid != forward_pid)
+	if (forward_pid && signals_sent_by_process(info) && info->si_pid != forward_pid)
 		(void)kill(forward_pid, number);
 	errno = before;
 }
 
-bool stop_record_request(int number)
+bool signals_record_stop(int number)
 {
 	struct timespec now;
 	int64_t since_ns;
@@ -68,7 +68,7 @@ static void on_stop(int number, siginfo_t *info, void *context)
 {
 	const bool is_second = stop_requested;
 
-	if (!stop_record_request(number))
+	if (!signals_record_stop(number))
 		return;
 	forward(number, info, context);
 	if (is_second)
@@ -95,12 +95,12 @@ static void catch_signals(bool stops, int flags)
 			(void)sigaction(signals[i].number, &action, NULL);
 }
 
-void stop_catch_signals(void)
+void signals_catch_stops(void)
 {
 	catch_signals(true, 0);
 }
 
-void stop_let_finish(void)
+void signals_restart_calls(void)
 {
 	catch_signals(true, SA_RESTART);
 }
@@ -111,7 +111,7 @@ static void on_write_request(int number)
 	write_requested = 1;
 }
 
-void stop_catch_write_requests(void)
+void signals_catch_write_requests(void)
 {
 	const struct sigaction action = {.sa_handler = on_write_request, .sa_flags = SA_RESTART};
 
@@ -120,7 +120,7 @@ void stop_catch_write_requests(void)
 }
 
 /* Clears the request before anything is written: one that comes meanwhile is another request. */
-bool stop_take_write_request(void)
+bool signals_take_write_request(void)
 {
 	const bool was_requested = write_requested;
 
@@ -129,20 +129,20 @@ bool stop_take_write_request(void)
 	return was_requested;
 }
 
-void stop_survive_writes(void)
+void signals_ignore_write_signals(void)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
 
-void stop_forward_to(pid_t pid)
+void signals_forward_to(pid_t pid)
 {
 	forward_pid = pid;
 	if (pid)
 		catch_signals(false, SA_RESTART);
 }
 
-void stop_signals(sigset_t *ret_set)
+void signals_get_handled(sigset_t *ret_set)
 {
 	(void)sigemptyset(ret_set);
 	for (size_t i = 0; i < NR_SIGNALS; i++)
@@ -150,7 +150,7 @@ void stop_signals(sigset_t *ret_set)
 			(void)sigaddset(ret_set, signals[i].number);
 }
 
-bool stop_is_request(int number)
+bool signals_is_stop(int number)
 {
 	for (size_t i = 0; i < NR_SIGNALS; i++)
 		if (signals[i].number == number)
