@@ -26,7 +26,7 @@ int rendering_profile(const struct rendering *rendering, const struct profile_op
 
 	if (!err)
 		err = replay_all(rendering, rendering->recordings, rendering->nr_recordings,
-				 profile, PROFILE_SELF);
+				 profile, PROFILE_SHOWN);
 	if (!err)
 		err = replay_all(rendering, rendering->bases, rendering->nr_bases, profile,
 				 PROFILE_BASE);
@@ -56,7 +56,7 @@ static struct run *copy_runs(struct recording *const *recordings, uint32_t nr,
 /* Whether a requested side has nothing to show. */
 static bool has_empty_side(const struct rendering *rendering)
 {
-	return !rendering->accounts[PROFILE_SELF].nr_shown ||
+	return !rendering->accounts[PROFILE_SHOWN].nr_shown ||
 	       (rendering->nr_bases && !rendering->accounts[PROFILE_BASE].nr_shown);
 }
 

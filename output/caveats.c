@@ -103,7 +103,7 @@ static void append_in_jit(struct text *text, const struct profile_account *accou
 void caveats_append(struct text *text, const struct artefact *artefact)
 {
 	const struct profile_account *account =
-		&profile_sums(artefact->profile, PROFILE_SELF)->account;
+		&profile_sums(artefact->profile, PROFILE_SHOWN)->account;
 	const struct profile_account *base =
 		&profile_sums(artefact->profile, PROFILE_BASE)->account;
 	const size_t begin = text->length;

@@ -8,8 +8,8 @@
 #include "cmd/core/core_threads.h"
 #include "output/dump/dump.h"
 #include "output/dump/post_mortem.h"
+#include "output/dump/problems.h"
 #include "output/dump/source_lines.h"
-#include "output/run/problems.h"
 #include "output/run/run_info.h"
 #include "sampler/sampler.h"
 

@@ -62,7 +62,7 @@ static int collect(const struct profile *profile, double max_points, struct grow
 	cleanup_free struct profile_total *base = NULL;
 	uint32_t nr_frames;
 	uint32_t nr = 0;
-	int err = profile_totals(profile, PROFILE_SELF, &self);
+	int err = profile_totals(profile, PROFILE_SHOWN, &self);
 
 	if (!err)
 		err = profile_totals(profile, PROFILE_BASE, &base);
@@ -73,9 +73,9 @@ static int collect(const struct profile *profile, double max_points, struct grow
 		rows[nr] = (struct grown){
 			.frame = i,
 			.own = {percent(profile, PROFILE_BASE, base[i].self_ns),
-				percent(profile, PROFILE_SELF, self[i].self_ns)},
+				percent(profile, PROFILE_SHOWN, self[i].self_ns)},
 			.total = {percent(profile, PROFILE_BASE, base[i].total_ns),
-				  percent(profile, PROFILE_SELF, self[i].total_ns)},
+				  percent(profile, PROFILE_SHOWN, self[i].total_ns)},
 		};
 		nr += worst(&rows[nr]) > max_points;
 	}

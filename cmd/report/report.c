@@ -23,9 +23,9 @@ static void explain_none_shown(const struct rendering *rendering, const struct i
 		[PROFILE_GIL] = "held the GIL", [PROFILE_EXCEPTION] = "handled an exception",
 		[PROFILE_COUNT] = "is shown",
 	};
-	const bool is_base = rendering->accounts[PROFILE_SELF].nr_shown > 0;
+	const bool is_base = rendering->accounts[PROFILE_SHOWN].nr_shown > 0;
 	const struct profile_account *account =
-		&rendering->accounts[is_base ? PROFILE_BASE : PROFILE_SELF];
+		&rendering->accounts[is_base ? PROFILE_BASE : PROFILE_SHOWN];
 	const struct inputs *side = is_base ? bases : inputs;
 	const char *others = side->nr > 1 ? " and the others" : "";
 	const char *name = input_name(&side->list[0]);
@@ -46,7 +46,7 @@ static void explain_none_shown(const struct rendering *rendering, const struct i
 /* Print a note if what was written is approximate. */
 static void note_approximate(const struct rendering *rendering)
 {
-	const struct profile_account *self = &rendering->accounts[PROFILE_SELF];
+	const struct profile_account *self = &rendering->accounts[PROFILE_SHOWN];
 	const struct profile_account *base = &rendering->accounts[PROFILE_BASE];
 	struct text text = {0};
 

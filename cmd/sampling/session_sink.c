@@ -181,7 +181,7 @@ const struct profile_sums *session_sink_sums(const struct session_sink *sink)
 
 	if (sink->recorder)
 		return recorder_sums(sink->recorder);
-	return sink->profile ? profile_sums(sink->profile, PROFILE_SELF) : &nothing;
+	return sink->profile ? profile_sums(sink->profile, PROFILE_SHOWN) : &nothing;
 }
 
 uint64_t session_sink_bytes(const struct session_sink *sink)

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "output/dump/dump_frames.h"
-#include "output/text/pair_map.h"
+#include "output/tables/pair_map.h"
 
 #define DUMP_TASKS_NONE UINT32_MAX /* no task */
 

@@ -6,7 +6,7 @@
 #include <libelf.h>
 #include <string.h>
 
-#include "output/text/byte_buffer.h"
+#include "output/encoding/byte_buffer.h"
 
 /*
  * DWARF 4 line information for one function, with as few entries as debuggers accept: a unit, the

@@ -10,7 +10,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "output/run/problems.h"
+#include "output/dump/problems.h"
 #include "output/run/run_info.h"
 #include "output/text/json.h"
 #include "output/text/text.h"

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "output/text/string_table.h"
+#include "output/tables/string_table.h"
 
 /* A stack and the processes that have it. */
 struct stack_group {

@@ -19,28 +19,28 @@
 #define JIT_NAME    "[jit]"
 #define KERNEL_NAME "[kernel]"
 
-/* The name of one party. */
-struct party_name {
+/* The name of one vertex. */
+struct vertex_name {
 	uint32_t object, file; /* their numbers */
 	bool is_ambiguous;     /* another function of the file has the same name */
 	bool is_written;
 };
 
 /*
- * All names: those of the graph's parties, the caller of the outermost, and samples without
+ * All names: those of the graph's vertices, the caller of the outermost, and samples without
  * frames.
  */
 struct names {
 	const struct call_graph *graph;	       /* borrowed */
-	uint32_t root, idle;		       /* the party numbers of the last two */
+	uint32_t root, idle;		       /* the vertex numbers of the last two */
 	bool has_objects;		       /* some functions are not Python's */
-	struct party_name *parties;	       /* owned; by party */
+	struct vertex_name *vertices;	       /* owned; by vertex */
 	bool *objects_written, *files_written; /* owned; by number; already written */
 };
 
 /* A cost line: a frame's self cost, or one of its calls. */
 struct cost {
-	uint32_t party; /* the frame's */
+	uint32_t vertex; /* the frame's */
 	int32_t line;
 	uint32_t call; /* in the graph; PROFILE_NONE for self cost */
 	struct profile_weight weight;
@@ -51,7 +51,7 @@ struct writer {
 	const struct artefact *artefact;
 	struct call_graph graph;
 	struct names names;
-	struct cost *costs; /* owned; by party and line, self costs first */
+	struct cost *costs; /* owned; by vertex and line, self costs first */
 	size_t nr_costs;
 	struct text text; /* not yet written */
 };
@@ -67,9 +67,9 @@ static int32_t line_number(int32_t line)
 	return line > 0 ? line : 0;
 }
 
-static const struct profile_function *function_of(const struct names *names, uint32_t party)
+static const struct profile_function *function_of(const struct names *names, uint32_t vertex)
 {
-	return party < names->root ? call_graph_function(names->graph, party) : NULL;
+	return vertex < names->root ? call_graph_function(names->graph, vertex) : NULL;
 }
 
 static bool is_of_module(const struct profile_function *function)
@@ -77,10 +77,10 @@ static bool is_of_module(const struct profile_function *function)
 	return function->kind == FUNCTION_NATIVE || function->kind == FUNCTION_KERNEL;
 }
 
-/* Return the object that a party's code is in. */
-static const char *object_of(const struct names *names, uint32_t party)
+/* Return the object that a vertex's code is in. */
+static const char *object_of(const struct names *names, uint32_t vertex)
 {
-	const struct profile_function *function = function_of(names, party);
+	const struct profile_function *function = function_of(names, vertex);
 
 	if (function && function->kind == FUNCTION_JIT)
 		return JIT_NAME;
@@ -91,17 +91,17 @@ static const char *object_of(const struct names *names, uint32_t party)
 	return function->kind == FUNCTION_KERNEL ? KERNEL_NAME : NO_FILE;
 }
 
-/* Return a party's source file. A module is none. */
-static const char *file_of(const struct names *names, uint32_t party)
+/* Return a vertex's source file. A module is none. */
+static const char *file_of(const struct names *names, uint32_t vertex)
 {
-	const struct profile_function *function = function_of(names, party);
+	const struct profile_function *function = function_of(names, vertex);
 
 	return function && function->path[0] && !is_of_module(function) ? function->path : NO_FILE;
 }
 
-static const char *name_of(const struct names *names, uint32_t party)
+static const char *name_of(const struct names *names, uint32_t vertex)
 {
-	const struct profile_function *function = function_of(names, party);
+	const struct profile_function *function = function_of(names, vertex);
 
 	return function ? function->qualname : "";
 }
@@ -131,7 +131,7 @@ static void files_number(struct names *names, const uint32_t *order, uint32_t nr
 	uint32_t number = 1;
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct party_name *name = &names->parties[order[i]];
+		struct vertex_name *name = &names->vertices[order[i]];
 		bool same_file = i > 0 && strcmp(file_of(names, order[i - 1]),
 						 file_of(names, order[i])) == 0;
 
@@ -142,7 +142,7 @@ static void files_number(struct names *names, const uint32_t *order, uint32_t nr
 		    compare_files(&order[i - 1], &order[i], names) != 0)
 			continue;
 		name->is_ambiguous = true;
-		names->parties[order[i - 1]].is_ambiguous = true;
+		names->vertices[order[i - 1]].is_ambiguous = true;
 	}
 }
 
@@ -153,7 +153,7 @@ static void objects_number(struct names *names, const uint32_t *order, uint32_t 
 	for (uint32_t i = 0; i < nr; i++) {
 		if (i > 0 && compare_objects(&order[i - 1], &order[i], names) != 0)
 			number++;
-		names->parties[order[i]].object = number;
+		names->vertices[order[i]].object = number;
 	}
 	names->has_objects = number > 1;
 }
@@ -161,18 +161,18 @@ static void objects_number(struct names *names, const uint32_t *order, uint32_t 
 /* Assign the numbers. Returns 0 or -ENOMEM; call names_done() either way. */
 static int names_init(struct names *names, const struct call_graph *graph)
 {
-	uint32_t nr = graph->nr_parties + 2;
+	uint32_t nr = graph->nr_vertices + 2;
 	cleanup_free uint32_t *order = calloc(nr, sizeof(*order));
 
 	*names = (struct names){
 		.graph = graph,
-		.root = graph->nr_parties,
-		.idle = graph->nr_parties + 1,
-		.parties = calloc(nr, sizeof(*names->parties)),
+		.root = graph->nr_vertices,
+		.idle = graph->nr_vertices + 1,
+		.vertices = calloc(nr, sizeof(*names->vertices)),
 		.objects_written = calloc((size_t)nr + 1, sizeof(bool)),
 		.files_written = calloc((size_t)nr + 1, sizeof(bool)),
 	};
-	if (!order || !names->parties || !names->objects_written || !names->files_written)
+	if (!order || !names->vertices || !names->objects_written || !names->files_written)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr; i++)
 		order[i] = i;
@@ -185,7 +185,7 @@ static int names_init(struct names *names, const struct call_graph *graph)
 
 static void names_done(struct names *names)
 {
-	free(names->parties);
+	free(names->vertices);
 	free(names->objects_written);
 	free(names->files_written);
 	*names = (struct names){0};
@@ -220,53 +220,53 @@ static void put_function_name(struct text *text, const struct profile_function *
 	}
 }
 
-static void put_name(const struct names *names, struct text *text, uint32_t party)
+static void put_name(const struct names *names, struct text *text, uint32_t vertex)
 {
-	const struct profile_function *function = function_of(names, party);
+	const struct profile_function *function = function_of(names, vertex);
 
-	if (party == names->root)
+	if (vertex == names->root)
 		text_puts(text, ROOT_WORDS);
-	else if (party == names->idle)
+	else if (vertex == names->idle)
 		text_puts(text, LABEL_NO_PYTHON_FRAMES);
 	else if (function)
-		put_function_name(text, function, names->parties[party].is_ambiguous);
+		put_function_name(text, function, names->vertices[vertex].is_ambiguous);
 	else
-		call_graph_label(names->graph, party, text, LABEL_DISPLAY);
+		call_graph_label(names->graph, vertex, text, LABEL_DISPLAY);
 }
 
-/* Append the lines that name a party, with these keys. */
-static void put_party(struct names *names, struct text *text, uint32_t party,
-		      const char *const keys[3])
+/* Append the lines that name a vertex, with these keys. */
+static void put_vertex(struct names *names, struct text *text, uint32_t vertex,
+		       const char *const keys[3])
 {
-	struct party_name *name = &names->parties[party];
+	struct vertex_name *name = &names->vertices[vertex];
 
 	if (names->has_objects)
-		put_string(text, keys[0], name->object, object_of(names, party),
+		put_string(text, keys[0], name->object, object_of(names, vertex),
 			   &names->objects_written[name->object]);
-	put_string(text, keys[1], name->file, file_of(names, party),
+	put_string(text, keys[1], name->file, file_of(names, vertex),
 		   &names->files_written[name->file]);
-	text_printf(text, "%s=(%" PRIu32 ")", keys[2], party + 1);
+	text_printf(text, "%s=(%" PRIu32 ")", keys[2], vertex + 1);
 	if (!name->is_written) {
 		text_puts(text, " ");
-		put_name(names, text, party);
+		put_name(names, text, vertex);
 	}
 	name->is_written = true;
 	text_puts(text, "\n");
 }
 
-/* Append the lines that begin the costs of a party. */
-static void names_begin(struct names *names, struct text *text, uint32_t party)
+/* Append the lines that begin the costs of a vertex. */
+static void names_begin(struct names *names, struct text *text, uint32_t vertex)
 {
 	static const char *const keys[] = {"ob", "fl", "fn"};
 
 	text_puts(text, "\n");
-	put_party(names, text, party, keys);
+	put_vertex(names, text, vertex, keys);
 }
 
-/* Return the first line of a party; 0 if unknown. */
-static int32_t names_line(const struct names *names, uint32_t party)
+/* Return the first line of a vertex; 0 if unknown. */
+static int32_t names_line(const struct names *names, uint32_t vertex)
 {
-	const struct profile_function *function = function_of(names, party);
+	const struct profile_function *function = function_of(names, vertex);
 
 	return function ? line_number(function->first_line) : 0;
 }
@@ -288,7 +288,7 @@ static int selves_collect(struct writer *writer)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_frames; i++)
 		costs[i] = (struct cost){
-			.party = writer->graph.party_of_frame[i],
+			.vertex = writer->graph.vertex_of_frame[i],
 			.line = line_number(frames[i].line),
 			.call = PROFILE_NONE,
 		};
@@ -305,7 +305,7 @@ static int selves_collect(struct writer *writer)
 static bool call_is_omitted(const struct call_graph *graph, const struct call *call)
 {
 	return call->caller == PROFILE_NONE || !call->seen.samples ||
-	       graph->party_of_frame[call->caller] == call->callee;
+	       graph->vertex_of_frame[call->caller] == call->callee;
 }
 
 static void calls_collect(struct writer *writer)
@@ -320,7 +320,7 @@ static void calls_collect(struct writer *writer)
 		if (call_is_omitted(graph, call))
 			continue;
 		writer->costs[writer->nr_costs++] = (struct cost){
-			.party = graph->party_of_frame[call->caller],
+			.vertex = graph->vertex_of_frame[call->caller],
 			.line = line_number(frames[call->caller].line),
 			.call = i,
 			.weight = call->first,
@@ -333,8 +333,8 @@ static int cost_compare(const void *left, const void *right)
 	const struct cost *a = left;
 	const struct cost *b = right;
 
-	if (a->party != b->party)
-		return a->party < b->party ? -1 : 1;
+	if (a->vertex != b->vertex)
+		return a->vertex < b->vertex ? -1 : 1;
 	if (a->line != b->line)
 		return a->line < b->line ? -1 : 1;
 	/* PROFILE_NONE + 1 is 0, so self costs come first. */
@@ -435,7 +435,7 @@ static void put_call(struct writer *writer, uint32_t callee, uint64_t nr_samples
 {
 	static const char *const keys[] = {"cob", "cfi", "cfn"};
 
-	put_party(&writer->names, &writer->text, callee, keys);
+	put_vertex(&writer->names, &writer->text, callee, keys);
 	text_printf(&writer->text, "calls=%" PRIu64 " %" PRId32 "\n%" PRId32, nr_samples,
 		    names_line(&writer->names, callee), line);
 }
@@ -444,7 +444,7 @@ static void put_call(struct writer *writer, uint32_t callee, uint64_t nr_samples
 static void put_root(struct writer *writer)
 {
 	const struct call_graph *graph = &writer->graph;
-	const struct profile_weight idle = profile_rootless_idle(graph->profile, PROFILE_SELF);
+	const struct profile_weight idle = profile_rootless_idle(graph->profile, PROFILE_SHOWN);
 
 	names_begin(&writer->names, &writer->text, writer->names.root);
 	for (uint32_t i = 0; i < graph->nr_calls; i++) {
@@ -478,7 +478,7 @@ static void put_cost(struct writer *writer, const struct cost *cost)
 
 static int costs_write(struct writer *writer)
 {
-	uint32_t party = PROFILE_NONE;
+	uint32_t vertex = PROFILE_NONE;
 
 	for (size_t i = 0; i < writer->nr_costs; i++) {
 		const struct cost *cost = &writer->costs[i];
@@ -486,12 +486,12 @@ static int costs_write(struct writer *writer)
 
 		if (cost->call == PROFILE_NONE && !cost->weight.samples)
 			continue;
-		if (cost->party != party) {
+		if (cost->vertex != vertex) {
 			err = flush(writer);
 			if (err)
 				return err;
-			party = cost->party;
-			names_begin(&writer->names, &writer->text, party);
+			vertex = cost->vertex;
+			names_begin(&writer->names, &writer->text, vertex);
 		}
 		put_cost(writer, cost);
 	}
@@ -500,7 +500,7 @@ static int costs_write(struct writer *writer)
 
 static int file_write(struct writer *writer)
 {
-	const struct profile_sums *sums = profile_sums(writer->graph.profile, PROFILE_SELF);
+	const struct profile_sums *sums = profile_sums(writer->graph.profile, PROFILE_SHOWN);
 	int err;
 
 	put_runs(&writer->text, writer->artefact);
@@ -529,7 +529,7 @@ static void writer_done(struct writer *writer)
 int callgrind_write(const struct artefact *artefact, FILE *out)
 {
 	struct writer writer = {.out = out, .artefact = artefact};
-	int err = call_graph_init(&writer.graph, artefact->profile, PROFILE_SELF, true);
+	int err = call_graph_init(&writer.graph, artefact->profile, PROFILE_SHOWN, true);
 
 	if (!err)
 		err = names_init(&writer.names, &writer.graph);

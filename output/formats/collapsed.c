@@ -65,14 +65,14 @@ struct counts {
 
 static bool counts_none(const struct counts *counts)
 {
-	return !counts->of[PROFILE_SELF] && !counts->of[PROFILE_BASE];
+	return !counts->of[PROFILE_SHOWN] && !counts->of[PROFILE_BASE];
 }
 
 static struct counts node_counts(const struct writer *writer, uint32_t node)
 {
 	struct counts counts = {0};
 
-	for (int side = PROFILE_SELF; side <= (writer->has_base ? PROFILE_BASE : PROFILE_SELF);
+	for (int side = PROFILE_SHOWN; side <= (writer->has_base ? PROFILE_BASE : PROFILE_SHOWN);
 	     side++)
 		counts.of[side] =
 			stack_count(writer->profile,
@@ -87,7 +87,7 @@ static int line_write(struct writer *writer, const struct counts *counts)
 
 	if (writer->has_base)
 		text_printf(&writer->line, " %" PRIu64, counts->of[PROFILE_BASE]);
-	text_printf(&writer->line, " %" PRIu64 "\n", counts->of[PROFILE_SELF]);
+	text_printf(&writer->line, " %" PRIu64 "\n", counts->of[PROFILE_SHOWN]);
 	err = text_write(&writer->line, writer->out);
 	text_clear(&writer->line);
 	return err;
@@ -127,7 +127,7 @@ static int idle_write(struct writer *writer)
 {
 	struct counts counts = {0};
 
-	counts.of[PROFILE_SELF] = rootless_idle_count(writer->profile, PROFILE_SELF);
+	counts.of[PROFILE_SHOWN] = rootless_idle_count(writer->profile, PROFILE_SHOWN);
 	if (writer->has_base)
 		counts.of[PROFILE_BASE] = rootless_idle_count(writer->profile, PROFILE_BASE);
 	if (counts_none(&counts))

@@ -192,7 +192,7 @@ static int box_visit(struct svg *svg, const struct box *box)
 /* Return the weight of a side's samples without a node. */
 static struct profile_weight rootless_idle(const struct svg *svg, enum profile_side side)
 {
-	const struct tree_walk *walk = side == PROFILE_SELF ? &svg->walk : &svg->base_walk;
+	const struct tree_walk *walk = side == PROFILE_SHOWN ? &svg->walk : &svg->base_walk;
 	struct profile_weight idle = whole_of(svg, side);
 
 	if (walk->sums) {
@@ -245,16 +245,16 @@ static int boxes_visit(struct svg *svg)
 	uint32_t row = 0;
 	int err;
 
-	root.sum = whole_of(svg, PROFILE_SELF);
+	root.sum = whole_of(svg, PROFILE_SHOWN);
 	root.base = whole_of(svg, PROFILE_BASE);
-	idle.sum = rootless_idle(svg, PROFILE_SELF);
+	idle.sum = rootless_idle(svg, PROFILE_SHOWN);
 	idle.base = rootless_idle(svg, PROFILE_BASE);
 	err = box_visit(svg, &root);
 	if (!err)
 		err = box_visit(svg, &idle);
 	cursor = value_of(svg, idle.sum);
 	for (struct tree_step step = TREE_STEP_BEGIN; !err && tree_walk_next(&svg->walk, &step);) {
-		if (step.leaves)
+		if (step.is_exit)
 			row--;
 		else
 			err = node_visit(svg, step.node, ++row, &cursor);
@@ -447,9 +447,9 @@ static int svg_init(struct svg *svg, const struct artefact *artefact, FILE *out)
 	int err;
 
 	*svg = (struct svg){.artefact = artefact, .out = out};
-	svg->all = value_of(svg, whole_of(svg, PROFILE_SELF));
+	svg->all = value_of(svg, whole_of(svg, PROFILE_SHOWN));
 	svg->all_base = value_of(svg, whole_of(svg, PROFILE_BASE));
-	err = tree_walk_init(&svg->walk, profile, PROFILE_SELF);
+	err = tree_walk_init(&svg->walk, profile, PROFILE_SHOWN);
 	if (!err)
 		err = tree_order_by_name(&svg->walk, profile);
 	if (!err && artefact->has_base)

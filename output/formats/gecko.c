@@ -7,13 +7,13 @@
 #include <stdio.h>
 
 #include "output/caveats.h"
+#include "output/encoding/gzip.h"
 #include "output/formats/gecko_markers.h"
 #include "output/profile/origin.h"
 #include "output/profile/thread_samples.h"
 #include "output/run/stats.h"
-#include "output/text/gzip.h"
+#include "output/tables/string_table.h"
 #include "output/text/json.h"
-#include "output/text/string_table.h"
 #include "output/text/text.h"
 
 #define FORMAT_VERSION 60
@@ -543,7 +543,7 @@ static const struct column cpu_column = {"threadCPUDelta", sample_cpu};
 static void samples_write(struct writer *writer)
 {
 	uint32_t nr = writer->slice->end - writer->slice->first;
-	bool has_cpu = profile_sums(writer->profile, PROFILE_SELF)->account.nr_cpu_measured;
+	bool has_cpu = profile_sums(writer->profile, PROFILE_SHOWN)->account.nr_cpu_measured;
 
 	json_key(&writer->json, "samples");
 	json_object_begin(&writer->json);

@@ -7,11 +7,11 @@
 #include <string.h>
 
 #include "output/caveats.h"
+#include "output/encoding/gzip.h"
 #include "output/formats/pprof_message.h"
 #include "output/profile/thread_samples.h"
 #include "output/run/stats.h"
-#include "output/text/gzip.h"
-#include "output/text/string_table.h"
+#include "output/tables/string_table.h"
 #include "output/text/text.h"
 #include "procmem/array.h"
 #include "procmem/clock.h"

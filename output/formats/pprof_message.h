@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 #include "output/profile.pb-c.h"
-#include "output/text/string_table.h"
+#include "output/tables/string_table.h"
 #include "output/text/text.h"
 
 /* Initialise with out, the rest zero. pprof_message_done() frees everything but out. */

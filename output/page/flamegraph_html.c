@@ -3,11 +3,11 @@
 
 #include <errno.h>
 
+#include "output/encoding/base91.h"
+#include "output/encoding/gzip.h"
 #include "output/page/page_data.h"
 #include "output/page/page_table.h"
 #include "output/page/viewer.h"
-#include "output/text/base91.h"
-#include "output/text/gzip.h"
 #include "output/text/xml.h"
 
 /* Nothing can be loaded, even if a name smuggles markup in. */

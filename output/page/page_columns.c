@@ -362,7 +362,7 @@ void page_columns_choose(const struct page_index *index, bool has_base,
 			 const struct page_column *ret_columns[PAGE_MAX_COLUMNS], uint32_t *ret_nr)
 {
 	const struct profile_account *account =
-		&profile_sums(index->profile, PROFILE_SELF)->account;
+		&profile_sums(index->profile, PROFILE_SHOWN)->account;
 	uint32_t nr = 0;
 
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)

@@ -9,7 +9,7 @@
 
 #include "output/artefact.h"
 #include "output/profile/origin.h"
-#include "output/text/string_table.h"
+#include "output/tables/string_table.h"
 #include "output/text/text.h"
 
 /* A function; after all of them the roots of threads, in the order of their frames. */

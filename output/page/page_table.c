@@ -35,7 +35,7 @@ static void sum_functions(const struct profile *profile, const struct tree_walk 
 
 		if (function == PROFILE_NONE)
 			continue;
-		if (step.leaves) {
+		if (step.is_exit) {
 			nr_active[function]--;
 			continue;
 		}
@@ -70,7 +70,7 @@ static int collect_rows(const struct profile *profile, struct row **ret_rows, ui
 		return -ENOMEM;
 	for (uint32_t i = 0; i < *ret_nr; i++)
 		rows[i].function = &functions[i];
-	err = tree_walk_init(&walk, profile, PROFILE_SELF);
+	err = tree_walk_init(&walk, profile, PROFILE_SHOWN);
 	if (!err)
 		sum_functions(profile, &walk, nr_active, rows);
 	tree_walk_done(&walk);
@@ -105,7 +105,7 @@ static void put_row(struct text *text, const struct row *row, uint64_t all_ns)
 
 int page_table_write(const struct profile *profile, FILE *out)
 {
-	uint64_t all_ns = profile_sums(profile, PROFILE_SELF)->time_ns;
+	uint64_t all_ns = profile_sums(profile, PROFILE_SHOWN)->time_ns;
 	cleanup_free struct row *rows = NULL;
 	struct text text = {0};
 	uint32_t nr;

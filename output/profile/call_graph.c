@@ -9,15 +9,15 @@
 
 void call_graph_done(struct call_graph *graph)
 {
-	free(graph->parties);
-	free(graph->party_of_frame);
+	free(graph->vertices);
+	free(graph->vertex_of_frame);
 	free(graph->calls);
 	pair_map_done(&graph->call_of_pair);
 	*graph = (struct call_graph){0};
 }
 
-/* Give a party to every function and every thread root. */
-static int parties_init(struct call_graph *graph)
+/* Give a vertex to every function and every thread root. */
+static int vertices_init(struct call_graph *graph)
 {
 	uint32_t nr_frames;
 	uint32_t nr_functions;
@@ -25,20 +25,20 @@ static int parties_init(struct call_graph *graph)
 
 	(void)profile_functions(graph->profile, &nr_functions);
 	/* One more, because calloc() may return NULL for 0. */
-	graph->party_of_frame = calloc((size_t)nr_frames + 1, sizeof(*graph->party_of_frame));
-	graph->parties = calloc((size_t)nr_functions + nr_frames + 1, sizeof(*graph->parties));
-	if (!graph->party_of_frame || !graph->parties)
+	graph->vertex_of_frame = calloc((size_t)nr_frames + 1, sizeof(*graph->vertex_of_frame));
+	graph->vertices = calloc((size_t)nr_functions + nr_frames + 1, sizeof(*graph->vertices));
+	if (!graph->vertex_of_frame || !graph->vertices)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_functions; i++)
-		graph->parties[i].frame = PROFILE_NONE;
-	graph->nr_parties = nr_functions;
+		graph->vertices[i].frame = PROFILE_NONE;
+	graph->nr_vertices = nr_functions;
 	for (uint32_t i = 0; i < nr_frames; i++) {
-		uint32_t party = frames[i].function;
+		uint32_t vertex = frames[i].function;
 
-		if (party == PROFILE_NONE)
-			party = graph->nr_parties++;
-		graph->party_of_frame[i] = party;
-		graph->parties[party].frame = i;
+		if (vertex == PROFILE_NONE)
+			vertex = graph->nr_vertices++;
+		graph->vertex_of_frame[i] = vertex;
+		graph->vertices[vertex].frame = i;
 	}
 	return 0;
 }
@@ -59,7 +59,7 @@ static uint32_t node_caller(const struct call_graph *graph, const struct tree_wa
 	if (parent == PROFILE_NONE)
 		return PROFILE_NONE;
 	frame = walk->nodes[parent].frame;
-	return graph->by_line ? frame : graph->party_of_frame[frame];
+	return graph->by_line ? frame : graph->vertex_of_frame[frame];
 }
 
 /* Find the call of a pair, or add it. */
@@ -86,11 +86,11 @@ static int call_get(struct call_graph *graph, uint32_t caller, uint32_t callee,
 	return 0;
 }
 
-/* Enter a node: count its sum unless its party, or its call, is in the stack already. */
-static void node_enter(struct call_party *party, struct call *call, struct profile_weight sum)
+/* Enter a node: count its sum unless its vertex, or its call, is in the stack already. */
+static void node_enter(struct call_vertex *vertex, struct call *call, struct profile_weight sum)
 {
-	if (party->nr_active++ == 0) {
-		weight_add(&party->total, sum);
+	if (vertex->nr_active++ == 0) {
+		weight_add(&vertex->total, sum);
 		weight_add(&call->first, sum);
 	}
 	if (call->nr_active++ == 0)
@@ -100,18 +100,18 @@ static void node_enter(struct call_party *party, struct call *call, struct profi
 static int graph_walk(struct call_graph *graph, const struct tree_walk *walk)
 {
 	for (struct tree_step step = TREE_STEP_BEGIN; tree_walk_next(walk, &step);) {
-		uint32_t callee = graph->party_of_frame[walk->nodes[step.node].frame];
-		struct call_party *party = &graph->parties[callee];
+		uint32_t callee = graph->vertex_of_frame[walk->nodes[step.node].frame];
+		struct call_vertex *vertex = &graph->vertices[callee];
 		struct call *call;
 		int err = call_get(graph, node_caller(graph, walk, step.node), callee, &call);
 
 		if (err)
 			return err;
-		if (!step.leaves) {
-			node_enter(party, call, walk->sums[step.node]);
+		if (!step.is_exit) {
+			node_enter(vertex, call, walk->sums[step.node]);
 			continue;
 		}
-		party->nr_active--;
+		vertex->nr_active--;
 		call->nr_active--;
 	}
 	return 0;
@@ -123,7 +123,7 @@ static void add_selves(struct call_graph *graph, enum profile_side side)
 	const struct profile_node *nodes = profile_nodes(graph->profile, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		weight_add(&graph->parties[graph->party_of_frame[nodes[i].frame]].self,
+		weight_add(&graph->vertices[graph->vertex_of_frame[nodes[i].frame]].self,
 			   profile_weight(graph->profile, side, i));
 }
 
@@ -136,7 +136,7 @@ int call_graph_init(struct call_graph *graph, const struct profile *profile, enu
 	*graph = (struct call_graph){.profile = profile, .by_line = by_line};
 	err = tree_walk_init(&walk, profile, side);
 	if (!err)
-		err = parties_init(graph);
+		err = vertices_init(graph);
 	if (!err)
 		err = graph_walk(graph, &walk);
 	if (!err)
@@ -145,22 +145,22 @@ int call_graph_init(struct call_graph *graph, const struct profile *profile, enu
 	return err;
 }
 
-const struct profile_function *call_graph_function(const struct call_graph *graph, uint32_t party)
+const struct profile_function *call_graph_function(const struct call_graph *graph, uint32_t vertex)
 {
 	uint32_t nr;
 	const struct profile_function *functions = profile_functions(graph->profile, &nr);
 
-	return party < nr ? &functions[party] : NULL;
+	return vertex < nr ? &functions[vertex] : NULL;
 }
 
-void call_graph_label(const struct call_graph *graph, uint32_t party, struct text *text,
+void call_graph_label(const struct call_graph *graph, uint32_t vertex, struct text *text,
 		      enum label_style style)
 {
-	const struct profile_function *function = call_graph_function(graph, party);
+	const struct profile_function *function = call_graph_function(graph, vertex);
 
 	if (function)
 		label_append_function(text, function->qualname, function->path,
 				      function->first_line, style);
 	else
-		label_append_frame(text, graph->profile, graph->parties[party].frame, style);
+		label_append_frame(text, graph->profile, graph->vertices[vertex].frame, style);
 }

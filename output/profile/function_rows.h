@@ -8,8 +8,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/text/pair_map.h"
-#include "output/text/string_table.h"
+#include "output/tables/pair_map.h"
+#include "output/tables/string_table.h"
 #include "sampler/sample.h"
 
 #define PROFILE_NONE UINT32_MAX /* no parent, no line, no thread */

@@ -75,9 +75,9 @@ void label_append_function(struct text *text, const char *qualname, const char *
 const char *label_line_mark(const struct profile *profile, uint32_t frame)
 {
 	uint32_t nr;
-	const bool is_late = profile_frames(profile, &nr)[frame].is_late;
+	const bool line_is_uncertain = profile_frames(profile, &nr)[frame].line_is_uncertain;
 
-	return is_late && profile_options(profile)->by_line ? "~" : "";
+	return line_is_uncertain && profile_options(profile)->by_line ? "~" : "";
 }
 
 void label_append_thread(struct text *text, const struct profile_thread *thread,

@@ -51,7 +51,7 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 
 /*
  * Return the mark of a row's line: "~" if rows are lines and this one may be a few statements
- * late (profile_frame.is_late), else "". The string is static.
+ * late (profile_frame.line_is_uncertain), else "". The string is static.
  */
 const char *label_line_mark(const struct profile *profile, uint32_t frame);
 

@@ -202,7 +202,7 @@ static int count_base(struct base_weights *base, uint32_t node, uint64_t weight_
 }
 
 /* Mark the row of the innermost Python frame of a stack. */
-static void mark_late(struct profile_tree *tree, uint32_t node)
+static void mark_line_uncertain(struct profile_tree *tree, uint32_t node)
 {
 	for (; node != PROFILE_NONE; node = tree->nodes[node].parent) {
 		struct profile_frame *frame = &tree->frames[tree->nodes[node].frame];
@@ -210,7 +210,7 @@ static void mark_late(struct profile_tree *tree, uint32_t node)
 		if (frame->function == PROFILE_NONE)
 			return;
 		if (tree->functions.rows[frame->function].kind == FUNCTION_PYTHON) {
-			frame->is_late = true;
+			frame->line_is_uncertain = true;
 			return;
 		}
 	}
@@ -232,7 +232,7 @@ static int count_weight(struct profile *profile, enum profile_side side,
 		profile->tree.nodes[node].self_samples++;
 		profile->tree.nodes[node].self_ns += sample->weight_ns;
 		if (sample->flags & SAMPLE_IN_JIT)
-			mark_late(&profile->tree, node);
+			mark_line_uncertain(&profile->tree, node);
 	}
 	return err;
 }
@@ -385,7 +385,7 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 		err = sample_find(profile, sample, &entry);
 	else
 		sample_skip(profile, sample);
-	return err ? err : profile_add(profile, PROFILE_SELF, &entry);
+	return err ? err : profile_add(profile, PROFILE_SHOWN, &entry);
 }
 
 static void profile_renamed(struct sample_sink *sink, const struct sample_thread *thread)
@@ -515,7 +515,7 @@ struct profile_weight profile_weight(const struct profile *profile, enum profile
 {
 	const struct profile_node *self = &profile->tree.nodes[node];
 
-	if (side == PROFILE_SELF)
+	if (side == PROFILE_SHOWN)
 		return (struct profile_weight){self->self_samples, self->self_ns};
 	return node < profile->base.nr ? profile->base.rows[node] : (struct profile_weight){0};
 }

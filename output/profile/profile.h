@@ -75,7 +75,7 @@ struct profile_sample {
  * Whose weights: those of the samples, or in a comparison those of the base they are compared
  * with.
  */
-enum profile_side { PROFILE_SELF, PROFILE_BASE, NR_PROFILE_SIDES };
+enum profile_side { PROFILE_SHOWN, PROFILE_BASE, NR_PROFILE_SIDES };
 
 struct profile_weight {
 	uint64_t samples, ns;
@@ -176,7 +176,7 @@ uint64_t profile_nr_threads(const struct profile *profile);
 /*
  * The tables, each with its length; borrowed, valid until the next sample. Threads have rows with
  * by_thread, keep_samples or keep_threads only. Samples are kept with keep_samples only, those of
- * PROFILE_SELF in order of arrival. profile_base() holds the base's self weights by node; it may
+ * PROFILE_SHOWN in order of arrival. profile_base() holds the base's self weights by node; it may
  * be shorter than the nodes, and missing entries are zero.
  */
 const struct profile_function *profile_functions(const struct profile *profile, uint32_t *ret_nr);

@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "output/profile/function_rows.h"
-#include "output/text/pair_map.h"
+#include "output/tables/pair_map.h"
 #include "sampler/sample.h"
 
 /* A row of the profile: a function, or one of its lines if rows are lines. */
@@ -23,9 +23,9 @@ struct profile_frame {
 	uint32_t thread;
 	/*
 	 * Innermost Python frame of a sample with SAMPLE_IN_JIT, whose line may be a few
-	 * statements late. Samples of PROFILE_SELF only.
+	 * statements late. Samples of PROFILE_SHOWN only.
 	 */
-	bool is_late;
+	bool line_is_uncertain;
 };
 
 /*

@@ -52,14 +52,14 @@ int tree_walk_init(struct tree_walk *walk, const struct profile *profile, enum p
 bool tree_walk_next(const struct tree_walk *walk, struct tree_step *step)
 {
 	uint32_t here = step->node == PROFILE_NONE ? walk->nr_nodes : step->node;
-	uint32_t next = step->leaves ? walk->next_sibling[here] : walk->first_child[here];
+	uint32_t next = step->is_exit ? walk->next_sibling[here] : walk->first_child[here];
 
 	if (next != PROFILE_NONE)
 		*step = (struct tree_step){next, false};
 	else if (here == walk->nr_nodes)
 		return false;
-	else if (!step->leaves)
-		step->leaves = true;
+	else if (!step->is_exit)
+		step->is_exit = true;
 	else
 		step->node = walk->nodes[here].parent;
 	return step->node != PROFILE_NONE;

@@ -32,7 +32,7 @@ void tree_walk_done(struct tree_walk *walk);
 /* Position of a walk. It enters a node, walks what is below it, and leaves it. */
 struct tree_step {
 	uint32_t node;
-	bool leaves;
+	bool is_exit;
 };
 
 /* The position before the first step. */

@@ -7,9 +7,9 @@
 
 #include <stdint.h>
 
+#include "output/encoding/byte_buffer.h"
 #include "output/recording/recording_format.h"
 #include "output/recording/zstd_file.h"
-#include "output/text/byte_buffer.h"
 
 /* Limit on the column ends of one frame; further columns are not compressed separately. */
 enum { RECORD_STREAM_MAX_ENDS = 64 };

@@ -10,7 +10,7 @@
 #include "output/profile/profile_tree.h"
 #include "output/recording/record_stream.h"
 #include "output/recording/run_records.h"
-#include "output/recording/sample_batch.h"
+#include "output/recording/samples_writer.h"
 #include "output/recording/tree_records.h"
 #include "procmem/array.h"
 #include "procmem/clock.h"
@@ -19,7 +19,7 @@
 #define FLUSH_EVERY_NS 900000000u
 
 /* Samples of one record: some hundred KB if each has another stack. */
-enum { BATCH_SAMPLES = 1 << 16 };
+enum { SAMPLES_PER_RECORD = 1 << 16 };
 
 /*
  * A tree of this size, 100 MB, is replaced by an empty one. It must have room for any one stack;
@@ -43,13 +43,13 @@ struct recorder_thread {
 
 /* The last sample's tick. */
 struct recorder_tick {
-	bool is_in_batch;
+	bool is_begun; /* it has samples in the record that is being made */
 	uint64_t time_ns, time_units;
 };
 
 /* What has been written so far. */
 struct recorder_counts {
-	uint64_t nr_samples; /* including those of the batch */
+	uint64_t nr_samples; /* including those of the record being made */
 	uint32_t nr_threads, nr_processes;
 	size_t command_bytes; /* sum over the processes' command lines */
 };
@@ -69,7 +69,7 @@ struct recorder {
 	struct recorder_thread *threads; /* owned; by slot */
 	uint32_t max_threads;
 
-	struct sample_batch batch;
+	struct samples_writer samples;
 	struct recorder_tick tick;
 	struct recorder_counts counts;
 	uint64_t flushed_ns;
@@ -126,13 +126,13 @@ static int write_counters(struct recorder *recorder, uint64_t now_ns)
 	return write_run(recorder, &run, false);
 }
 
-/* Write the samples of the batch, after the nodes they refer to. */
-static int close_batch(struct recorder *recorder)
+/* Write the samples since the last SAMPLES record, after the nodes they refer to. */
+static int flush_samples(struct recorder *recorder)
 {
 	int err = tree_records_write(&recorder->tree_records, &recorder->tree, &recorder->stream);
 
-	recorder->tick.is_in_batch = false;
-	return err ? err : sample_batch_write(&recorder->batch, &recorder->stream);
+	recorder->tick.is_begun = false;
+	return err ? err : samples_writer_flush(&recorder->samples, &recorder->stream);
 }
 
 static void tree_init(struct profile_tree *tree)
@@ -147,7 +147,7 @@ static void tree_init(struct profile_tree *tree)
 /* Start over with an empty tree, and no thread in it. */
 static int reset(struct recorder *recorder)
 {
-	int err = close_batch(recorder);
+	int err = flush_samples(recorder);
 
 	if (err)
 		return err;
@@ -164,7 +164,7 @@ static int reset(struct recorder *recorder)
 
 int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t now_ns)
 {
-	int err = close_batch(recorder);
+	int err = flush_samples(recorder);
 
 	recorder->flushed_ns = now_ns;
 	if (!err && recorder->tree_records.strings_bytes > TREE_MAX_STRINGS_BYTES)
@@ -217,7 +217,7 @@ static struct recorder_thread *thread_get(struct recorder *recorder, uint32_t sl
 }
 
 /*
- * Add a thread at its first sample. Samples in the batch of the earlier thread in its slot are
+ * Add a thread at its first sample. Samples not yet written of the earlier thread in its slot are
  * written first.
  */
 static int thread_begin(struct recorder *recorder, const struct sample_thread *thread,
@@ -235,8 +235,8 @@ static int thread_begin(struct recorder *recorder, const struct sample_thread *t
 	kept = thread_get(recorder, thread->slot);
 	if (!kept)
 		return -ENOMEM;
-	if (kept->last_sample > recorder->counts.nr_samples - recorder->batch.nr_samples)
-		err = close_batch(recorder);
+	if (kept->last_sample > recorder->counts.nr_samples - recorder->samples.nr_samples)
+		err = flush_samples(recorder);
 	if (!err)
 		err = write_thread(recorder, thread);
 	if (err)
@@ -301,10 +301,10 @@ static uint64_t round_cpu_us(uint64_t cpu_ns, uint64_t wall_us, uint64_t unit_ns
  * ticks' times.
  */
 static void set_weights(const struct recorder *recorder, struct recorder_thread *thread,
-			const struct sample *sample, struct batch_sample *stored)
+			const struct sample *sample, struct stored_sample *stored)
 {
 	const struct sample_state *state = &thread->state;
-	const uint64_t unit_ns = recorder->batch.times.unit_ns;
+	const uint64_t unit_ns = recorder->samples.times.unit_ns;
 	const uint64_t since_ns = state->has_time ? recorder->tick.time_ns - thread->last_ns : 0;
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 
@@ -321,7 +321,7 @@ static void set_weights(const struct recorder *recorder, struct recorder_thread 
 }
 
 /* Count a sample as a profile of the recording would. */
-static void count_sample(struct recorder *recorder, const struct batch_sample *stored)
+static void count_sample(struct recorder *recorder, const struct stored_sample *stored)
 {
 	struct profile_sample sample = {
 		.flags = stored->flags & ~RECORD_WEIGHED,
@@ -334,17 +334,17 @@ static void count_sample(struct recorder *recorder, const struct batch_sample *s
 	profile_sums_add(&recorder->sums, &sample, is_shown, stored->node != 0);
 }
 
-/* Add a sample to the batch. */
+/* Add a sample to the SAMPLES record that is being made. */
 static void store_sample(struct recorder *recorder, const struct sample *sample, uint64_t node)
 {
 	struct recorder_thread *thread = &recorder->threads[sample->thread->slot];
-	struct batch_sample stored = {.slot = sample->thread->slot, .node = node};
+	struct stored_sample stored = {.slot = sample->thread->slot, .node = node};
 
 	set_weights(recorder, thread, sample, &stored);
-	if (!recorder->tick.is_in_batch)
-		sample_batch_tick(&recorder->batch, recorder->tick.time_units);
-	recorder->tick.is_in_batch = true;
-	sample_batch_add(&recorder->batch, &thread->state, &stored);
+	if (!recorder->tick.is_begun)
+		samples_writer_tick(&recorder->samples, recorder->tick.time_units);
+	recorder->tick.is_begun = true;
+	samples_writer_add(&recorder->samples, &thread->state, &stored);
 	thread->state.has_time = true;
 	thread->state.units = recorder->tick.time_units;
 	thread->last_ns = recorder->tick.time_ns;
@@ -358,9 +358,9 @@ static int begin_tick(struct recorder *recorder, uint64_t time_ns)
 	if (time_ns <= recorder->tick.time_ns && recorder->counts.nr_samples)
 		return recorder->stream.error;
 	recorder->tick.time_ns = time_ns;
-	recorder->tick.time_units = time_ns / recorder->batch.times.unit_ns;
-	recorder->tick.is_in_batch = false;
-	if (recorder->batch.nr_samples >= BATCH_SAMPLES && close_batch(recorder) != 0)
+	recorder->tick.time_units = time_ns / recorder->samples.times.unit_ns;
+	recorder->tick.is_begun = false;
+	if (recorder->samples.nr_samples >= SAMPLES_PER_RECORD && flush_samples(recorder) != 0)
 		return recorder->stream.error;
 	return flush_periodically(recorder, time_ns);
 }
@@ -371,8 +371,8 @@ static int recorder_sample(struct sample_sink *sink, const struct sample *sample
 	uint64_t node;
 	int err = begin_tick(recorder, sample->time_ns);
 
-	if (!err && recorder->batch.nr_samples >= 2 * BATCH_SAMPLES)
-		err = close_batch(recorder);
+	if (!err && recorder->samples.nr_samples >= 2 * SAMPLES_PER_RECORD)
+		err = flush_samples(recorder);
 	if (!err)
 		err = find_node(recorder, sample, &node);
 	if (!err)
@@ -415,7 +415,7 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 	recorder->sink.ops = &ops;
 	recorder->epoch_us = find_epoch_us(run);
 	tree_init(&recorder->tree);
-	times = &recorder->batch.times;
+	times = &recorder->samples.times;
 	if (run->info.requested_hz > 0)
 		times->interval_ns = (uint64_t)(NS_PER_S / run->info.requested_hz);
 	times->unit_ns = (uint64_t)US_NS << tick_times_shift(times->interval_ns);
@@ -439,7 +439,7 @@ void recorder_destroy(struct recorder *recorder)
 		return;
 	thread_paths_done(&recorder->paths);
 	free(recorder->threads);
-	sample_batch_done(&recorder->batch);
+	samples_writer_done(&recorder->samples);
 	tree_records_done(&recorder->tree_records);
 	profile_tree_done(&recorder->tree);
 	run_records_done(&recorder->run_records);
@@ -474,7 +474,7 @@ void recorder_change_sampler(struct recorder *recorder)
 {
 	function_rows_change_ids(&recorder->tree.functions);
 	thread_paths_forget(&recorder->paths);
-	tick_times_break(&recorder->batch.times);
+	tick_times_break(&recorder->samples.times);
 }
 
 void recorder_set_stats(struct recorder *recorder, const struct sampler_stats *stats)
@@ -494,7 +494,7 @@ const struct profile_sums *recorder_sums(const struct recorder *recorder)
 
 int recorder_finish(struct recorder *recorder, const struct run *run)
 {
-	int err = close_batch(recorder);
+	int err = flush_samples(recorder);
 
 	if (!err)
 		err = write_run(recorder, run, true);

@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/recording/recorded.h"
+#include "output/recording/recording_ops.h"
 #include "output/run/run.h"
 #include "procmem/message.h"
 

@@ -316,7 +316,7 @@ static int decode_reset(struct recording_decoder *decoder)
 }
 
 /* Emit one sample. */
-static int emit_sample(const struct recording_decoder *decoder, const struct column_sample *stored)
+static int emit_sample(const struct recording_decoder *decoder, const struct decoded_sample *stored)
 {
 	struct recorded_sample sample = {
 		.wall_ns = stored->wall_us * US_NS,
@@ -334,16 +334,16 @@ static int emit_sample(const struct recording_decoder *decoder, const struct col
 
 static int decode_samples(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
-	struct sample_columns columns;
-	struct column_sample sample;
+	struct samples_reader reader;
+	struct decoded_sample sample;
 	int err;
 
-	if (!sample_columns_begin(&columns, &decoder->threads.slots, payload) ||
-	    columns.nr_samples > RECORDING_MAX_SAMPLES - decoder->position.nr_frame_samples)
+	if (!samples_reader_begin(&reader, &decoder->threads.slots, payload) ||
+	    reader.nr_samples > RECORDING_MAX_SAMPLES - decoder->position.nr_frame_samples)
 		return -EBADMSG;
-	decoder->position.nr_frame_samples += (uint32_t)columns.nr_samples;
+	decoder->position.nr_frame_samples += (uint32_t)reader.nr_samples;
 	for (;; decoder->position.nr_samples++) {
-		err = sample_columns_next(&columns, decoder->tree.nr_nodes, &sample);
+		err = samples_reader_next(&reader, decoder->tree.nr_nodes, &sample);
 		if (err)
 			return err == -ENOENT ? 0 : err;
 		err = emit_sample(decoder, &sample);

@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "output/recording/recorded.h"
 #include "output/recording/recording_format.h"
-#include "output/recording/sample_columns.h"
+#include "output/recording/recording_ops.h"
+#include "output/recording/samples_reader.h"
 #include "output/run/run.h"
 
 /* A pair of INFO, indexed by its number. */

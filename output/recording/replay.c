@@ -7,7 +7,7 @@
 
 #include "output/profile/label.h"
 #include "output/recording/recorded_threads.h"
-#include "output/text/pair_map.h"
+#include "output/tables/pair_map.h"
 #include "output/text/text.h"
 #include "procmem/array.h"
 

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/text/byte_buffer.h"
+#include "output/encoding/byte_buffer.h"
 
 /* The ticks of one record. Empty when all but unit_ns and interval_ns is zero. */
 struct tick_times {

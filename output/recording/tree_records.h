@@ -6,7 +6,7 @@
 
 #include "output/profile/profile_tree.h"
 #include "output/recording/record_stream.h"
-#include "output/text/pair_map.h"
+#include "output/tables/pair_map.h"
 
 /* How much of a tree has been written. Empty when all zero. */
 struct tree_records {

@@ -6,7 +6,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-#include "output/text/byte_buffer.h"
+#include "output/encoding/byte_buffer.h"
 #include "procmem/array.h"
 
 /*

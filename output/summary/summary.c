@@ -223,7 +223,7 @@ static void append_shown(struct summary_page *page, enum profile_side side)
 {
 	const struct artefact *artefact = page->artefact;
 	const struct profile_sums *sums = profile_sums(artefact->profile, side);
-	uint64_t nr_taken = side == PROFILE_SELF
+	uint64_t nr_taken = side == PROFILE_SHOWN
 				    ? samples_taken(artefact->runs, artefact->nr_runs)
 				    : samples_taken(artefact->base_runs, artefact->nr_base_runs);
 
@@ -239,7 +239,7 @@ static void append_shown(struct summary_page *page, enum profile_side side)
 /* Return whether the page shows something other than all of one run. */
 static bool is_part(const struct artefact *artefact)
 {
-	const struct profile_sums *sums = profile_sums(artefact->profile, PROFILE_SELF);
+	const struct profile_sums *sums = profile_sums(artefact->profile, PROFILE_SHOWN);
 
 	return artefact->nr_runs > 1 || artefact->has_base ||
 	       sums->account.nr_samples < samples_taken(artefact->runs, artefact->nr_runs);
@@ -251,7 +251,7 @@ static void print_shown(struct summary_page *page)
 	const enum profile_mode mode = profile_mode(artefact->profile);
 
 	text_puts(&page->cell, "shown: ");
-	append_shown(page, PROFILE_SELF);
+	append_shown(page, PROFILE_SHOWN);
 	if (artefact->has_base) {
 		text_puts(&page->cell, ", compared with ");
 		append_shown(page, PROFILE_BASE);
@@ -310,7 +310,7 @@ static void print_empty(struct summary_page *page)
 
 static bool is_empty(const struct artefact *artefact)
 {
-	return !profile_sums(artefact->profile, PROFILE_SELF)->account.nr_shown &&
+	return !profile_sums(artefact->profile, PROFILE_SHOWN)->account.nr_shown &&
 	       !(artefact->has_base &&
 		 profile_sums(artefact->profile, PROFILE_BASE)->account.nr_shown);
 }

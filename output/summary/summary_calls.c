@@ -25,9 +25,9 @@ struct table {
 	const char *text;
 	struct call_graph graph;
 	uint64_t whole_ns;
-	uint32_t *matches; /* owned; parties, hottest first */
+	uint32_t *matches; /* owned; vertices, hottest first */
 	uint32_t nr_matches;
-	struct row *rows; /* owned; of one party, with room for the most it can have */
+	struct row *rows; /* owned; of one vertex, with room for the most it can have */
 	uint32_t nr_rows;
 };
 
@@ -41,12 +41,12 @@ static void table_done(struct table *table)
 /* By total time, then index. */
 static int match_compare(const void *left, const void *right, void *context)
 {
-	const struct call_party *parties = context;
+	const struct call_vertex *vertices = context;
 	uint32_t a = *(const uint32_t *)left;
 	uint32_t b = *(const uint32_t *)right;
 
-	if (parties[a].total.ns != parties[b].total.ns)
-		return parties[a].total.ns < parties[b].total.ns ? 1 : -1;
+	if (vertices[a].total.ns != vertices[b].total.ns)
+		return vertices[a].total.ns < vertices[b].total.ns ? 1 : -1;
 	return (a > b) - (a < b);
 }
 
@@ -55,11 +55,11 @@ static int matches_find(struct table *table)
 	struct call_graph *graph = &table->graph;
 	struct text *cell = &table->page->cell;
 
-	table->matches = calloc((size_t)graph->nr_parties + 1, sizeof(*table->matches));
+	table->matches = calloc((size_t)graph->nr_vertices + 1, sizeof(*table->matches));
 	if (!table->matches)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < graph->nr_parties; i++) {
-		if (!graph->parties[i].total.ns)
+	for (uint32_t i = 0; i < graph->nr_vertices; i++) {
+		if (!graph->vertices[i].total.ns)
 			continue;
 		text_clear(cell);
 		call_graph_label(graph, i, cell, LABEL_DISPLAY);
@@ -67,18 +67,18 @@ static int matches_find(struct table *table)
 			table->matches[table->nr_matches++] = i;
 	}
 	qsort_r(table->matches, table->nr_matches, sizeof(*table->matches), match_compare,
-		graph->parties);
+		graph->vertices);
 	return cell->error;
 }
 
 /* Return the name of a caller or callee. */
-static struct summary_name party_name(const struct call_graph *graph, uint32_t party)
+static struct summary_name vertex_name(const struct call_graph *graph, uint32_t vertex)
 {
 	struct summary_name name;
 
-	if (party == PROFILE_NONE)
+	if (vertex == PROFILE_NONE)
 		return (struct summary_name){.words = "[outermost]", .frame = PROFILE_NONE};
-	name = summary_name_of_frame(graph->profile, graph->parties[party].frame);
+	name = summary_name_of_frame(graph->profile, graph->vertices[vertex].frame);
 	if (name.function)
 		name.line = name.function->first_line;
 	name.mark = "";
@@ -95,21 +95,21 @@ static int row_compare(const void *left, const void *right)
 	return summary_name_compare(&a->name, &b->name);
 }
 
-/* Collect the rows of one party: its calls and, for callees, its self time. */
-static void rows_collect(struct table *table, uint32_t party)
+/* Collect the rows of one vertex: its calls and, for callees, its self time. */
+static void rows_collect(struct table *table, uint32_t vertex)
 {
 	const struct call_graph *graph = &table->graph;
-	uint64_t self_ns = graph->parties[party].self.ns;
+	uint64_t self_ns = graph->vertices[vertex].self.ns;
 
 	table->nr_rows = 0;
 	for (uint32_t i = 0; i < graph->nr_calls; i++) {
 		const struct call *call = &graph->calls[i];
 		bool is_caller = table->which == SUMMARY_CALLERS;
 
-		if ((is_caller ? call->callee : call->caller) != party || !call->seen.ns)
+		if ((is_caller ? call->callee : call->caller) != vertex || !call->seen.ns)
 			continue;
 		table->rows[table->nr_rows++] = (struct row){
-			party_name(graph, is_caller ? call->caller : call->callee),
+			vertex_name(graph, is_caller ? call->caller : call->callee),
 			call->seen.ns,
 		};
 	}
@@ -124,24 +124,24 @@ static void rows_collect(struct table *table, uint32_t party)
 /* Print two lines: the function, and its times. */
 static void title_print(const struct table *table, uint32_t index)
 {
-	const struct call_party *party = &table->graph.parties[index];
+	const struct call_vertex *vertex = &table->graph.vertices[index];
 	struct text *cell = &table->page->cell;
 
 	text_clear(cell);
 	text_puts(cell, table->which == SUMMARY_CALLERS ? "callers of " : "callees of ");
 	call_graph_label(&table->graph, index, cell, LABEL_DISPLAY);
 	summary_page_line(table->page, SUMMARY_BOLD);
-	text_printf(cell, "total %.1f%%, ", summary_percent(party->total.ns, table->whole_ns));
-	summary_page_amount(table->page, party->total.ns);
-	text_printf(cell, " · self %.1f%%, ", summary_percent(party->self.ns, table->whole_ns));
-	summary_page_amount(table->page, party->self.ns);
+	text_printf(cell, "total %.1f%%, ", summary_percent(vertex->total.ns, table->whole_ns));
+	summary_page_amount(table->page, vertex->total.ns);
+	text_printf(cell, " · self %.1f%%, ", summary_percent(vertex->self.ns, table->whole_ns));
+	summary_page_amount(table->page, vertex->self.ns);
 	summary_page_line(table->page, "");
 }
 
-static void rows_print(const struct table *table, uint32_t party)
+static void rows_print(const struct table *table, uint32_t vertex)
 {
 	struct summary_page *page = table->page;
-	uint64_t party_ns = table->graph.parties[party].total.ns;
+	uint64_t vertex_ns = table->graph.vertices[vertex].total.ns;
 	uint32_t nr_shown = table->nr_rows;
 	struct summary_names names;
 
@@ -157,7 +157,7 @@ static void rows_print(const struct table *table, uint32_t party)
 	summary_page_time_head(page, "total");
 	summary_names_print_head(&names, page);
 	for (uint32_t i = 0; i < nr_shown; i++) {
-		summary_page_share(page, table->rows[i].ns, party_ns);
+		summary_page_share(page, table->rows[i].ns, vertex_ns);
 		summary_page_share(page, table->rows[i].ns, table->whole_ns);
 		summary_page_time(page, table->rows[i].ns);
 		summary_names_print(&names, page, &table->rows[i].name);
@@ -186,7 +186,7 @@ static void table_print(struct table *table)
 		no_match_print(table);
 	else
 		summary_page_fit_time(table->page,
-				      table->graph.parties[table->matches[0]].total.ns);
+				      table->graph.vertices[table->matches[0]].total.ns);
 	for (uint32_t i = 0; i < nr_shown; i++) {
 		if (i)
 			text_puts(&table->page->out, "\n");
@@ -210,15 +210,15 @@ int summary_calls_print(struct summary_page *page, enum summary_calls which, con
 		.page = page,
 		.which = which,
 		.text = text,
-		.whole_ns = profile_sums(profile, PROFILE_SELF)->time_ns,
+		.whole_ns = profile_sums(profile, PROFILE_SHOWN)->time_ns,
 	};
-	int err = call_graph_init(&table.graph, profile, PROFILE_SELF, false);
+	int err = call_graph_init(&table.graph, profile, PROFILE_SHOWN, false);
 
 	if (!err)
 		err = matches_find(&table);
 	if (!err) {
-		/* One for each party, the outermost, and the function itself. */
-		table.rows = calloc((size_t)table.graph.nr_parties + 2, sizeof(*table.rows));
+		/* One for each vertex, the outermost, and the function itself. */
+		table.rows = calloc((size_t)table.graph.nr_vertices + 2, sizeof(*table.rows));
 		err = table.rows ? 0 : -ENOMEM;
 	}
 	if (!err)

@@ -79,14 +79,14 @@ static void row_add(struct table *table, struct summary_name name, struct profil
 static int rows_collect(struct table *table)
 {
 	const struct profile *profile = table->page->artefact->profile;
-	uint64_t idle_now_ns = profile_rootless_idle(profile, PROFILE_SELF).ns;
+	uint64_t idle_now_ns = profile_rootless_idle(profile, PROFILE_SHOWN).ns;
 	uint64_t idle_before_ns = profile_rootless_idle(profile, PROFILE_BASE).ns;
 	cleanup_free struct profile_total *now = NULL;
 	cleanup_free struct profile_total *before = NULL;
 	uint32_t nr;
 	int err;
 
-	err = profile_totals(profile, PROFILE_SELF, &now);
+	err = profile_totals(profile, PROFILE_SHOWN, &now);
 	if (!err)
 		err = profile_totals(profile, PROFILE_BASE, &before);
 	if (err)
@@ -194,7 +194,7 @@ int summary_diff_print(struct summary_page *page)
 	const struct profile *profile = page->artefact->profile;
 	struct table table = {
 		.page = page,
-		.whole_now_ns = profile_sums(profile, PROFILE_SELF)->time_ns,
+		.whole_now_ns = profile_sums(profile, PROFILE_SHOWN)->time_ns,
 		.whole_before_ns = profile_sums(profile, PROFILE_BASE)->time_ns,
 	};
 	int err = rows_collect(&table);

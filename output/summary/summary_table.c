@@ -45,12 +45,12 @@ static int row_compare(const void *left, const void *right)
 static int rows_collect(struct table *table)
 {
 	const struct profile *profile = table->page->artefact->profile;
-	uint64_t idle_ns = profile_rootless_idle(profile, PROFILE_SELF).ns;
+	uint64_t idle_ns = profile_rootless_idle(profile, PROFILE_SHOWN).ns;
 	cleanup_free struct profile_total *totals = NULL;
 	uint32_t nr;
 	int err;
 
-	err = profile_totals(profile, PROFILE_SELF, &totals);
+	err = profile_totals(profile, PROFILE_SHOWN, &totals);
 	if (err)
 		return err;
 	(void)profile_frames(profile, &nr);
@@ -127,7 +127,7 @@ int summary_table_print(struct summary_page *page)
 {
 	struct table table = {
 		.page = page,
-		.whole_ns = profile_sums(page->artefact->profile, PROFILE_SELF)->time_ns,
+		.whole_ns = profile_sums(page->artefact->profile, PROFILE_SHOWN)->time_ns,
 	};
 	int err = rows_collect(&table);
 

@@ -83,7 +83,7 @@ static void row_add(struct tree *tree, uint32_t node, uint32_t parent, uint64_t 
 static int rows_collect(struct tree *tree)
 {
 	const struct profile *profile = tree->page->artefact->profile;
-	uint64_t idle_ns = profile_rootless_idle(profile, PROFILE_SELF).ns;
+	uint64_t idle_ns = profile_rootless_idle(profile, PROFILE_SHOWN).ns;
 	const struct tree_walk *walk = &tree->walk;
 	cleanup_free uint32_t *row_of_node = NULL;
 	uint32_t nr = 1;
@@ -101,7 +101,7 @@ static int rows_collect(struct tree *tree)
 			continue;
 		row_of_node[i] = tree->nr_rows;
 		row_add(tree, i, parent == PROFILE_NONE ? PROFILE_NONE : row_of_node[parent],
-			profile_weight(profile, PROFILE_SELF, i).ns, walk->sums[i].ns);
+			profile_weight(profile, PROFILE_SHOWN, i).ns, walk->sums[i].ns);
 	}
 	if (idle_ns >= tree->min_ns)
 		row_add(tree, PROFILE_NONE, PROFILE_NONE, idle_ns, idle_ns);
@@ -341,9 +341,9 @@ int summary_tree_print(struct summary_page *page)
 	const struct profile *profile = page->artefact->profile;
 	struct tree tree = {
 		.page = page,
-		.whole_ns = profile_sums(profile, PROFILE_SELF)->time_ns,
+		.whole_ns = profile_sums(profile, PROFILE_SHOWN)->time_ns,
 	};
-	int err = tree_walk_init(&tree.walk, profile, PROFILE_SELF);
+	int err = tree_walk_init(&tree.walk, profile, PROFILE_SHOWN);
 
 	/* At least 1, so that calls without time have no row. */
 	tree.min_ns = tree.whole_ns / 1000 * MIN_SHARE_PERMILLE + 1;

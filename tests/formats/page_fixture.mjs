@@ -38,7 +38,7 @@ function leb(values, signed) {
 	return Uint8Array.from(out);
 }
 
-/* As specified in output/text/base91.h. */
+/* As specified in output/encoding/base91.h. */
 function base91(bytes) {
 	let text = "", bits = 0, nr = 0;
 	const put = digit => (text += String.fromCharCode(35 + digit).replace("<", "~"));

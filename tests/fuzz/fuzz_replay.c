@@ -69,15 +69,15 @@ static struct choice choose(const uint8_t *data, size_t size)
 /* Check that the profile keeps to its limits and that every sample is in it. */
 static void check(const struct profile *profile, const struct choice *choice)
 {
-	const uint64_t nr_shown = profile_sums(profile, PROFILE_SELF)->account.nr_shown;
-	uint64_t nr_found = profile_rootless_idle(profile, PROFILE_SELF).samples;
+	const uint64_t nr_shown = profile_sums(profile, PROFILE_SHOWN)->account.nr_shown;
+	uint64_t nr_found = profile_rootless_idle(profile, PROFILE_SHOWN).samples;
 	uint32_t nr_nodes, nr_functions, nr_samples;
 
 	(void)profile_nodes(profile, &nr_nodes);
 	(void)profile_functions(profile, &nr_functions);
 	(void)profile_samples(profile, &nr_samples);
 	for (uint32_t i = 0; i < nr_nodes; i++)
-		nr_found += profile_weight(profile, PROFILE_SELF, i).samples;
+		nr_found += profile_weight(profile, PROFILE_SHOWN, i).samples;
 	require(nr_found == nr_shown);
 	require(nr_samples == (choice->options.keep_samples ? nr_shown : 0));
 	if (choice->options.max_nodes)
@@ -111,11 +111,11 @@ static void play(struct recording *recording, const struct choice *choice)
 
 	if (!profile)
 		return;
-	require(replay(recording, &choice->filter, profile, PROFILE_SELF) == 0);
+	require(replay(recording, &choice->filter, profile, PROFILE_SHOWN) == 0);
 	if (choice->has_base)
 		require(replay(recording, &(struct replay_filter){0}, profile, PROFILE_BASE) == 0);
 	check(profile, choice);
-	if (profile_sums(profile, PROFILE_SELF)->account.nr_shown)
+	if (profile_sums(profile, PROFILE_SHOWN)->account.nr_shown)
 		write_profile(recording, profile, choice);
 	profile_destroy(profile);
 }

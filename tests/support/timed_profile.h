@@ -90,7 +90,7 @@ static inline struct profile *timed_profile(const struct profile_options *option
 			.node = timed_node(profile, roots[sample->thread], index, sample),
 		};
 
-		cr_assert(zero(int, profile_add(profile, PROFILE_SELF, &row)));
+		cr_assert(zero(int, profile_add(profile, PROFILE_SHOWN, &row)));
 	}
 	return profile;
 }

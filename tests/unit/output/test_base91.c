@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/text/base91.h"
+#include "output/encoding/base91.h"
 #include "procmem/cleanup.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

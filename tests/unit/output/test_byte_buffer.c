@@ -3,7 +3,7 @@
 #include <criterion/new/assert.h>
 #include <string.h>
 
-#include "output/text/byte_buffer.h"
+#include "output/encoding/byte_buffer.h"
 #include "procmem/byte_cursor.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

@@ -53,7 +53,7 @@ static void stack_add(const struct stack *stack, struct profile *profile)
 	for (uint32_t i = 0; i < stack->nr; i++)
 		(void)snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%c@%u",
 			       i ? ";" : "", (int)('a' + stack->function[i]), stack->line[i] + 1);
-	add_stack(profile, PROFILE_SELF, text, stack->ns);
+	add_stack(profile, PROFILE_SHOWN, text, stack->ns);
 }
 
 static uint32_t stack_caller(const struct stack *stack, uint32_t i, bool by_line)
@@ -66,7 +66,7 @@ static uint32_t stack_caller(const struct stack *stack, uint32_t i, bool by_line
 /* Add one stack by the definition of the sums. */
 static void oracle_add(struct oracle *oracle, const struct stack *stack, bool by_line)
 {
-	bool party_seen[NR_FUNCTIONS] = {false};
+	bool vertex_seen[NR_FUNCTIONS] = {false};
 	bool call_seen[OUTERMOST + 1][NR_FUNCTIONS] = {{false}};
 
 	oracle->self[stack->function[stack->nr - 1]] += stack->ns;
@@ -74,21 +74,21 @@ static void oracle_add(struct oracle *oracle, const struct stack *stack, bool by
 		uint32_t callee = stack->function[i];
 		uint32_t caller = stack_caller(stack, i, by_line);
 
-		if (!party_seen[callee]) {
+		if (!vertex_seen[callee]) {
 			oracle->total[callee] += stack->ns;
 			oracle->first[caller][callee] += stack->ns;
 		}
 		if (!call_seen[caller][callee])
 			oracle->seen[caller][callee] += stack->ns;
-		party_seen[callee] = true;
+		vertex_seen[callee] = true;
 		call_seen[caller][callee] = true;
 	}
 }
 
-/* The oracle's index of a party's function. */
-static uint32_t party_function(const struct call_graph *graph, uint32_t party)
+/* The oracle's index of a vertex's function. */
+static uint32_t vertex_function(const struct call_graph *graph, uint32_t vertex)
 {
-	return (uint32_t)(call_graph_function(graph, party)->qualname[0] - 'a');
+	return (uint32_t)(call_graph_function(graph, vertex)->qualname[0] - 'a');
 }
 
 static uint32_t call_caller(const struct call_graph *graph, const struct call *call)
@@ -99,9 +99,9 @@ static uint32_t call_caller(const struct call_graph *graph, const struct call *c
 	if (call->caller == PROFILE_NONE)
 		return OUTERMOST;
 	if (!graph->by_line)
-		return party_function(graph, call->caller) * NR_LINES;
+		return vertex_function(graph, call->caller) * NR_LINES;
 	frame = &profile_frames(graph->profile, &nr)[call->caller];
-	return party_function(graph, frame->function) * NR_LINES + (uint32_t)frame->line - 1;
+	return vertex_function(graph, frame->function) * NR_LINES + (uint32_t)frame->line - 1;
 }
 
 static void graph_compare(const struct call_graph *graph, const struct oracle *oracle)
@@ -112,17 +112,17 @@ static void graph_compare(const struct call_graph *graph, const struct oracle *o
 		for (uint32_t k = 0; k < NR_FUNCTIONS; k++)
 			nr_expected += oracle->seen[i][k] > 0;
 	cr_expect(eq(u32, graph->nr_calls, nr_expected));
-	cr_expect(eq(u32, graph->nr_parties, NR_FUNCTIONS));
-	for (uint32_t i = 0; i < graph->nr_parties; i++) {
-		uint32_t function = party_function(graph, i);
+	cr_expect(eq(u32, graph->nr_vertices, NR_FUNCTIONS));
+	for (uint32_t i = 0; i < graph->nr_vertices; i++) {
+		uint32_t function = vertex_function(graph, i);
 
-		cr_expect(eq(u64, graph->parties[i].self.ns, oracle->self[function]));
-		cr_expect(eq(u64, graph->parties[i].total.ns, oracle->total[function]));
+		cr_expect(eq(u64, graph->vertices[i].self.ns, oracle->self[function]));
+		cr_expect(eq(u64, graph->vertices[i].total.ns, oracle->total[function]));
 	}
 	for (uint32_t i = 0; i < graph->nr_calls; i++) {
 		const struct call *call = &graph->calls[i];
 		uint32_t caller = call_caller(graph, call);
-		uint32_t callee = party_function(graph, call->callee);
+		uint32_t callee = vertex_function(graph, call->callee);
 
 		cr_expect(eq(u64, call->seen.ns, oracle->seen[caller][callee]));
 		cr_expect(eq(u64, call->first.ns, oracle->first[caller][callee]));
@@ -147,15 +147,15 @@ Test(call_graph, counts_recursion_once)
 			stack_add(&stack, profile);
 			oracle_add(&oracle, &stack, by_line);
 		}
-		cr_assert(eq(int, call_graph_init(&graph, profile, PROFILE_SELF, by_line), 0));
+		cr_assert(eq(int, call_graph_init(&graph, profile, PROFILE_SHOWN, by_line), 0));
 		graph_compare(&graph, &oracle);
 		call_graph_done(&graph);
 		profile_destroy(profile);
 	}
 }
 
-/* A function with rows on two lines is one party, labelled with its first line. */
-Test(call_graph, function_with_two_lines_is_one_party)
+/* A function with rows on two lines is one vertex, labelled with its first line. */
+Test(call_graph, function_with_two_lines_is_one_vertex)
 {
 	const struct profile_options options = {.by_line = true, .by_thread = true};
 	struct profile *profile = profile_create(&options);
@@ -166,19 +166,19 @@ Test(call_graph, function_with_two_lines_is_one_party)
 	uint32_t node;
 
 	cr_assert(profile != NULL);
-	add_stack(profile, PROFILE_SELF, "a@11;b@21", 1);
+	add_stack(profile, PROFILE_SHOWN, "a@11;b@21", 1);
 	add_stack(profile, PROFILE_BASE, "a@12", 5);
 	cr_assert(eq(int, profile_add_thread(profile, &thread, &index), 0));
 	cr_assert(eq(int, profile_thread_root(profile, index, &node), 0));
 	cr_assert(eq(int, call_graph_init(&graph, profile, PROFILE_BASE, false), 0));
-	cr_assert(eq(u32, graph.nr_parties, 3));
-	for (uint32_t i = 0; i < graph.nr_parties; i++) {
+	cr_assert(eq(u32, graph.nr_vertices, 3));
+	for (uint32_t i = 0; i < graph.nr_vertices; i++) {
 		call_graph_label(&graph, i, &text, LABEL_DISPLAY);
 		text_puts(&text, "\n");
 	}
 	cr_expect(eq(str, (char *)text_string(&text),
 		     (char *)"a (app.py:10)\nb (app.py:20)\nthread worker (42)\n"));
-	cr_expect(eq(u64, graph.parties[0].self.ns, 5));
+	cr_expect(eq(u64, graph.vertices[0].self.ns, 5));
 	text_done(&text);
 	call_graph_done(&graph);
 	profile_destroy(profile);

@@ -76,10 +76,10 @@ Test(callgrind, recursive_calls_do_not_exceed_the_total)
 	struct profile *profile = new_profile(PROFILE_WALL);
 	cleanup_free char *text = NULL;
 
-	add_stack(profile, PROFILE_SELF, "a@11;a@12;b@21;a@13;c@31", 10);
-	add_stack(profile, PROFILE_SELF, "a@11;a@12;b@21", 3);
-	add_stack(profile, PROFILE_SELF, "b@21", 2);
-	add_stack(profile, PROFILE_SELF, "", 1);
+	add_stack(profile, PROFILE_SHOWN, "a@11;a@12;b@21;a@13;c@31", 10);
+	add_stack(profile, PROFILE_SHOWN, "a@11;a@12;b@21", 3);
+	add_stack(profile, PROFILE_SHOWN, "b@21", 2);
+	add_stack(profile, PROFILE_SHOWN, "", 1);
 	text = write_text(profile, 1);
 	cr_expect(eq(str, (char *)body(text),
 		     (char *)"\nfl=(1) ???\nfn=(4) [all]\n"
@@ -123,7 +123,7 @@ Test(callgrind, distinguishes_equal_names)
 			     profile_get_node(profile, PROFILE_NONE, function,
 					      functions[i].first_line, &sample.node),
 			     0));
-		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	}
 	text = write_text(profile, 1);
 	cr_expect(eq(str, (char *)body(text),
@@ -168,7 +168,7 @@ Test(callgrind, writes_very_deep_stacks)
 		cr_assert(eq(int,
 			     profile_get_node(profile, sample.node, index, 1 + i % 3, &sample.node),
 			     0));
-		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	}
 	text = write_text(profile, 1);
 	cr_expect(eq(str, (char *)body(text),

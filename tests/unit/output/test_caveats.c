@@ -100,7 +100,7 @@ Test(caveats, list_what_limits_the_profile)
 		};
 		struct text text = {0};
 
-		add_samples(profile, PROFILE_SELF, SAMPLE_IN_JIT, cases[i].nr_in_jit,
+		add_samples(profile, PROFILE_SHOWN, SAMPLE_IN_JIT, cases[i].nr_in_jit,
 			    cases[i].nr_samples);
 		caveats_append(&text, &artefact);
 		cr_expect(eq(str, (char *)text_string(&text), (char *)cases[i].expected),
@@ -133,7 +133,7 @@ Test(caveats, mention_approximate_stacks)
 		const struct artefact artefact = {.profile = profile};
 		struct text text = {0};
 
-		add_samples(profile, PROFILE_SELF, SAMPLE_APPROXIMATE, cases[i].nr_approximate,
+		add_samples(profile, PROFILE_SHOWN, SAMPLE_APPROXIMATE, cases[i].nr_approximate,
 			    cases[i].nr_samples);
 		add_samples(profile, PROFILE_BASE, SAMPLE_APPROXIMATE, cases[i].nr_base_approximate,
 			    cases[i].nr_base_samples);

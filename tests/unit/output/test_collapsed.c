@@ -287,9 +287,9 @@ Test(collapsed, writes_both_counts_of_a_comparison)
 		const char *stack;
 		uint64_t us;
 	} samples[] = {
-		{PROFILE_SELF, "a", 1}, {PROFILE_SELF, "a;b", 2}, {PROFILE_SELF, "", 1},
-		{PROFILE_SELF, "", 2},	{PROFILE_BASE, "a", 3},	  {PROFILE_BASE, "a", 1},
-		{PROFILE_BASE, "c", 5}, {PROFILE_BASE, "", 6},
+		{PROFILE_SHOWN, "a", 1}, {PROFILE_SHOWN, "a;b", 2}, {PROFILE_SHOWN, "", 1},
+		{PROFILE_SHOWN, "", 2},	 {PROFILE_BASE, "a", 3},    {PROFILE_BASE, "a", 1},
+		{PROFILE_BASE, "c", 5},	 {PROFILE_BASE, "", 6},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {

@@ -178,7 +178,7 @@ Test(flamegraph_svg, weighs_cpu_time)
 
 	cr_assert(eq(int, profile_get_function(profile, &functions[0], &number), 0));
 	cr_assert(eq(int, profile_get_node(profile, PROFILE_NONE, number, 1, &number), 0));
-	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	svg = write_profile(profile);
 	expect_text(svg, "<title>all (2,501 microseconds, 100.00%)</title>");
 	profile_destroy(profile);

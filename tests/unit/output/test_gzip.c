@@ -7,7 +7,7 @@
 #include <string.h>
 #include <zlib.h>
 
-#include "output/text/gzip.h"
+#include "output/encoding/gzip.h"
 #include "procmem/cleanup.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))

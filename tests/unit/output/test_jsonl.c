@@ -68,7 +68,7 @@ static void add_sample(struct profile *profile, struct profile_sample sample, co
 
 	cr_assert(copy != NULL);
 	sample.node = stack_node(profile, copy);
-	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	free(copy);
 }
 
@@ -147,7 +147,7 @@ Test(jsonl, thread_roots_are_no_frames)
 	cr_assert(eq(int, profile_thread_root(profile, sample.thread, &sample.node), 0));
 	cr_assert(eq(int, profile_get_function(profile, &gc, &function), 0));
 	cr_assert(eq(int, profile_get_node(profile, sample.node, function, 0, &sample.node), 0));
-	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	text = write_text(profile, 1);
 	cr_expect(strstr(text, "\"frames\":[{\"name\":\"<GC>\",\"path\":\"\",\"line\":null,"
 			       "\"first_line\":null,\"kind\":\"collector\"}]}\n") != NULL,

@@ -115,11 +115,11 @@ Test(label, marks_stale_lines)
 		const char *expected[3];
 	} cases[] = {
 		{true,
-		 PROFILE_SELF,
+		 PROFILE_SHOWN,
 		 LABEL_DISPLAY,
 		 {"a (app.py:11)", "b (app.py:~22)", "add (libc.so.6:7)"}},
 		{true,
-		 PROFILE_SELF,
+		 PROFILE_SHOWN,
 		 LABEL_COLLAPSED,
 		 {"a (app.py:11)", "b (app.py:22)", "add (libc.so.6:7)"}},
 		{true,
@@ -127,7 +127,7 @@ Test(label, marks_stale_lines)
 		 LABEL_DISPLAY,
 		 {"a (app.py:11)", "b (app.py:22)", "add (libc.so.6:7)"}},
 		{false,
-		 PROFILE_SELF,
+		 PROFILE_SHOWN,
 		 LABEL_DISPLAY,
 		 {"a (app.py:10)", "b (app.py:20)", "add (libc.so.6)"}},
 	};

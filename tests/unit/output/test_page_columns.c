@@ -69,7 +69,7 @@ static struct profile *make_profile(enum profile_mode mode, bool by_thread)
 		cr_assert(eq(u32, node, ROOT));
 	}
 	for (size_t i = 0; i < NR(samples); i++)
-		cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &samples[i]), 0));
+		cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &samples[i]), 0));
 	for (size_t i = 0; i < NR(base); i++)
 		cr_assert(eq(int, profile_add(profile, PROFILE_BASE, &base[i]), 0));
 	return profile;

@@ -73,7 +73,7 @@ static struct profile *make_profile(const struct executed *lines, size_t nr)
 			profile_get_node(profile, PROFILE_NONE, row, lines[i].line, &sample.node),
 			0));
 		for (uint32_t k = 0; k < lines[i].nr_samples; k++)
-			cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+			cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	}
 	return profile;
 }

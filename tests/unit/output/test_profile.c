@@ -49,8 +49,8 @@ Test(profile, empty_profile_has_no_rows)
 	struct profile_total *totals;
 
 	cr_expect(eq(u32, nr_nodes(profile), 0));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 0));
-	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 	free(totals);
 	profile_destroy(profile);
 	profile_destroy(NULL);
@@ -67,7 +67,7 @@ Test(profile, recursion_counts_once)
 
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 5, 0, 7), 0));
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, 2, 2, 5), 0));
-	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 
 	cr_expect(eq(u32, nr_nodes(profile), 5));
 	cr_expect(eq(u32, nr_frames(profile), 3));
@@ -150,9 +150,9 @@ Test(profile, each_thread_has_its_own_root_and_path)
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_ns, 9));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_idle_samples, 1));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->idle_ns, 9));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 12));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_idle_samples, 1));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->idle_ns, 9));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 12));
 	profile_destroy(profile);
 }
 
@@ -223,11 +223,11 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 	cr_expect(le(u32, nr_nodes(profile), MAX_NODES));
 	cr_expect(eq(u64, self_samples_of(profile, "main"), 1));
 	cr_expect(eq(u64, self_samples_of(profile, "fib"), MAX_NODES - 3));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_other_samples,
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_other_samples,
 		     NR_STACKS - (MAX_NODES - 3)));
 	cr_expect(eq(u64, self_samples_of(profile, PROFILE_OTHER_STACKS),
-		     profile_sums(profile, PROFILE_SELF)->nr_other_samples));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 3 * (NR_STACKS + 1)));
+		     profile_sums(profile, PROFILE_SHOWN)->nr_other_samples));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 3 * (NR_STACKS + 1)));
 	profile_destroy(profile);
 }
 
@@ -320,7 +320,7 @@ Test(profile, new_sampler_reuses_ids)
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[5].self_samples, 1));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 4));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 4));
 	profile_destroy(profile);
 }
 
@@ -330,8 +330,8 @@ Test(profile, idle_samples_have_no_node)
 
 	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 0, 3), 0));
 	cr_expect(eq(u32, nr_nodes(profile), 0));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 3));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_idle_samples, 1));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 3));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_idle_samples, 1));
 	profile_destroy(profile);
 }
 
@@ -393,7 +393,7 @@ Test(profile, counts_many_stacks)
 	}
 	cr_expect(eq(u32, nr_nodes(profile), 1 + 1000 + NR_STACKS));
 	cr_expect(eq(u32, nr_frames(profile), 1 + 1000 + NR_STACKS / 1000));
-	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 	for (uint32_t i = 0; i < nr_frames(profile); i++)
 		self += totals[i].self_ns;
 	cr_expect(eq(u64, self, 2 * NR_STACKS));
@@ -414,7 +414,7 @@ Test(profile, counts_very_deep_stacks)
 	for (int i = 0; i < DEPTH; i++)
 		frames[i].function = &functions[i % 2];
 	cr_assert(eq(int, push_sample(profile, &main_thread, frames, DEPTH, 0, 1), 0));
-	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 	cr_expect(eq(u64, totals[0].total_ns, 1));
 	cr_expect(eq(u64, totals[1].total_ns, 1));
 	free(totals);
@@ -559,10 +559,10 @@ static void check_nodes(const struct profile *profile, const struct random_stack
 static void check_totals(const struct profile *profile, const struct random_stacks *stacks)
 {
 	struct profile_total *totals;
-	uint64_t all_self_ns = profile_sums(profile, PROFILE_SELF)->idle_ns;
+	uint64_t all_self_ns = profile_sums(profile, PROFILE_SHOWN)->idle_ns;
 	uint32_t nr = nr_frames(profile);
 
-	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 	for (uint32_t frame = 0; frame < nr; frame++) {
 		struct row row = row_of(profile, frame);
 		struct profile_total expected = {0};
@@ -582,7 +582,7 @@ static void check_totals(const struct profile *profile, const struct random_stac
 		if (row.function < NR_FUNCTIONS)
 			all_self_ns += expected.self_ns;
 	}
-	cr_expect(eq(u64, all_self_ns, profile_sums(profile, PROFILE_SELF)->time_ns));
+	cr_expect(eq(u64, all_self_ns, profile_sums(profile, PROFILE_SHOWN)->time_ns));
 	free(totals);
 }
 
@@ -654,7 +654,7 @@ Test(profile, modes_choose_samples_and_weights)
 		struct profile *profile = profile_create(&options);
 		const char *name = profile_mode_name(cases[i].mode);
 		const struct profile_account *account =
-			&profile_sums(profile, PROFILE_SELF)->account;
+			&profile_sums(profile, PROFILE_SHOWN)->account;
 		enum profile_mode parsed;
 		uint32_t nr_threads;
 
@@ -664,7 +664,7 @@ Test(profile, modes_choose_samples_and_weights)
 		cr_assert(zero(int, push(profile, &main_thread, 2, 2,
 					 ran | SAMPLE_HOLDS_GIL | SAMPLE_EXCEPTION, 100)));
 		cr_assert(zero(int, push(profile, &worker, 1, 0, SAMPLE_WAITS_FOR_GIL, 0)));
-		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, cases[i].ns), "%s",
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, cases[i].ns), "%s",
 			  name);
 		cr_expect(eq(u64, account->nr_shown, cases[i].nr_shown), "%s", name);
 		cr_expect(eq(u64, account->nr_samples, 5), "%s", name);
@@ -706,7 +706,7 @@ Test(profile, skipped_samples_keep_the_path_correct)
 	sample.flags = SAMPLE_HOLDS_GIL;
 	cr_assert(zero(int, sink->ops->sample(sink, &sample)));
 	cr_expect(eq(u32, nr_nodes(profile), 5));
-	cr_assert(zero(int, profile_totals(profile, PROFILE_SELF, &totals)));
+	cr_assert(zero(int, profile_totals(profile, PROFILE_SHOWN, &totals)));
 	cr_expect(eq(u64, totals[1].self_ns, 1), "fib");
 	cr_expect(eq(u64, totals[2].self_ns, 1), "leaf");
 	free(totals);
@@ -787,10 +787,10 @@ Test(profile, plumbing_frames_count_as_their_callers)
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep + 1, 4, 0, 3), 0));
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 2, 0, 1), 0));
 		cr_expect(eq(u32, nr_nodes(profile), cases[i].nr_nodes));
-		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_idle_samples,
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_idle_samples,
 			     cases[i].nr_idle));
-		cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->time_ns, 16));
-		cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 16));
+		cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 		fib = frame_of(profile, "fib");
 		cr_expect(eq(u64, totals[fib].total_ns, 15));
 		cr_expect(eq(u64, totals[fib].self_ns, cases[i].fib_self_ns));

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/encoding/byte_buffer.h"
 #include "output/recording/recording_decoder.h"
-#include "output/text/byte_buffer.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 

@@ -141,7 +141,7 @@ static char *played(const struct replay_filter *filter, struct profile_options o
 	struct profile *profile = new_profile(options);
 	char *text;
 
-	play(record(plain, NR(plain), 7), filter, profile, PROFILE_SELF);
+	play(record(plain, NR(plain), 7), filter, profile, PROFILE_SHOWN);
 	text = collapsed(profile);
 	profile_destroy(profile);
 	return text;
@@ -276,12 +276,12 @@ Test(replay, full_profile_adds_no_function)
 	cleanup_free char *text = NULL;
 	uint32_t nr;
 
-	play(record(full, NR(full), 7), &ALL, profile, PROFILE_SELF);
+	play(record(full, NR(full), 7), &ALL, profile, PROFILE_SHOWN);
 	text = collapsed(profile);
 	cr_expect(eq(str, text, (char *)MAIN " 1\nfib (app.py:20) 2\n[other stacks] 3\n"));
 	(void)profile_functions(profile, &nr);
 	cr_expect(eq(u32, nr, 3));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->nr_other_samples, 3));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_other_samples, 3));
 	profile_destroy(profile);
 }
 
@@ -306,10 +306,10 @@ Test(replay, rejected_samples_leave_no_trace)
 	static const char *const worker[] = {"worker"};
 	const struct replay_filter filter = {.threads = worker, .nr_threads = 1};
 	struct profile *profile = new_profile((struct profile_options){.keep_threads = true});
-	const struct profile_sums *sums = profile_sums(profile, PROFILE_SELF);
+	const struct profile_sums *sums = profile_sums(profile, PROFILE_SHOWN);
 	uint32_t nr;
 
-	play(record(plain, NR(plain), 7), &filter, profile, PROFILE_SELF);
+	play(record(plain, NR(plain), 7), &filter, profile, PROFILE_SHOWN);
 	cr_expect(eq(u64, sums->account.nr_samples, 3));
 	cr_expect(eq(u64, sums->account.nr_shown, 3));
 	cr_expect(eq(u64, sums->account.wall_ns, 3 * NS_PER_MS));
@@ -331,7 +331,7 @@ Test(replay, keeps_the_order_of_the_file)
 	const struct profile_process *processes;
 	uint32_t nr, nr_threads, nr_processes;
 
-	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SELF);
+	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SHOWN);
 	samples = profile_samples(profile, &nr);
 	rows = profile_threads(profile, &nr_threads);
 	processes = profile_processes(profile, &nr_processes);
@@ -365,8 +365,8 @@ Test(replay, merges_recordings_of_one_process)
 		uint32_t nr;
 		cleanup_free char *text = NULL;
 
-		play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SELF);
-		play(record(plain, 3, cases[i].second), &ALL, profile, PROFILE_SELF);
+		play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SHOWN);
+		play(record(plain, 3, cases[i].second), &ALL, profile, PROFILE_SHOWN);
 		(void)profile_processes(profile, &nr);
 		cr_expect(eq(u32, nr, cases[i].nr_processes));
 		(void)profile_threads(profile, &nr);
@@ -412,13 +412,13 @@ Test(replay, compares_two_recordings)
 	static const struct one base[] = {{0, 0, "0", 0}, {1, 0, "04", 0}, {2, 0, "01", 0}};
 	struct profile *profile = new_profile((struct profile_options){0});
 
-	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SELF);
+	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SHOWN);
 	play(record(base, NR(base), 8), &ALL, profile, PROFILE_BASE);
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->account.nr_shown, NR(plain)));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->account.nr_shown, NR(plain)));
 	cr_expect(eq(u64, profile_sums(profile, PROFILE_BASE)->account.nr_shown, NR(base)));
-	cr_expect(eq(u64, weight_of(profile, PROFILE_SELF, "main ").samples, 1));
+	cr_expect(eq(u64, weight_of(profile, PROFILE_SHOWN, "main ").samples, 1));
 	cr_expect(eq(u64, weight_of(profile, PROFILE_BASE, "main ").samples, 1));
-	cr_expect(eq(u64, weight_of(profile, PROFILE_SELF, "main <GC> ").samples, 0));
+	cr_expect(eq(u64, weight_of(profile, PROFILE_SHOWN, "main <GC> ").samples, 0));
 	cr_expect(eq(u64, weight_of(profile, PROFILE_BASE, "main <GC> ").samples, 1));
 	cr_expect(eq(u64, weight_of(profile, PROFILE_BASE, "main fib ").ns, NS_PER_MS));
 	cr_expect(eq(u64, weight_of(profile, PROFILE_BASE, "main fib fib leaf ").samples, 0));
@@ -431,7 +431,7 @@ Test(replay, compares_two_recordings_by_thread)
 	struct profile *profile = new_profile((struct profile_options){.by_thread = true});
 	uint32_t nr_before, nr;
 
-	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SELF);
+	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SHOWN);
 	(void)profile_nodes(profile, &nr_before);
 	play(record(plain, NR(plain), 8), &ALL, profile, PROFILE_BASE);
 	(void)profile_nodes(profile, &nr);
@@ -449,8 +449,8 @@ Test(replay, recursion_counts_once)
 	struct profile_total *totals;
 	uint32_t nr;
 
-	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SELF);
-	cr_assert(eq(int, profile_totals(profile, PROFILE_SELF, &totals), 0));
+	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SHOWN);
+	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
 	rows = profile_functions(profile, &nr);
 	frames = profile_frames(profile, &nr);
 	for (uint32_t i = 0; i < nr; i++)
@@ -491,7 +491,7 @@ Test(replay, new_sampler_reuses_ids)
 	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
 	recorder_destroy(recorder);
 	cr_assert(eq(int, recording_open(fd, &recording, NULL), 0));
-	play(recording, &ALL, profile, PROFILE_SELF);
+	play(recording, &ALL, profile, PROFILE_SHOWN);
 	text = collapsed(profile);
 	cr_expect(eq(str, text,
 		     (char *)"thread python3 (100);" MAIN " 1\n"
@@ -560,15 +560,15 @@ Test(replay, agrees_with_direct_profiling)
 				cr_assert(eq(int, sinks[s]->ops->sample(sinks[s], &sample), 0));
 		}
 		cr_expect(eq(u64, recorder_sums(recorder)->time_ns,
-			     profile_sums(direct, PROFILE_SELF)->time_ns));
+			     profile_sums(direct, PROFILE_SHOWN)->time_ns));
 		cr_assert(eq(int, recorder_finish(recorder, &run), 0));
 		recorder_destroy(recorder);
 		cr_assert(eq(int, recording_open(fd, &recording, NULL), 0));
-		play(recording, &ALL, replayed, PROFILE_SELF);
+		play(recording, &ALL, replayed, PROFILE_SHOWN);
 		cr_expect(
 			eq(int,
-			   memcmp(profile_sums(replayed, PROFILE_SELF),
-				  profile_sums(direct, PROFILE_SELF), sizeof(struct profile_sums)),
+			   memcmp(profile_sums(replayed, PROFILE_SHOWN),
+				  profile_sums(direct, PROFILE_SHOWN), sizeof(struct profile_sums)),
 			   0),
 			"case %zu", i);
 		expected = collapsed(direct);
@@ -583,7 +583,7 @@ Test(replay, empty_recording_is_valid)
 {
 	struct profile *profile = new_profile((struct profile_options){.keep_samples = true});
 
-	play(record(NULL, 0, 7), &(struct replay_filter){.from_ns = -1}, profile, PROFILE_SELF);
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SELF)->account.nr_samples, 0));
+	play(record(NULL, 0, 7), &(struct replay_filter){.from_ns = -1}, profile, PROFILE_SHOWN);
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->account.nr_samples, 0));
 	profile_destroy(profile);
 }

@@ -75,10 +75,10 @@ Test(replay_memory, kept_nodes_are_limited_to_twice_a_profile)
 		const uint32_t nr_threads = cases[i].nr_threads;
 		struct profile *profile = profile_create(&options);
 		struct recording *recording = record(nr_threads);
-		const struct profile_sums *sums = profile_sums(profile, PROFILE_SELF);
+		const struct profile_sums *sums = profile_sums(profile, PROFILE_SHOWN);
 
 		cr_assert(eq(int,
-			     replay(recording, &(struct replay_filter){0}, profile, PROFILE_SELF),
+			     replay(recording, &(struct replay_filter){0}, profile, PROFILE_SHOWN),
 			     0));
 		cr_expect(eq(u64, sums->account.nr_shown, 2 * nr_threads + 3));
 		cr_expect(eq(u64, sums->nr_other_samples, cases[i].nr_other), "case %zu", i);

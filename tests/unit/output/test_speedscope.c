@@ -206,7 +206,7 @@ Test(speedscope, cuts_a_long_command_line)
 			       "\"name\":\"t (7), process 6: %s\xe2\x80\xa6\"", cases[i].shown);
 		cr_assert(zero(int, profile_add_process(profile, 6, command)));
 		cr_assert(zero(int, profile_add_thread(profile, &thread, &sample.thread)));
-		cr_assert(zero(int, profile_add(profile, PROFILE_SELF, &sample)));
+		cr_assert(zero(int, profile_add(profile, PROFILE_SHOWN, &sample)));
 		text = write_text(&(struct artefact){.profile = profile});
 		cr_expect(strstr(text, expected) != NULL, "%s\nnot in\n%s", expected, text);
 		profile_destroy(profile);

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "output/text/string_table.h"
+#include "output/tables/string_table.h"
 
 enum { NR_STRINGS = 1000, STRING_BYTES = 8 };
 

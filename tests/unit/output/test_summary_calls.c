@@ -15,10 +15,10 @@ static struct profile *new_profile(bool by_line)
 	struct profile *profile = profile_create(&options);
 
 	cr_assert(profile != NULL);
-	add_stack(profile, PROFILE_SELF, "a@11;b@21;b@22;c@31;b@21", 400 * NS_PER_MS);
-	add_stack(profile, PROFILE_SELF, "a@12;b@22;c@31", 600 * NS_PER_MS);
-	add_stack(profile, PROFILE_SELF, "b@21;bee", 200 * NS_PER_MS);
-	add_stack(profile, PROFILE_SELF, "a@11", 800 * NS_PER_MS);
+	add_stack(profile, PROFILE_SHOWN, "a@11;b@21;b@22;c@31;b@21", 400 * NS_PER_MS);
+	add_stack(profile, PROFILE_SHOWN, "a@12;b@22;c@31", 600 * NS_PER_MS);
+	add_stack(profile, PROFILE_SHOWN, "b@21;bee", 200 * NS_PER_MS);
+	add_stack(profile, PROFILE_SHOWN, "a@11", 800 * NS_PER_MS);
 	return profile;
 }
 
@@ -97,7 +97,7 @@ Test(summary_calls, number_of_tables_is_limited)
 
 	cr_assert(profile != NULL);
 	for (char name[] = "xa"; name[1] < 'a' + 13; name[1]++)
-		add_stack(profile, PROFILE_SELF, name,
+		add_stack(profile, PROFILE_SHOWN, name,
 			  (uint64_t)name[1]); /* the last one is hottest */
 	text = write_calls(profile, (struct artefact_options){.callers = "x", .max_rows = 2});
 	cr_expect(strstr(text, "callers of xd (app.py:240)\n") != NULL, "%s", text);

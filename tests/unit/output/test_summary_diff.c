@@ -20,10 +20,10 @@ static struct profile *new_profile(void)
 	struct profile *profile = profile_create(&options);
 
 	cr_assert(profile != NULL);
-	add(profile, PROFILE_SELF, "a", 300);
-	add(profile, PROFILE_SELF, "a;b", 500);
-	add(profile, PROFILE_SELF, "a;d;b", 100);
-	add(profile, PROFILE_SELF, "", 100);
+	add(profile, PROFILE_SHOWN, "a", 300);
+	add(profile, PROFILE_SHOWN, "a;b", 500);
+	add(profile, PROFILE_SHOWN, "a;d;b", 100);
+	add(profile, PROFILE_SHOWN, "", 100);
 	add(profile, PROFILE_BASE, "a", 600);
 	add(profile, PROFILE_BASE, "a;b", 800);
 	add(profile, PROFILE_BASE, "a;c", 600);
@@ -124,7 +124,7 @@ Test(summary_diff, empty_base_makes_all_rows_new)
 	cleanup_free char *text = NULL;
 
 	cr_assert(profile != NULL);
-	add(profile, PROFILE_SELF, "a", 1);
+	add(profile, PROFILE_SHOWN, "a", 1);
 	text = write_diff(profile, (struct artefact_options){.max_rows = 2});
 	cr_expect(strstr(text,
 			 "\n 100.0     0.0  +100.0   100.0     0.0  +100.0    0.001    0.000  "

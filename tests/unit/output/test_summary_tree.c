@@ -33,7 +33,7 @@ static char *write_tree(const struct profile *profile, uint32_t max_rows, unsign
 
 static void add(struct profile *profile, const char *stack, unsigned ms)
 {
-	add_stack(profile, PROFILE_SELF, stack, ms * NS_PER_MS);
+	add_stack(profile, PROFILE_SHOWN, stack, ms * NS_PER_MS);
 }
 
 /* 2 s in all. The largest branch comes first; those below half a percent share one line. */
@@ -170,7 +170,7 @@ Test(summary_tree, writes_very_deep_trees)
 	for (int i = 0; i < 500000; i++)
 		cr_assert(
 			eq(int, profile_get_node(profile, sample.node, index, 1, &sample.node), 0));
-	cr_assert(eq(int, profile_add(profile, PROFILE_SELF, &sample), 0));
+	cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	text = write_tree(profile, 100, 80);
 	cr_expect(strstr(text, "⋮  499994 calls\n") != NULL, "%s", text);
 	cr_expect(strlen(text) < 2000);

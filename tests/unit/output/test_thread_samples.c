@@ -98,7 +98,7 @@ Test(thread_samples, samples_without_a_thread_row_come_last)
 	struct thread_samples samples;
 	struct text text = {0};
 
-	cr_assert(zero(int, profile_add(profile, PROFILE_SELF, &lost)));
+	cr_assert(zero(int, profile_add(profile, PROFILE_SHOWN, &lost)));
 	cr_assert(zero(int, thread_samples_init(&samples, profile)));
 	cr_assert(eq(uint, samples.nr_slices, 2));
 	cr_expect(eq(uint, samples.slices[0].thread, TIMED_WORKER));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/text/pair_map.h"
+#include "output/tables/pair_map.h"
 
 #include <assert.h>
 #include <errno.h>

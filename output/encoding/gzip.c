@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/text/gzip.h"
+#include "output/encoding/gzip.h"
 
 #include <assert.h>
 #include <errno.h>

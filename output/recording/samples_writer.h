@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The columns of one SAMPLES record of a recording (docs/formats.md). */
+/* Writes the columns of a SAMPLES record of a recording (docs/formats.md). */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "output/encoding/byte_buffer.h"
 #include "output/recording/record_stream.h"
 #include "output/recording/tick_times.h"
-#include "output/text/byte_buffer.h"
 
 /* Empty when all but times is zero. */
-struct sample_batch {
+struct samples_writer {
 	struct tick_times times;
 	struct byte_buffer columns[NR_SAMPLES_COLUMNS];
 	uint32_t nr_samples; /* in all ticks */
@@ -38,27 +38,27 @@ struct sample_state {
 };
 
 /* A sample as it is stored. */
-struct batch_sample {
+struct stored_sample {
 	uint32_t slot;
 	uint64_t node;	/* + 1; 0: none */
 	uint32_t flags; /* enum sample_flags; RECORD_WEIGHED: the wall weight is stored */
 	uint64_t wall_us, cpu_us;
 };
 
-void sample_batch_done(struct sample_batch *batch);
+void samples_writer_done(struct samples_writer *writer);
 
 /* Begin a tick, at a time no earlier than the previous one's. */
-void sample_batch_tick(struct sample_batch *batch, uint64_t units);
+void samples_writer_tick(struct samples_writer *writer, uint64_t units);
 
 /*
  * Add a sample of that tick. state is the thread's previous sample; its node, nr_node_changes and
  * flags are updated here, has_time and units by the caller.
  */
-void sample_batch_add(struct sample_batch *batch, struct sample_state *state,
-		      const struct batch_sample *sample);
+void samples_writer_add(struct samples_writer *writer, struct sample_state *state,
+			const struct stored_sample *sample);
 
 /*
- * Write the record, if there are samples, and empty the batch. Returns 0; -ENOMEM; the error of
+ * Write the record, if there are samples, and empty the writer. Returns 0; -ENOMEM; the error of
  * the write.
  */
-int sample_batch_write(struct sample_batch *batch, struct record_stream *stream);
+int samples_writer_flush(struct samples_writer *writer, struct record_stream *stream);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The items of a recording, for its readers. Data only. */
+/* What a reader of a recording is called with: its items in file order. */
 #pragma once
 
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/text/base91.h"
+#include "output/encoding/base91.h"
 
 #include <errno.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/text/byte_buffer.h"
+#include "output/encoding/byte_buffer.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/run/problems.h"
+#include "output/dump/problems.h"
 
 #include <stdarg.h>
 #include <stdio.h>

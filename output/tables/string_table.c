@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/text/string_table.h"
+#include "output/tables/string_table.h"
 
 #include <errno.h>
 #include <stdlib.h>

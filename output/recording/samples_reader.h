@@ -47,7 +47,7 @@ struct slot_state *slot_table_get(struct slot_table *table, uint32_t slot);
 void slot_table_forget_nodes(struct slot_table *table);
 
 /* One record, whose payload is borrowed. */
-struct sample_columns {
+struct samples_reader {
 	struct slot_table *table; /* borrowed */
 	struct byte_cursor columns[NR_SAMPLES_COLUMNS];
 	struct sparse_column high_offsets, skips, threads, nodes, flags, cpus;
@@ -61,19 +61,19 @@ struct sample_columns {
 };
 
 /* A decoded sample. */
-struct column_sample {
+struct decoded_sample {
 	const struct slot_state *slot;
 	uint64_t time_ns; /* in the ticks' clock */
 	uint64_t wall_us, cpu_us;
 };
 
 /* Begin a record. Returns false if it is damaged. */
-bool sample_columns_begin(struct sample_columns *columns, struct slot_table *table,
+bool samples_reader_begin(struct samples_reader *reader, struct slot_table *table,
 			  struct byte_cursor *payload);
 
 /*
  * Read the next sample and store it as its slot's previous one. Nodes are below nr_nodes. Returns
  * 0; -ENOENT if there is none and all columns are read to their ends; -EBADMSG; -ENOMEM.
  */
-int sample_columns_next(struct sample_columns *columns, uint64_t nr_nodes,
-			struct column_sample *ret_sample);
+int samples_reader_next(struct samples_reader *reader, uint64_t nr_nodes,
+			struct decoded_sample *ret_sample);
