@@ -109,7 +109,7 @@ const struct format *format_find(const char *name)
 	return NULL;
 }
 
-/* Return the length of suffix if name ends with it and is longer, else 0. */
+/* Returns the length of suffix if name ends with it and is longer, else 0. */
 static size_t suffix_length(const char *name, const char *suffix)
 {
 	size_t name_length = strlen(name);
@@ -120,7 +120,7 @@ static size_t suffix_length(const char *name, const char *suffix)
 	return length;
 }
 
-/* Return the format whose files have this prefix, or NULL. */
+/* Returns the format whose files have this prefix, or NULL. */
 static const struct format *format_of_prefix(const char *name)
 {
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++) {

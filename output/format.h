@@ -34,5 +34,5 @@ const struct format *format_find(const char *name);
  */
 const struct format *format_of_path(const char *path);
 
-/* Return all formats; *ret_nr is their number. */
+/* Returns all formats; *ret_nr is their number. */
 const struct format *format_list(size_t *ret_nr);

@@ -220,7 +220,7 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread)
 	return 0;
 }
 
-/* Return the first thread whose sample has a flag, or NULL. */
+/* Returns the first thread whose sample has a flag, or NULL. */
 static const struct dumped *dump_find(const struct dump *dump, uint32_t flag)
 {
 	for (uint32_t i = 0; i < dump->nr_threads; i++)
@@ -229,7 +229,7 @@ static const struct dumped *dump_find(const struct dump *dump, uint32_t flag)
 	return NULL;
 }
 
-/* Return how many Python threads have no id. Any native thread may be one of them. */
+/* Returns how many Python threads have no id. Any native thread may be one of them. */
 static size_t dump_count_unknown(const struct dump *dump)
 {
 	size_t nr = 0;
@@ -315,7 +315,7 @@ static void append_thread(struct text *text, const struct dump *dump, const stru
 }
 
 /*
- * Return the thread whose crash ended the process, or for a snapshot the main thread; NULL if
+ * Returns the thread whose crash ended the process, or for a snapshot the main thread; NULL if
  * there is none, or if Python does not know the thread that crashed.
  */
 static const struct dumped *fatal_thread(const struct dump *dump)
@@ -351,14 +351,14 @@ void dump_append_fatal(const struct dump *dump, struct text *text)
 		text_puts(text, "  (no Python frames)\n");
 }
 
-/* Return what a thread does, by its state. Source: proc_pid_stat(5). */
+/* Returns what a thread does, by its state. Source: proc_pid_stat(5). */
 static const char *state_text(char state)
 {
 	switch (state) {
 	case 'R':
 		return "runs";
 	case 'D':
-		return "waits for a device";
+		return "waits uninterruptibly";
 	case 'T':
 		return "is stopped";
 	case 't':
@@ -461,7 +461,7 @@ static void write_exception(struct json *json, const struct dumped *dumped)
 	json_object_end(json);
 }
 
-/* Return why a stack is incomplete; NULL if it is complete. */
+/* Returns why a stack is incomplete; NULL if it is complete. */
 static const char *error_text(const struct dumped *dumped)
 {
 	if (dumped->error)

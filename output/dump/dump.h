@@ -28,7 +28,7 @@ struct dump *dump_create(void);
 void dump_destroy(struct dump *dump);
 
 /*
- * Return the sink for a sampler, borrowed from dump. Its sample() copies everything but
+ * Returns the sink for a sampler, borrowed from dump. Its sample() copies everything but
  * the functions, which are borrowed from the sampler until the dump is written. It returns 0, or
  * -ENOMEM if the sample was not added.
  */

@@ -109,7 +109,7 @@ static void dump_write_variables(struct json *json, const struct frame_detail *d
 
 static const struct frame_detail unknown = {.column = -1, .end_line = -1, .end_column = -1};
 
-/* Return a frame's detail. */
+/* Returns a frame's detail. */
 static const struct frame_detail *detail_of(const struct dump_frames *frames, uint32_t i)
 {
 	return frames->details ? &frames->details[i] : &unknown;
@@ -147,7 +147,7 @@ static void append_frame(struct text *text, const struct dump_frames *frames, ui
 	dump_append_variables(text, detail_of(frames, i));
 }
 
-/* Return whether two frames are printed alike. */
+/* Whether two frames are printed alike. */
 static bool frames_same(const struct dump_frames *frames, uint32_t i, uint32_t k)
 {
 	const struct frame *a = &frames->frames[i];

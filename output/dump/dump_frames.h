@@ -35,5 +35,5 @@ void dump_frames_write(struct json *json, const struct dump_frames *frames);
 int dump_copy_variables(struct frame_detail *details, uint32_t nr);
 void dump_free_variables(struct frame_detail *details, uint32_t nr);
 
-/* Return the meaning of a sample.error that is not 0: a few words to end a sentence. */
+/* Returns the meaning of a sample.error that is not 0: a few words to end a sentence. */
 const char *dump_error_text(int error);

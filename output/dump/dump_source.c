@@ -51,7 +51,7 @@ static bool find_marked(const struct stripped *stripped, int32_t line,
 	return start < end && (start > stripped->start || end < stripped->end);
 }
 
-/* Return the width of a part of a line as printed. */
+/* Returns the width of a part of a line as printed. */
 static size_t shown_width(struct text *scratch, const char *bytes, size_t length)
 {
 	text_clear(scratch);

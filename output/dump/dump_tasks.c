@@ -110,7 +110,7 @@ static int get_stack(struct dump_tasks *tasks, const struct task_sample *task, u
 	return pair_map_add(&tasks->by_hash, first, second, *ret_stack);
 }
 
-/* Return the index of the task at addr, or DUMP_TASKS_NONE. */
+/* Returns the index of the task at addr, or DUMP_TASKS_NONE. */
 static uint32_t find_task(const struct dump_tasks *tasks, uint64_t addr)
 {
 	return pair_map_find(&tasks->by_addr, (uint32_t)(addr >> 32), (uint32_t)addr);
@@ -151,7 +151,7 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task)
 	return 0;
 }
 
-/* Return the frames of a stack, borrowed, with sources, which may be NULL. */
+/* Returns the frames of a stack, borrowed, with sources, which may be NULL. */
 static struct dump_frames frames_of(const struct dump_tasks *tasks, uint32_t stack,
 				    struct source_lines *sources)
 {
@@ -232,7 +232,7 @@ static void groups_done(struct groups *groups)
 	pair_map_done(&groups->by_place);
 }
 
-/* Return whether a task may be grouped: its stack is complete and of one instant. */
+/* Whether a task may be grouped: its stack is complete and of one instant. */
 static bool may_group(const struct dumped_task *task)
 {
 	return !task->running && !task->error && !(task->flags & SAMPLE_UNPROVEN);
@@ -333,7 +333,7 @@ static size_t remove_duplicates(uint64_t *addrs, size_t nr)
 	return nr_kept;
 }
 
-/* Return whether the nr tasks that await some task of a group await all of them. */
+/* Whether the nr tasks that await some task of a group await all of them. */
 static bool await_all(const struct dump_tasks *tasks, const struct groups *groups,
 		      const struct group *group, size_t nr)
 {
@@ -343,7 +343,7 @@ static bool await_all(const struct dump_tasks *tasks, const struct groups *group
 	return true;
 }
 
-/* Return all tasks that await some task of a group, allocated; NULL if out of memory. */
+/* Returns all tasks that await some task of a group, allocated; NULL if out of memory. */
 static uint64_t *collect_awaiters(const struct dump_tasks *tasks, const struct groups *groups,
 				  const struct group *group, size_t *ret_nr)
 {

@@ -150,7 +150,7 @@ static void make_aranges(const struct jit_object *object, struct byte_buffer *bu
 
 /* Lines. */
 
-/* Return whether a line begins a new file. Consecutive lines of one file share an entry. */
+/* Whether a line begins a new file. Consecutive lines of one file share an entry. */
 static bool begins_file(const struct jit_object *object, size_t line)
 {
 	return line == 0 || strcmp(object->lines[line].path, object->lines[line - 1].path) != 0;
@@ -443,7 +443,7 @@ static bool add_all(struct writing *writing)
 	return elf_update(writing->elf, ELF_C_WRITE) >= 0;
 }
 
-/* Return the error of the last call of libelf: errno, or -EIO if that is not set. */
+/* Returns the error of the last call of libelf: errno, or -EIO if that is not set. */
 static int write_error(void)
 {
 	return errno == ENOMEM ? -ENOMEM : errno ? -errno : -EIO;

@@ -14,7 +14,7 @@ static void append_escaped(struct text *text, const char *string)
 }
 
 /*
- * Return the name of the code; NULL if unknown. For a fault with an address code 0, which is that
+ * Returns the name of the code; NULL if unknown. For a fault with an address code 0, which is that
  * of kill(2), counts as unknown.
  */
 static const char *code_name_of(const struct post_mortem *post_mortem)

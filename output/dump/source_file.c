@@ -29,7 +29,7 @@ const char *source_file_line(const struct source_file *file, uint32_t line)
 	return file->bytes + file->starts[line - 1];
 }
 
-/* Return whether a path can be a source file's. "<string>", "app.py" and "/etc/shadow" cannot. */
+/* Whether a path can be a source file's. "<string>", "app.py" and "/etc/shadow" cannot. */
 static bool may_be_source(const char *path)
 {
 	static const char *const suffixes[] = {".py", ".pyw", ".pyx"};
@@ -46,7 +46,7 @@ static bool may_be_source(const char *path)
 	return false;
 }
 
-/* Return whether this process may read files that others may not. */
+/* Whether this process may read files that others may not. */
 static bool is_privileged(void)
 {
 	const uint64_t wanted = CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_DAC_READ_SEARCH);
@@ -54,7 +54,7 @@ static bool is_privileged(void)
 	return geteuid() == 0 || (capabilities_effective() & wanted) != 0;
 }
 
-/* Return whether a descriptor's file has all these mode bits. */
+/* Whether a descriptor's file has all these mode bits. */
 static bool has_mode(int fd, mode_t bits)
 {
 	struct stat status;
@@ -147,7 +147,7 @@ static bool is_text(const char *bytes, size_t length)
 	return true;
 }
 
-/* Return the size of a line end, "\n", "\r\n" or "\r" as in Python; 0 if there is none. */
+/* Returns the size of a line end, "\n", "\r\n" or "\r" as in Python; 0 if there is none. */
 static size_t line_end(const char *bytes)
 {
 	if (bytes[0] == '\r')
@@ -213,7 +213,7 @@ static int file_fill(struct source_file *file, int fd, size_t max)
 	return 0;
 }
 
-/* Return whether fd is a regular file within the size limit. */
+/* Whether fd is a regular file within the size limit. */
 static bool is_readable(int fd, struct stat *ret_status)
 {
 	return fd >= 0 && fstat(fd, ret_status) == 0 && S_ISREG(ret_status->st_mode) &&

@@ -46,5 +46,5 @@ int source_file_read_below(const struct sysroot *sysroot, const char *path, uint
 /* Free the text and empty file. */
 void source_file_done(struct source_file *file);
 
-/* Return an existing line, counted from 1; terminated, valid as long as the file. */
+/* Returns an existing line, counted from 1; terminated, valid as long as the file. */
 const char *source_file_line(const struct source_file *file, uint32_t line);

@@ -18,7 +18,7 @@ void source_lines_done(struct source_lines *lines)
 		.sysroot = lines->sysroot, .until_ns = lines->until_ns, .newer = lines->newer};
 }
 
-/* Return the memory of a file: its text and the offsets of its lines. */
+/* Returns the memory of a file: its text and the offsets of its lines. */
 static size_t bytes_of(const struct source_file *file)
 {
 	return file->starts[file->nr_lines] + file->nr_lines * sizeof(*file->starts);

@@ -77,7 +77,7 @@ static bool is_of_module(const struct profile_function *function)
 	return function->kind == FUNCTION_NATIVE || function->kind == FUNCTION_KERNEL;
 }
 
-/* Return the object that a vertex's code is in. */
+/* Returns the object that a vertex's code is in. */
 static const char *object_of(const struct names *names, uint32_t vertex)
 {
 	const struct profile_function *function = function_of(names, vertex);
@@ -91,7 +91,7 @@ static const char *object_of(const struct names *names, uint32_t vertex)
 	return function->kind == FUNCTION_KERNEL ? KERNEL_NAME : NO_FILE;
 }
 
-/* Return a vertex's source file. A module is none. */
+/* Returns a vertex's source file. A module is none. */
 static const char *file_of(const struct names *names, uint32_t vertex)
 {
 	const struct profile_function *function = function_of(names, vertex);
@@ -263,7 +263,7 @@ static void names_begin(struct names *names, struct text *text, uint32_t vertex)
 	put_vertex(names, text, vertex, keys);
 }
 
-/* Return the first line of a vertex; 0 if unknown. */
+/* Returns the first line of a vertex; 0 if unknown. */
 static int32_t names_line(const struct names *names, uint32_t vertex)
 {
 	const struct profile_function *function = function_of(names, vertex);
@@ -301,7 +301,7 @@ static int selves_collect(struct writer *writer)
 	return 0;
 }
 
-/* Return whether a call is the root's, a function's own, or without samples. */
+/* Whether a call is the root's, a function's own, or without samples. */
 static bool call_is_omitted(const struct call_graph *graph, const struct call *call)
 {
 	return call->caller == PROFILE_NONE || !call->seen.samples ||

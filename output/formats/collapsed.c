@@ -51,7 +51,7 @@ struct writer {
 	struct stack_path path;
 };
 
-/* Return the number of a stack. */
+/* Returns the number of a stack. */
 static uint64_t stack_count(const struct profile *profile, struct profile_weight weight)
 {
 	return profile_mode(profile) == PROFILE_CPU ? (weight.ns + NS_PER_US / 2) / NS_PER_US
@@ -117,7 +117,7 @@ static int node_write(struct writer *writer, uint32_t node, const struct counts 
 	return line_write(writer, counts);
 }
 
-/* Return the number for samples with neither frames nor a thread's root. */
+/* Returns the number for samples with neither frames nor a thread's root. */
 static uint64_t rootless_idle_count(const struct profile *profile, enum profile_side side)
 {
 	return stack_count(profile, profile_rootless_idle(profile, side));

@@ -49,7 +49,7 @@ struct svg {
 	bool has_origin[NR_ORIGINS];
 };
 
-/* Return a weight in the image's unit, that of collapsed stacks but in ns. */
+/* Returns a weight in the image's unit, that of collapsed stacks but in ns. */
 static uint64_t value_of(const struct svg *svg, struct profile_weight weight)
 {
 	return profile_mode(svg->artefact->profile) == PROFILE_CPU ? weight.ns : weight.samples;
@@ -60,7 +60,7 @@ static double share_of(uint64_t value, uint64_t all)
 	return all ? (double)value / (double)all : 0;
 }
 
-/* Return the weight of all samples that a side shows. */
+/* Returns the weight of all samples that a side shows. */
 static struct profile_weight whole_of(const struct svg *svg, enum profile_side side)
 {
 	const struct profile_sums *sums = profile_sums(svg->artefact->profile, side);
@@ -68,14 +68,14 @@ static struct profile_weight whole_of(const struct svg *svg, enum profile_side s
 	return (struct profile_weight){sums->account.nr_shown, sums->time_ns};
 }
 
-/* Return how much larger a box's share is than in the base. */
+/* Returns how much larger a box's share is than in the base. */
 static double change_of(const struct svg *svg, const struct box *box)
 {
 	return share_of(value_of(svg, box->sum), svg->all) -
 	       share_of(value_of(svg, box->base), svg->all_base);
 }
 
-/* Return the function of a box; NULL for a thread's root, and for samples without frames. */
+/* Returns the function of a box; NULL for a thread's root, and for samples without frames. */
 static const struct profile_function *box_function(const struct svg *svg, const struct box *box)
 {
 	const struct profile *profile = svg->artefact->profile;
@@ -189,7 +189,7 @@ static int box_visit(struct svg *svg, const struct box *box)
 	return 0;
 }
 
-/* Return the weight of a side's samples without a node. */
+/* Returns the weight of a side's samples without a node. */
 static struct profile_weight rootless_idle(const struct svg *svg, enum profile_side side)
 {
 	const struct tree_walk *walk = side == PROFILE_SHOWN ? &svg->walk : &svg->base_walk;

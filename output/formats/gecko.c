@@ -206,7 +206,7 @@ static void runs_write(struct writer *writer, const struct artefact *artefact)
 	text_done(&caveats);
 }
 
-/* Return the time between ticks: as requested, else as achieved. */
+/* Returns the time between ticks: as requested, else as achieved. */
 static double interval_ms(const struct artefact *artefact)
 {
 	const struct run *run = artefact->runs;
@@ -298,7 +298,7 @@ static bool is_named(const struct writer *writer, uint32_t function)
 	return function < writer->nr_functions;
 }
 
-/* Return whether a function's path is a source file, not the module of its machine code. */
+/* Whether a function's path is a source file, not the module of its machine code. */
 static bool is_python(const struct writer *writer, uint32_t function)
 {
 	return is_named(writer, function) && writer->functions[function].kind == FUNCTION_PYTHON;
@@ -358,7 +358,7 @@ static void func_line(struct writer *writer, uint32_t row)
 	line_write(writer, is_named(writer, row) ? writer->functions[row].first_line : 0);
 }
 
-/* Return the function of a frame; without one, that of samples without frames. */
+/* Returns the function of a frame; without one, that of samples without frames. */
 static uint32_t frame_function(const struct writer *writer, uint32_t frame)
 {
 	if (frame == writer->nr_frames || writer->frames[frame].function == PROFILE_NONE)
@@ -493,7 +493,7 @@ static void shared_write(struct writer *writer)
 /* Phase of a marker with a start and an end. */
 enum { PHASE_INTERVAL = 1 };
 
-/* Return a sample of the current thread, by time. */
+/* Returns a sample of the current thread, by time. */
 static const struct profile_sample *sample_at(const struct writer *writer, uint32_t row)
 {
 	return &writer->rows[writer->samples.order[writer->slice->first + row]];

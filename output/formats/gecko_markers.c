@@ -36,7 +36,7 @@ static const struct profile_sample *sample_at(const struct gecko_markers *marker
 	return &markers->rows[markers->order[index]];
 }
 
-/* Return whether a sample has the flag and directly continues the previous one. */
+/* Whether a sample has the flag and directly continues the previous one. */
 static bool continues(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
 {
 	const struct profile_sample *before;
@@ -48,13 +48,13 @@ static bool continues(const struct gecko_markers *markers, uint32_t index, uint3
 	       thread_samples_begin_ns(sample_at(markers, index)) <= before->time_ns;
 }
 
-/* Return whether a marker begins at the sample. */
+/* Whether a marker begins at the sample. */
 static bool begins(const struct gecko_markers *markers, uint32_t index, uint32_t flag)
 {
 	return (sample_at(markers, index)->flags & flag) && !continues(markers, index, flag);
 }
 
-/* Return the marker that begins at the sample. */
+/* Returns the marker that begins at the sample. */
 static struct gecko_marker marker_at(const struct gecko_markers *markers, uint32_t index,
 				     enum gecko_marker_kind kind)
 {

@@ -34,8 +34,8 @@ struct gecko_markers {
 void gecko_markers_init(struct gecko_markers *markers, const struct profile *profile,
 			const struct thread_samples *samples, const struct thread_slice *slice);
 
-/* Return the next marker, by start time; false at the end. */
+/* Returns the next marker, by start time; false at the end. */
 bool gecko_markers_next(struct gecko_markers *markers, struct gecko_marker *ret_marker);
 
-/* Return the name of a kind, which users can search for; stable. */
+/* Returns the name of a kind, which users can search for; stable. */
 const char *gecko_marker_name(enum gecko_marker_kind kind);

@@ -41,13 +41,13 @@ struct writer {
 /* The first mapping is the program's: readers take it for the main binary. */
 enum { PROGRAM_MAPPING = 1, FIRST_MODULE_MAPPING = 2 };
 
-/* Return the id of the placeholder for samples without frames: one more than all others. */
+/* Returns the id of the placeholder for samples without frames: one more than all others. */
 static uint64_t idle_id(uint32_t nr)
 {
 	return (uint64_t)nr + 1;
 }
 
-/* Return whether samples have a time besides their count. */
+/* Whether samples have a time besides their count. */
 static bool has_time(const struct writer *writer)
 {
 	return profile_mode_is_time(profile_mode(writer->profile));
@@ -82,7 +82,7 @@ static int types_write(struct writer *writer)
 	return err ? err : pprof_message_append(&writer->message, &part);
 }
 
-/* Return the time between ticks: as requested, else as achieved. */
+/* Returns the time between ticks: as requested, else as achieved. */
 static int64_t period_ns(const struct run *run)
 {
 	double hz = run->info.requested_hz > 0 ? run->info.requested_hz
@@ -400,7 +400,7 @@ static int stack_write(struct writer *writer, uint32_t node, struct profile_weig
 }
 
 /*
- * Return where a sample's weight is summed: by node, then flags. Samples without frames come
+ * Returns where a sample's weight is summed: by node, then flags. Samples without frames come
  * last.
  */
 static uint32_t stack_index(const struct writer *writer, const struct profile_sample *sample)

@@ -63,7 +63,7 @@ static void stretches_init(struct stretches *stretches, const struct writer *wri
 }
 
 /*
- * Return the time between the axis and the start of a sample. Samples of merged recordings may
+ * Returns the time between the axis and the start of a sample. Samples of merged recordings may
  * overlap; the axis is then ahead of them until the next gap.
  */
 static uint64_t gap_before(const struct stretches *stretches, const struct profile_sample *sample)
@@ -76,7 +76,7 @@ static uint64_t gap_before(const struct stretches *stretches, const struct profi
 	return begin_ns - stretches->axis_ns;
 }
 
-/* Return the next sample, or the gap before it; false at the end. */
+/* Returns the next sample, or the gap before it; false at the end. */
 static bool piece_next(struct stretches *stretches, struct stretch *ret_piece)
 {
 	const struct writer *writer = stretches->writer;
@@ -98,7 +98,7 @@ static bool piece_next(struct stretches *stretches, struct stretch *ret_piece)
 	return true;
 }
 
-/* Return the next stretch, merged from equal pieces; false at the end. */
+/* Returns the next stretch, merged from equal pieces; false at the end. */
 static bool stretches_next(struct stretches *stretches, struct stretch *ret_stretch)
 {
 	struct stretch piece = {0};
@@ -175,7 +175,7 @@ static void weights_write(struct writer *writer, const struct thread_slice *slic
 	json_u64(json, stretches.axis_ns / writer->unit_ns);
 }
 
-/* Return how many bytes of a command line are shown, ending in a whole character. */
+/* Returns how many bytes of a command line are shown, ending in a whole character. */
 static size_t command_length(const char *command_line)
 {
 	size_t length = strlen(command_line);
@@ -337,7 +337,7 @@ static void about_write(struct writer *writer, const struct artefact *artefact)
 }
 
 /*
- * Return microseconds if all times are multiples of that, as in recordings, to halve the digits;
+ * Returns microseconds if all times are multiples of that, as in recordings, to halve the digits;
  * else nanoseconds.
  */
 static uint64_t find_unit(const struct profile *profile)

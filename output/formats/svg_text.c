@@ -24,7 +24,7 @@ void svg_put_number(struct text *text, uint64_t number)
 	}
 }
 
-/* Return how many bytes of label fit in max_columns columns. */
+/* Returns how many bytes of label fit in max_columns columns. */
 static size_t fitting_length(const char *label, size_t max_columns)
 {
 	size_t size = strlen(label);

@@ -44,7 +44,7 @@ static int head_write(const struct artefact *artefact, FILE *out)
 	return err;
 }
 
-/* Return the first error: an error on closing a stream is the cause of the other. */
+/* Returns the first error: an error on closing a stream is the cause of the other. */
 static int first_error(int err, int closing)
 {
 	return closing ? closing : err;

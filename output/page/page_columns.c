@@ -10,7 +10,7 @@
 /* The flags of samples in recordings, and one that only pages have. */
 enum { FLAGS_MASK = 0x7f | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE, FLAG_HAS_CPU = 0x80 };
 
-/* Return the greatest common divisor. Every number divides 0. */
+/* Returns the greatest common divisor. Every number divides 0. */
 static uint64_t common_divisor(uint64_t one, uint64_t other)
 {
 	while (other) {
@@ -106,7 +106,7 @@ static void write_function_origins(const struct page_index *index, struct page_n
 		put_unsigned(numbers, index->functions[i].origin);
 }
 
-/* Return a frame by its place in the index. */
+/* Returns a frame by its place in the index. */
 static const struct profile_frame *frame_at(const struct page_index *index, uint32_t place)
 {
 	uint32_t nr;
@@ -162,7 +162,7 @@ static void write_node_frames(const struct page_index *index, struct page_number
 	}
 }
 
-/* Return whether a node has weight in the base. The weight of threads' roots belongs to no node. */
+/* Whether a node has weight in the base. The weight of threads' roots belongs to no node. */
 static bool is_in_base(const struct page_index *index, const struct profile_weight *base,
 		       uint32_t node)
 {
@@ -234,7 +234,7 @@ static struct sample_walk sample_walk_begin(const struct page_index *index)
 				    .samples = profile_samples(index->profile, &nr)};
 }
 
-/* Return the next sample; NULL at the end. */
+/* Returns the next sample; NULL at the end. */
 static const struct profile_sample *sample_walk_next(struct sample_walk *walk)
 {
 	const struct page_index *index = walk->index;
@@ -298,7 +298,7 @@ static void write_sample_weights(const struct page_index *index, struct page_num
 	}
 }
 
-/* Return the current sample's flags. A sample with CPU time always has a flag that says so. */
+/* Returns the current sample's flags. A sample with CPU time always has a flag that says so. */
 static uint32_t flags_of(const struct sample_walk *walk, const struct profile_sample *sample)
 {
 	const uint32_t flags = sample->flags & FLAGS_MASK;

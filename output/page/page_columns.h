@@ -25,13 +25,14 @@ struct page_column {
 	void (*write)(const struct page_index *index, struct page_numbers *numbers);
 };
 
-/* Return the columns that the data need. *ret_nr is their number, at most PAGE_MAX_COLUMNS. */
 #define PAGE_MAX_COLUMNS 24
+
+/* Returns the columns that the data need. *ret_nr is their number, at most PAGE_MAX_COLUMNS. */
 void page_columns_choose(const struct page_index *index, bool has_base,
 			 const struct page_column *ret_columns[PAGE_MAX_COLUMNS], uint32_t *ret_nr);
 
 /*
- * Return the number of values in a column, their greatest unit, and their size in bytes in that
+ * Returns the number of values in a column, their greatest unit, and their size in bytes in that
  * unit.
  */
 struct page_numbers page_column_measure(const struct page_column *column,

@@ -160,7 +160,7 @@ static int index_stacks(struct page_index *index)
 	return 0;
 }
 
-/* Return the group of a sample: its thread's, or the last one. */
+/* Returns the group of a sample: its thread's, or the last one. */
 static uint32_t group_of(const struct page_index *index, const struct profile_sample *sample)
 {
 	return sample->thread == PROFILE_NONE ? index->nr_groups - 1 : sample->thread;
@@ -271,7 +271,7 @@ static bool collect_ticks(struct page_index *index, uint64_t *ret_first_us)
 	return in_order;
 }
 
-/* Return the start of the first run or, if that is unknown or later, the first sample. */
+/* Returns the start of the first run or, if that is unknown or later, the first sample. */
 static uint64_t start_of(const struct artefact *artefact, uint64_t first_us)
 {
 	uint64_t start_us = UINT64_MAX;

@@ -54,11 +54,11 @@ struct page_index {
 int page_index_init(struct page_index *index, const struct artefact *artefact);
 void page_index_done(struct page_index *index);
 
-/* Return the index of a sample's stack in stacks. */
+/* Returns the index of a sample's stack in stacks. */
 uint32_t page_index_stack(const struct page_index *index, const struct profile_sample *sample);
 
-/* Return the time of a sample since start_us. */
+/* Returns the time of a sample since start_us. */
 uint64_t page_index_time_us(const struct page_index *index, const struct profile_sample *sample);
 
-/* Return the tick of a sample's time. Fast if it is at hint or shortly after. */
+/* Returns the tick of a sample's time. Fast if it is at hint or shortly after. */
 uint32_t page_index_tick(const struct page_index *index, uint64_t time_us, uint32_t hint);

@@ -147,7 +147,7 @@ static int ranges_collect(struct ranges *wanted, const struct page_index *index)
 	return err;
 }
 
-/* Return how many bytes of a line are shown, ending in a whole character. */
+/* Returns how many bytes of a line are shown, ending in a whole character. */
 static size_t shown_length(const char *line)
 {
 	size_t length = strlen(line);
@@ -161,7 +161,7 @@ static size_t shown_length(const char *line)
 	return length;
 }
 
-/* Return how many bytes another range of a file may take. */
+/* Returns how many bytes another range of a file may take. */
 static size_t room_left(const struct page_sources *sources, size_t bytes_before_file)
 {
 	size_t of_file = bytes_before_file + PAGE_SOURCE_MAX_FILE_BYTES;
@@ -260,7 +260,7 @@ static int read_files(struct page_sources *sources, const struct page_index *ind
 	return err;
 }
 
-/* Return when the first of the runs ended: files must not have changed since. 0: unknown. */
+/* Returns when the first of the runs ended: files must not have changed since. 0: unknown. */
 static uint64_t runs_end_ns(const struct artefact *artefact)
 {
 	uint64_t end_ns = UINT64_MAX;
@@ -277,7 +277,7 @@ static uint64_t runs_end_ns(const struct artefact *artefact)
 	return end_ns == UINT64_MAX ? 0 : end_ns;
 }
 
-/* Return whether a run is known to be from another machine. */
+/* Whether a run is known to be from another machine. */
 static bool is_from_elsewhere(const struct artefact *artefact)
 {
 	char host[HOST_NAME_MAX + 1] = "";

@@ -49,7 +49,7 @@ static void weight_add(struct profile_weight *to, struct profile_weight weight)
 	to->ns += weight.ns;
 }
 
-/* Return the caller for a call to a node's frame. */
+/* Returns the caller for a call to a node's frame. */
 static uint32_t node_caller(const struct call_graph *graph, const struct tree_walk *walk,
 			    uint32_t node)
 {

@@ -53,7 +53,7 @@ int call_graph_init(struct call_graph *graph, const struct profile *profile, enu
 /* Free the graph's tables, whether call_graph_init() succeeded or not. */
 void call_graph_done(struct call_graph *graph);
 
-/* Return the function of a vertex, or NULL if the vertex is the root of a thread. */
+/* Returns the function of a vertex, or NULL if the vertex is the root of a thread. */
 const struct profile_function *call_graph_function(const struct call_graph *graph, uint32_t vertex);
 
 /*

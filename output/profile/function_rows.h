@@ -56,11 +56,11 @@ int function_rows_append(struct function_rows *rows, const struct function *func
  */
 uint32_t function_rows_search(struct function_rows *rows, const struct function *function);
 
-/* Return the row of an id, or PROFILE_NONE if it has none yet. */
+/* Returns the row of an id, or PROFILE_NONE if it has none yet. */
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id);
 
 /*
- * Return the row for a function whose id has none yet: the equal row of an earlier sampler, or a
+ * Returns the row for a function whose id has none yet: the equal row of an earlier sampler, or a
  * new one. Returns 0 or -ENOMEM.
  */
 int function_rows_get(struct function_rows *rows, const struct function *function,

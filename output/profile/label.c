@@ -136,7 +136,7 @@ const char *label_kind(enum function_kind kind)
 	return kinds[kind];
 }
 
-/* Return where the digits that end at end begin; end if there are none. */
+/* Returns where the digits that end at end begin; end if there are none. */
 static size_t digits_start(const char *bytes, size_t end)
 {
 	while (end > 0 && isdigit((unsigned char)bytes[end - 1]))

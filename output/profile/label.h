@@ -50,7 +50,7 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 			 enum label_style style);
 
 /*
- * Return the mark of a row's line: "~" if rows are lines and this one may be a few statements
+ * Returns the mark of a row's line: "~" if rows are lines and this one may be a few statements
  * late (profile_frame.line_is_uncertain), else "". The string is static.
  */
 const char *label_line_mark(const struct profile *profile, uint32_t frame);
@@ -63,7 +63,7 @@ const char *label_line_mark(const struct profile *profile, uint32_t frame);
 void label_append_frame(struct text *text, const struct profile *profile, uint32_t frame,
 			enum label_style style);
 
-/* Return what runs a function's code: one word in lower case, stable. */
+/* Returns what runs a function's code: one word in lower case, stable. */
 const char *label_kind(enum function_kind kind);
 
 /*

@@ -27,5 +27,5 @@ enum origin {
  */
 enum origin origin_of(const struct profile_function *function);
 
-/* Return the name of an origin: a few words in lower case, stable. */
+/* Returns the name of an origin: a few words in lower case, stable. */
 const char *origin_name(enum origin origin);

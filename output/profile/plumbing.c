@@ -160,7 +160,7 @@ static bool begins_with_one(const char *text, const char *const *prefixes, size_
 }
 
 /*
- * Return whether a listed name can only be CPython's or the C library's. Such a name counts in
+ * Whether a listed name can only be CPython's or the C library's. Such a name counts in
  * any file, because CPython may be linked into a program.
  */
 static bool is_reserved(const char *name)
@@ -170,7 +170,7 @@ static bool is_reserved(const char *name)
 	return begins_with_one(name, prefixes, sizeof(prefixes) / sizeof(*prefixes));
 }
 
-/* Return whether a file is CPython itself or a C library. */
+/* Whether a file is CPython itself or a C library. */
 static bool is_home(const char *path)
 {
 	static const char *const prefixes[] = {"python", "libpython",  "libc.",

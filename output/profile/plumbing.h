@@ -11,5 +11,5 @@
 
 #include "sampler/sample.h"
 
-/* Return whether a function is plumbing. Its id and line are ignored. */
+/* Whether a function is plumbing. Its id and line are ignored. */
 bool plumbing_is(const struct function *function);

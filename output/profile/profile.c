@@ -278,7 +278,7 @@ int profile_add(struct profile *profile, enum profile_side side,
 	return 0;
 }
 
-/* Return whether the thread is the main thread of an earlier sampler. */
+/* Whether the thread is the main thread of an earlier sampler. */
 static bool is_former_main(const struct profile *profile, const struct sample_thread *thread)
 {
 	const struct main_thread *former = &profile->main_thread;

@@ -91,7 +91,7 @@ struct profile *profile_create(const struct profile_options *options);
 void profile_destroy(struct profile *profile);
 
 /*
- * Return the sink for a sampler, borrowed from profile. Its sample() returns 0, or -ENOMEM
+ * Returns the sink for a sampler, borrowed from profile. Its sample() returns 0, or -ENOMEM
  * if the sample was not added; the profile stays usable either way.
  *
  * The sink relies on the ids and slots of one sampler. Memory grows with the distinct functions,
@@ -162,15 +162,15 @@ struct profile_sums {
 void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sample, bool is_shown,
 		      bool has_frames);
 
-/* Return the sums so far; borrowed. */
+/* Returns the sums so far; borrowed. */
 const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side);
 
 enum profile_mode profile_mode(const struct profile *profile);
 
-/* Return the options it was created with; borrowed. */
+/* Returns the options it was created with; borrowed. */
 const struct profile_options *profile_options(const struct profile *profile);
 
-/* Return how many threads had samples. */
+/* Returns how many threads had samples. */
 uint64_t profile_nr_threads(const struct profile *profile);
 
 /*
@@ -187,11 +187,11 @@ const struct profile_process *profile_processes(const struct profile *profile, u
 const struct profile_thread *profile_threads(const struct profile *profile, uint32_t *ret_nr);
 const struct profile_sample *profile_samples(const struct profile *profile, uint32_t *ret_nr);
 
-/* Return the self weight of a node on one side. */
+/* Returns the self weight of a node on one side. */
 struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
 				     uint32_t node);
 
-/* Return the weight of samples that have neither a frame in the tree nor a thread's root. */
+/* Returns the weight of samples that have neither a frame in the tree nor a thread's root. */
 struct profile_weight profile_rootless_idle(const struct profile *profile, enum profile_side side);
 
 /* Self and total time of one row; a recursive frame counts once per stack. */

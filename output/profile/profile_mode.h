@@ -20,7 +20,7 @@ enum profile_mode {
 };
 
 /*
- * Return whether a profile of that mode shows a sample, and if so its weight in *ret_ns. The
+ * Whether a profile of that mode shows a sample, and if so its weight in *ret_ns. The
  * weight of a sample that is not shown is dropped, not added to another.
  */
 bool profile_mode_shows(enum profile_mode mode, uint32_t flags, uint64_t wall_ns, uint64_t cpu_ns,
@@ -32,11 +32,11 @@ const char *profile_mode_name(enum profile_mode mode);
 /* Returns false if no mode has that name. */
 bool profile_mode_parse(const char *name, enum profile_mode *ret_mode);
 
-/* Return whether weights are nanoseconds; else each sample weighs 1. */
+/* Whether weights are nanoseconds; else each sample weighs 1. */
 bool profile_mode_is_time(enum profile_mode mode);
 
-/* Return what the time of a mode is: "CPU time"; for PROFILE_COUNT what is counted. */
+/* Returns what the time of a mode is: "CPU time"; for PROFILE_COUNT what is counted. */
 const char *profile_mode_time(enum profile_mode mode);
 
-/* Return the unit of collapsed stacks: "samples", "microseconds", "threads"; stable. */
+/* Returns the unit of collapsed stacks: "samples", "microseconds", "threads"; stable. */
 const char *profile_mode_unit(enum profile_mode mode);

@@ -98,7 +98,7 @@ static int node_add(struct profile_tree *tree, uint32_t parent, uint32_t frame, 
 	return 0;
 }
 
-/* Return whether a row's frames have no nodes of their own. */
+/* Whether a row's frames have no nodes of their own. */
 static bool is_folded(const struct profile_tree *tree, uint32_t frame)
 {
 	return !tree->keep_plumbing &&
@@ -210,7 +210,7 @@ static int sample_frame_get(struct profile_tree *tree, const struct frame *frame
 	return profile_tree_get_frame(tree, function, line, ret_frame);
 }
 
-/* Return whether node is frame below parent. PROFILE_NONE is no node. */
+/* Whether node is frame below parent. PROFILE_NONE is no node. */
 static bool node_is(const struct profile_tree *tree, uint32_t node, uint32_t parent, uint32_t frame)
 {
 	return node != PROFILE_NONE && tree->nodes[node].parent == parent &&

@@ -60,7 +60,7 @@ struct profile_tree {
 /* Free the tree's tables. */
 void profile_tree_done(struct profile_tree *tree);
 
-/* Return whether the tree has no room for new nodes. */
+/* Whether the tree has no room for new nodes. */
 bool profile_tree_is_full(const struct profile_tree *tree);
 
 /*
@@ -84,7 +84,7 @@ int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t
 int profile_tree_get_node(struct profile_tree *tree, uint32_t parent, uint32_t frame,
 			  uint32_t *ret_node);
 
-/* Return whether a node stands for no frame: PROFILE_NONE, or the root of a thread. */
+/* Whether a node stands for no frame: PROFILE_NONE, or the root of a thread. */
 bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node);
 
 /*
@@ -115,7 +115,7 @@ struct thread_paths {
 
 void thread_paths_done(struct thread_paths *paths);
 
-/* Return the path of a thread, borrowed until the next call; NULL if another has its slot. */
+/* Returns the path of a thread, borrowed until the next call; NULL if another has its slot. */
 struct thread_path *thread_paths_find(const struct thread_paths *paths,
 				      const struct sample_thread *thread);
 
@@ -137,7 +137,7 @@ void thread_paths_forget(struct thread_paths *paths);
 int thread_path_follow(struct thread_path *path, struct profile_tree *tree,
 		       const struct sample *sample);
 
-/* Return the node of the last sample followed; the root if it has no frames. */
+/* Returns the node of the last sample followed; the root if it has no frames. */
 uint32_t thread_path_leaf(const struct thread_path *path);
 
 /* Keep at most nr_unchanged nodes: the thread had a sample that was not followed. */

@@ -43,15 +43,15 @@ int thread_samples_init(struct thread_samples *samples, const struct profile *pr
 /* Free the tables and empty samples. */
 void thread_samples_done(struct thread_samples *samples);
 
-/* Return where a sample's time begins: its time less its wall time. */
+/* Returns where a sample's time begins: its time less its wall time. */
 uint64_t thread_samples_begin_ns(const struct profile_sample *sample);
 
-/* Return the process of a thread's row; NULL if it is unknown or thread is PROFILE_NONE. */
+/* Returns the process of a thread's row; NULL if it is unknown or thread is PROFILE_NONE. */
 const struct profile_process *thread_samples_process(const struct profile *profile,
 						     uint32_t thread);
 
 /*
- * Return the node of a sample's stack: PROFILE_NONE if it has no frames, even if node is the root
+ * Returns the node of a sample's stack: PROFILE_NONE if it has no frames, even if node is the root
  * of its thread.
  */
 uint32_t thread_samples_node(const struct profile *profile, uint32_t node);

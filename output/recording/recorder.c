@@ -76,7 +76,7 @@ struct recorder {
 };
 
 /*
- * Return CLOCK_REALTIME at CLOCK_MONOTONIC's 0, as of the start of the run if known, else as of
+ * Returns CLOCK_REALTIME at CLOCK_MONOTONIC's 0, as of the start of the run if known, else as of
  * now.
  */
 static uint64_t find_epoch_us(const struct run *run)
@@ -202,7 +202,7 @@ static int write_thread(struct recorder *recorder, const struct sample_thread *t
 	return record_stream_end(&recorder->stream, RECORD_THREAD, NULL, 0);
 }
 
-/* Return what is kept of the thread in a slot; NULL if out of memory. */
+/* Returns what is kept of the thread in a slot; NULL if out of memory. */
 static struct recorder_thread *thread_get(struct recorder *recorder, uint32_t slot)
 {
 	const uint32_t nr = recorder->max_threads;
@@ -269,7 +269,7 @@ static int find_node(struct recorder *recorder, const struct sample *sample, uin
 	return 0;
 }
 
-/* Return the whole microseconds of a time and an earlier remainder. */
+/* Returns the whole microseconds of a time and an earlier remainder. */
 static uint64_t round_us(uint64_t time_ns, uint32_t *rest_ns)
 {
 	uint64_t sum_ns = time_ns + *rest_ns;
@@ -279,7 +279,7 @@ static uint64_t round_us(uint64_t time_ns, uint32_t *rest_ns)
 }
 
 /*
- * Return a CPU time and an earlier remainder, rounded to units, or the wall time if they differ
+ * Returns a CPU time and an earlier remainder, rounded to units, or the wall time if they differ
  * by less than two units. The thread then ran all the time, as far as two clocks read one after
  * the other can show, and storing that takes almost no room. The remainder keeps the sums right
  * either way.

@@ -26,7 +26,7 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 void recorder_destroy(struct recorder *recorder);
 
 /*
- * Return the sink for a sampler, borrowed from recorder. Its calls return 0; -ENOMEM; the
+ * Returns the sink for a sampler, borrowed from recorder. Its calls return 0; -ENOMEM; the
  * error of a write as negative errno, and what was flushed before can be read; -E2BIG if there is
  * no room for another thread, and the recording can still be finished.
  */
@@ -48,11 +48,11 @@ void recorder_change_sampler(struct recorder *recorder);
  */
 void recorder_set_stats(struct recorder *recorder, const struct sampler_stats *stats);
 
-/* Return the size of the file so far. */
+/* Returns the size of the file so far. */
 uint64_t recorder_bytes(const struct recorder *recorder);
 
 /*
- * Return the totals of the samples and of those that the mode shows, as a profile of the
+ * Returns the totals of the samples and of those that the mode shows, as a profile of the
  * recording would have them. Borrowed.
  */
 const struct profile_sums *recorder_sums(const struct recorder *recorder);

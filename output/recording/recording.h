@@ -23,7 +23,7 @@ int recording_open(int fd, struct recording **ret_recording, struct message *ret
 void recording_close(struct recording *recording);
 
 /*
- * Return what the file says of its run: all of it if the recording was finished, else what was
+ * Returns what the file says of its run: all of it if the recording was finished, else what was
  * known at the last readable flush. Borrowed.
  */
 const struct run *recording_run(const struct recording *recording);
@@ -39,11 +39,11 @@ struct recording_about {
 	bool has_end;	       /* the writer finished it */
 };
 
-/* Return this for a recording; borrowed. */
+/* Returns this for a recording; borrowed. */
 const struct recording_about *recording_about(const struct recording *recording);
 
 /*
- * Return whether the recording was not finished or has unreadable bytes at its end; *ret_bytes is
+ * Whether the recording was not finished or has unreadable bytes at its end; *ret_bytes is
  * their number.
  */
 bool recording_is_torn(const struct recording *recording, uint64_t *ret_bytes);

@@ -67,7 +67,7 @@ struct recording_decoder {
 
 void recording_decoder_done(struct recording_decoder *decoder);
 
-/* Return the version in the content of a first frame; 0 if it is no recording. */
+/* Returns the version in the content of a first frame; 0 if it is no recording. */
 unsigned int recording_version(const uint8_t *content, size_t bytes);
 
 /*

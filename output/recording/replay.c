@@ -82,7 +82,7 @@ struct player {
 /* Processes and threads. */
 
 /*
- * Return whether the filter selects a thread and its process. A thread without a process matches
+ * Whether the filter selects a thread and its process. A thread without a process matches
  * no pid.
  */
 static bool is_selected(const struct replay_filter *filter, const struct recorded_threads *recorded,
@@ -161,7 +161,7 @@ static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 	return 0;
 }
 
-/* Return what a thread is found by besides its name: nothing on the base's side, else its tid. */
+/* Returns what a thread is found by besides its name: nothing on the base's side, else its tid. */
 static uint32_t thread_key(const struct player *player, const struct profile_thread *thread)
 {
 	return player->side == PROFILE_BASE ? 0 : (uint32_t)thread->tid;
@@ -267,7 +267,7 @@ static int verdict_find(struct player *player, uint32_t function, int32_t line,
 	return pair_map_add(&player->verdicts.of_line, function, (uint32_t)line, *ret_verdict);
 }
 
-/* Return the verdict on a node's frame, combined with that on its callers. */
+/* Returns the verdict on a node's frame, combined with that on its callers. */
 static int verdict_get(struct player *player, const struct played_node *node, uint32_t *ret_verdict)
 {
 	int32_t line = node->line;
@@ -320,7 +320,7 @@ static int play_reset(void *context)
 	return 0;
 }
 
-/* Return the profile's node for a node of the recording below root; PROFILE_NONE: none yet. */
+/* Returns the profile's node for a node of the recording below root; PROFILE_NONE: none yet. */
 static uint32_t node_find(const struct played_nodes *nodes, uint32_t root, uint32_t node)
 {
 	return root == PROFILE_NONE ? nodes->rows[node].profile_node

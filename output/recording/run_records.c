@@ -55,7 +55,7 @@ static struct run_pair *add_pair(struct run_records *records, const char *name)
 }
 
 /*
- * Return whether value is a number that COUNTERS can reproduce: whole, 64 bits, no leading zeros.
+ * Whether value is a number that COUNTERS can reproduce: whole, 64 bits, no leading zeros.
  */
 static bool is_whole_number(const char *value)
 {

@@ -228,7 +228,7 @@ static bool read_flags(struct samples_reader *reader, struct slot_state *slot)
 	return true;
 }
 
-/* Return by how much a sample's CPU weight is less than its wall weight. */
+/* Returns by how much a sample's CPU weight is less than its wall weight. */
 static uint64_t read_cpu_less_us(struct samples_reader *reader)
 {
 	uint64_t less_us;
@@ -258,7 +258,7 @@ static bool read_weights(struct samples_reader *reader, struct decoded_sample *s
 	return sample->wall_us <= UINT64_MAX / US_NS && sample->cpu_us <= UINT64_MAX / US_NS;
 }
 
-/* Return whether every column is exactly used up. */
+/* Whether every column is exactly used up. */
 static bool is_at_end(const struct samples_reader *reader)
 {
 	for (int i = 0; i < NR_SAMPLES_COLUMNS; i++)

@@ -38,7 +38,7 @@ struct slot_table {
 void slot_table_done(struct slot_table *table);
 
 /*
- * Return a slot, growing the table as needed; NULL if out of memory. slot is below
+ * Returns a slot, growing the table as needed; NULL if out of memory. slot is below
  * RECORDING_MAX_SLOTS.
  */
 struct slot_state *slot_table_get(struct slot_table *table, uint32_t slot);

@@ -117,7 +117,7 @@ static void compute_distances(struct tick_times *times)
 }
 
 /*
- * Return the index of a tick's interval, counted from the phase. A tick up to a quarter of an
+ * Returns the index of a tick's interval, counted from the phase. A tick up to a quarter of an
  * interval late still belongs to the expected one.
  */
 static uint64_t tick_cell(const struct tick_times *times, uint64_t time_ns, uint64_t expected)

@@ -21,7 +21,7 @@ struct tick_times {
 };
 
 /*
- * Return how often 1 µs is doubled for the unit of tick times at this interval, so that the unit
+ * Returns how often 1 µs is doubled for the unit of tick times at this interval, so that the unit
  * is at most a thirtieth of the interval, and 32 µs. Ticks at random places in even intervals
  * leave little else to save, and a tick itself takes about that long.
  */

@@ -22,7 +22,7 @@ void zstd_reader_done(struct zstd_reader *reader);
 void zstd_reader_seek(struct zstd_reader *reader, uint64_t offset);
 
 /*
- * Return the number of frames in the seek table at the end of a file of file_bytes bytes; 0 if
+ * Returns the number of frames in the seek table at the end of a file of file_bytes bytes; 0 if
  * there is no table or it cannot be read. The rows are not checked.
  */
 uint32_t zstd_reader_seek_rows(const struct zstd_reader *reader, uint64_t file_bytes);

@@ -7,17 +7,17 @@
 
 #include "sampler/sample.h"
 
-/* Return the name of a loss: one word in lower case, as in the statistics; stable. */
+/* Returns the name of a loss: one word in lower case, as in the statistics; stable. */
 const char *loss_name(enum sample_loss loss);
 
-/* Return the samples lost for any reason. */
+/* Returns the samples lost for any reason. */
 uint64_t loss_total(const struct sampler_stats *stats);
 
-/* Return the lost samples in percent of those tried; 0 if none was tried. */
+/* Returns the lost samples in percent of those tried; 0 if none was tried. */
 double loss_percent(const struct sampler_stats *stats);
 
 /*
- * Return whether more than 2 % of the samples were lost because their look had to wait until the
+ * Whether more than 2 % of the samples were lost because their look had to wait until the
  * thread slept (LOSS_LATE). Short bursts are under-represented then.
  */
 bool loss_hides_bursts(const struct sampler_stats *stats);

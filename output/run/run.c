@@ -115,7 +115,7 @@ static const char *number_text(uint64_t value, char text[TEXT_MAX_BYTES])
 	return text;
 }
 
-/* Return a field's value as text, possibly in buffer; NULL if it is unknown. */
+/* Returns a field's value as text, possibly in buffer; NULL if it is unknown. */
 static const char *field_text(const struct field *field, const struct run *run,
 			      char buffer[TEXT_MAX_BYTES])
 {
@@ -262,7 +262,7 @@ static int field_set(struct stored_run *stored, const struct field *field, const
 	return 0;
 }
 
-/* Return the loss with this name; NR_SAMPLE_LOSSES if there is none. */
+/* Returns the loss with this name; NR_SAMPLE_LOSSES if there is none. */
 static int find_loss(const char *name)
 {
 	int loss = 0;
@@ -275,7 +275,7 @@ static int find_loss(const char *name)
 	return loss;
 }
 
-/* Return the name that a field of older recordings has now. */
+/* Returns the name that a field of older recordings has now. */
 static const char *current_name(const char *name)
 {
 	static const struct {
@@ -296,7 +296,7 @@ static const char *current_name(const char *name)
 	return name;
 }
 
-/* Return the field with this name; NULL if there is none. */
+/* Returns the field with this name; NULL if there is none. */
 static const struct field *find_field(const char *name)
 {
 	name = current_name(name);

@@ -8,10 +8,10 @@
 #include "output/text/json.h"
 #include "sampler/sample.h"
 
-/* Return the time from the first tick to the end; 0 if there was no tick. */
+/* Returns the time from the first tick to the end; 0 if there was no tick. */
 double stats_wall_s(const struct sampler_stats *stats);
 
-/* Return the ticks per second in that time; 0 if no time passed. */
+/* Returns the ticks per second in that time; 0 if no time passed. */
 double stats_achieved_hz(const struct sampler_stats *stats);
 
 /*

@@ -236,7 +236,7 @@ static void append_shown(struct summary_page *page, enum profile_side side)
 	summary_page_amount(page, sums->time_ns);
 }
 
-/* Return whether the page shows something other than all of one run. */
+/* Whether the page shows something other than all of one run. */
 static bool is_part(const struct artefact *artefact)
 {
 	const struct profile_sums *sums = profile_sums(artefact->profile, PROFILE_SHOWN);

@@ -71,7 +71,7 @@ static int matches_find(struct table *table)
 	return cell->error;
 }
 
-/* Return the name of a caller or callee. */
+/* Returns the name of a caller or callee. */
 static struct summary_name vertex_name(const struct call_graph *graph, uint32_t vertex)
 {
 	struct summary_name name;

@@ -53,7 +53,7 @@ static int row_compare(const void *left, const void *right)
 	return order ? order : summary_name_compare(&a->name, &b->name);
 }
 
-/* Return the change between two shares. */
+/* Returns the change between two shares. */
 static int64_t change_of(const struct table *table, uint64_t now_ns, uint64_t before_ns)
 {
 	double points = summary_percent(now_ns, table->whole_now_ns) -
@@ -105,7 +105,7 @@ static int rows_collect(struct table *table)
 	return 0;
 }
 
-/* Return the width of the numbers and the mark, with the gaps after them. */
+/* Returns the width of the numbers and the mark, with the gaps after them. */
 static size_t numbers_width(const struct table *table)
 {
 	size_t width = 4 * strlen(" self%  ") + strlen("gone  ");

@@ -17,7 +17,7 @@ struct summary_name {
 	uint32_t frame;	  /* in the profile */
 };
 
-/* Return the name of a row of the profile. */
+/* Returns the name of a row of the profile. */
 struct summary_name summary_name_of_frame(const struct profile *profile, uint32_t frame);
 
 /* By name, path and row, so that the order is stable. */

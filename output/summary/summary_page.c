@@ -54,7 +54,7 @@ static bool is_time(const struct summary_page *page)
 	return profile_mode_is_time(profile_mode(page->artefact->profile));
 }
 
-/* Return a weight as the page shows it: in seconds, or as a count. */
+/* Returns a weight as the page shows it: in seconds, or as a count. */
 static double amount_of(const struct summary_page *page, uint64_t weight)
 {
 	return (double)weight / (is_time(page) ? NS_PER_S : 1);

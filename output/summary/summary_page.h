@@ -27,7 +27,7 @@ struct summary_page {
 /* Free the texts. */
 void summary_page_done(struct summary_page *page);
 
-/* Return the width of the terminal, at least SUMMARY_MIN_COLUMNS; 0: as wide as needed. */
+/* Returns the width of the terminal, at least SUMMARY_MIN_COLUMNS; 0: as wide as needed. */
 unsigned summary_page_columns(const struct summary_page *page);
 
 /* Begin a style, one of the two above or "", and end it. No effect without colours. */
@@ -40,7 +40,7 @@ void summary_page_line(struct summary_page *page, const char *style);
 /* Make time columns wide enough for this time. */
 void summary_page_fit_time(struct summary_page *page, uint64_t longest_ns);
 
-/* Return the width of a time column with the gap after it. */
+/* Returns the width of a time column with the gap after it. */
 size_t summary_page_time_columns(const struct summary_page *page);
 
 /*
@@ -54,5 +54,5 @@ void summary_page_share(struct summary_page *page, uint64_t ns, uint64_t whole_n
 /* Append a time with its unit to the cell: "1.500 s", "3 threads". */
 void summary_page_amount(struct summary_page *page, uint64_t ns);
 
-/* Return ns in percent of whole_ns; 0 if that is 0. */
+/* Returns ns in percent of whole_ns; 0 if that is 0. */
 double summary_percent(uint64_t ns, uint64_t whole_ns);

@@ -108,7 +108,7 @@ static int rows_collect(struct tree *tree)
 	return 0;
 }
 
-/* Return whether almost all of the caller's time is callee's. */
+/* Whether almost all of the caller's time is callee's. */
 static bool row_is_in_chain(const struct tree *tree, const struct row *callee)
 {
 	return callee->parent != PROFILE_NONE &&
@@ -132,7 +132,7 @@ static void chains_find(struct tree *tree)
 	}
 }
 
-/* Return how many rows of a chain are folded into one line; 0 if it is too short. */
+/* Returns how many rows of a chain are folded into one line; 0 if it is too short. */
 static uint32_t chain_folded(const struct row *row)
 {
 	uint32_t nr = row->nr_above + row->nr_below + 1;
@@ -145,7 +145,7 @@ static bool row_is_folded(const struct row *row)
 	return chain_folded(row) && row->nr_above >= CHAIN_END && row->nr_below >= CHAIN_END;
 }
 
-/* Return whether a line is printed for a row: its own, or that of the folded rows. */
+/* Whether a line is printed for a row: its own, or that of the folded rows. */
 static bool row_has_line(const struct row *row)
 {
 	return !row_is_folded(row) || row->nr_above == CHAIN_END;
@@ -214,7 +214,7 @@ static void label_make(struct tree *tree, const struct row *row)
 				   tree->walk.nodes[row->node].frame, LABEL_DISPLAY);
 }
 
-/* Return the width left for connectors and label; SIZE_MAX if unlimited. */
+/* Returns the width left for connectors and label; SIZE_MAX if unlimited. */
 static size_t label_columns(const struct tree *tree)
 {
 	size_t columns = summary_page_columns(tree->page);

@@ -26,7 +26,7 @@ static size_t pair_hash(uint32_t first, uint32_t second)
 	return (size_t)(product ^ product >> 32);
 }
 
-/* Return the slot of the pair, or the free slot where it belongs. */
+/* Returns the slot of the pair, or the free slot where it belongs. */
 static struct pair_slot *slot_find(const struct pair_map *map, uint32_t first, uint32_t second)
 {
 	size_t mask = map->max_slots - 1;

@@ -27,7 +27,7 @@ struct pair_map {
 /* Free the slots and empty the map. Accepts NULL. */
 void pair_map_done(struct pair_map *map);
 
-/* Return the value of a pair; PAIR_MAP_NONE if it was never added. */
+/* Returns the value of a pair; PAIR_MAP_NONE if it was never added. */
 uint32_t pair_map_find(const struct pair_map *map, uint32_t first, uint32_t second);
 
 /* Add a pair that is not in the map. Returns 0, or -ENOMEM with the map unchanged. */

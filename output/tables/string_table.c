@@ -29,7 +29,7 @@ static uint64_t hash_of(const char *string, uint64_t seed)
 	return hash ^ hash >> 32;
 }
 
-/* Return the slot of a string, or the free slot where it belongs. */
+/* Returns the slot of a string, or the free slot where it belongs. */
 static uint32_t *slot_of(const struct string_table *table, const char *string)
 {
 	size_t mask = table->max_slots - 1;

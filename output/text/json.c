@@ -122,7 +122,7 @@ void json_array_end(struct json *json)
 }
 
 /*
- * Return whether to escape a code point: RFC 8259, section 7, requires it, or it is a control
+ * Whether to escape a code point: RFC 8259, section 7, requires it, or it is a control
  * character.
  */
 static bool must_escape(uint32_t code_point)

@@ -71,7 +71,7 @@ void signal_name(int number, char ret_name[SIGNAL_NAME_MAX_BYTES])
 		(void)snprintf(ret_name, SIGNAL_NAME_MAX_BYTES, "SIG%d", number);
 }
 
-/* Return the index of a code in the table; NR_CODES if there is none. */
+/* Returns the index of a code in the table; NR_CODES if there is none. */
 static size_t find_code(int number, int code)
 {
 	size_t i = 0;

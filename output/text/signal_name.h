@@ -12,10 +12,10 @@
 void signal_name(int number, char ret_name[SIGNAL_NAME_MAX_BYTES]);
 
 /*
- * Return the name of a code, "SEGV_MAPERR", which is static; NULL if it is unknown. Equal codes
+ * Returns the name of a code, "SEGV_MAPERR", which is static; NULL if it is unknown. Equal codes
  * mean different things for different signals.
  */
 const char *signal_code_name(int number, int code);
 
-/* Return its meaning in a few words: "the address is not mapped"; NULL if it is unknown. */
+/* Returns its meaning in a few words: "the address is not mapped"; NULL if it is unknown. */
 const char *signal_code_text(int number, int code);

@@ -26,7 +26,7 @@ void text_clear(struct text *text);
 /* Keep only the first length bytes of at least that many. */
 void text_cut(struct text *text, size_t length);
 
-/* Return the terminated contents, "" if there are none; valid until the next change. */
+/* Returns the terminated contents, "" if there are none; valid until the next change. */
 const char *text_string(const struct text *text);
 
 /*
@@ -38,10 +38,10 @@ void text_puts(struct text *text, const char *string);
 void text_pad(struct text *text, size_t nr_spaces);
 void text_printf(struct text *text, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Return the plural ending for nr things: "" for one, else "s"; static. */
+/* Returns the plural ending for nr things: "" for one, else "s"; static. */
 const char *text_plural(uint64_t nr);
 
-/* Return the 32-bit FNV-1a hash of a string. */
+/* Returns the 32-bit FNV-1a hash of a string. */
 static inline uint32_t text_hash(const char *string)
 {
 	uint32_t hash = 0x811c9dc5u;

@@ -6,7 +6,7 @@
 
 #include "output/text/utf8.h"
 
-/* Return the length and width of the first character of a non-empty string. */
+/* Returns the length and width of the first character of a non-empty string. */
 static size_t char_length(const char *string, size_t *ret_width)
 {
 	uint32_t code_point = '?';

@@ -9,7 +9,7 @@
 
 #include "output/text/text.h"
 
-/* Return a string's width in columns. */
+/* Returns a string's width in columns. */
 size_t text_width(const char *string);
 
 /* Append a string or, if it is wider than max_width (not 0), its beginning and "…". */

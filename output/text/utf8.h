@@ -16,7 +16,7 @@
 size_t utf8_decode(const char *bytes, size_t size, uint32_t *ret_code_point);
 
 /*
- * Return whether a code point must never reach a terminal or a line of text: C0, DEL, C1, the
+ * Whether a code point must never reach a terminal or a line of text: C0, DEL, C1, the
  * line and paragraph separators, and the bidirectional controls, which can disguise a name as
  * another.
  *
@@ -25,7 +25,7 @@ size_t utf8_decode(const char *bytes, size_t size, uint32_t *ret_code_point);
 bool utf8_is_control(uint32_t code_point);
 
 /*
- * Return the width of a code point on a terminal: 0 for combining marks and joiners, 2 for wide
+ * Returns the width of a code point on a terminal: 0 for combining marks and joiners, 2 for wide
  * East Asian characters and emoji, else 1. wcwidth() would need a locale.
  *
  * Source: Unicode EastAsianWidth.txt (W and F), by block.

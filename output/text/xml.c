@@ -7,7 +7,7 @@
 #include "output/profile/label.h"
 #include "output/text/utf8.h"
 
-/* Return the replacement of a code point; NULL if it has none. */
+/* Returns the replacement of a code point; NULL if it has none. */
 static const char *entity_of(uint32_t code_point)
 {
 	switch (code_point) {
