@@ -272,7 +272,7 @@ static enum exit_status run(int argc, char **argv)
 			shells[i].print();
 			return print_finish(EXIT_OK);
 		}
-	print_error("give one shell: pysample completion bash, fish or zsh");
+	print_error("expected a shell: pysample completion bash|fish|zsh");
 	return EXIT_USAGE;
 }
 
@@ -282,7 +282,7 @@ const struct command completion_command = {
 	.usage = "bash|fish|zsh",
 	.about =
 		"Prints a script that makes the shell complete commands, options and their values.\n"
-		"An installed pysample comes with it where the shells look.\n"
+		"Installing pysample puts these scripts where the shells look for them.\n"
 		"\n",
 	.operands = OPERAND_SHELL,
 	.epilogue = "Examples:\n"

@@ -72,7 +72,7 @@ static void report_process(const struct target *target)
 
 static void report_memory(const struct target *target)
 {
-	report("memory", "can be read%s", target->live.through_file ? TARGET_THROUGH_FILE : "");
+	report("memory", "can be read%s", target_memory_note(target));
 }
 
 static void report_interpreter(const struct target *target)

@@ -283,6 +283,16 @@ enum exit_status outputs_open(struct outputs *outputs, struct message *reterr)
 	return EXIT_OK;
 }
 
+enum exit_status outputs_open_or_print(struct outputs *outputs)
+{
+	struct message message = {0};
+	enum exit_status status = outputs_open(outputs, &message);
+
+	if (status != EXIT_OK)
+		print_error("%s", message.text);
+	return status;
+}
+
 int outputs_open_again(const struct outputs *outputs, struct outputs *ret_outputs)
 {
 	*ret_outputs = (struct outputs){0};

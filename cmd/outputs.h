@@ -72,6 +72,9 @@ bool outputs_need_samples(const struct outputs *outputs);
  */
 enum exit_status outputs_open(struct outputs *outputs, struct message *reterr);
 
+/* The same, but prints the message. */
+enum exit_status outputs_open_or_print(struct outputs *outputs);
+
 /*
  * Open a second time the outputs that are made from a profile and replaced as a whole, to write
  * them now and again later. Outputs written in place, such as stdout and pipes, are left out.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The only place that writes to stderr, except cmd/sampling/progress.c. A message is one line
- * with control characters escaped.
+ * The only place that writes to stderr, except cmd/sampling/progress.c and, with -v, libbpf. A
+ * message is one line with control characters escaped.
  */
 #pragma once
 

@@ -63,11 +63,9 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 				    "and a shorter run (-d) less than a longer one");
 		return EXIT_ERROR;
 	case -E2BIG:
-		message_set(
-			reterr,
-			"process %d has more threads than the limit (%u), or its list of threads "
-			"has no end",
-			target->process.pid, MAX_THREADS);
+		message_set(reterr,
+			    "process %d has more than %u threads, or its thread list is circular",
+			    target->process.pid, MAX_THREADS);
 		return EXIT_ERROR;
 	default:
 		if (!reterr->text[0])
@@ -165,10 +163,7 @@ static bool is_worth_waiting(struct target *target, const struct target_wait *wa
 /* Sleep until the pause is over or a signal comes. */
 static void sleep_for(uint64_t pause_ns)
 {
-	struct timespec pause = {
-		.tv_sec = (time_t)(pause_ns / NS_PER_S),
-		.tv_nsec = (long)(pause_ns % NS_PER_S),
-	};
+	const struct timespec pause = timespec_of(pause_ns);
 
 	(void)nanosleep(&pause, NULL);
 }
@@ -309,6 +304,14 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 	}
 }
 
+const char *target_memory_note(const struct target *target)
+{
+	if (!target->live.through_file)
+		return "";
+	return " through /proc/PID/mem only: process_vm_readv is forbidden or missing here; "
+	       "slower, and the parts of a copy are read further apart in time";
+}
+
 void target_print_found(const struct target *target)
 {
 	const struct runtime *runtime = &target->runtime;
@@ -316,7 +319,7 @@ void target_print_found(const struct target *target)
 	print_note("_PyRuntime at 0x%llx by %s in %s", (unsigned long long)runtime->addr,
 		   runtime->found_by, runtime->image_path);
 	if (target->live.through_file)
-		print_note("the memory is read" TARGET_THROUGH_FILE);
+		print_note("the memory is read%s", target_memory_note(target));
 }
 
 void target_print_untested(const struct target *target)

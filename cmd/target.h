@@ -17,11 +17,6 @@
 
 enum { COMMAND_LINE_MAX_BYTES = 4096 };
 
-/* Follows "can be read" where the memory is read through the file. */
-#define TARGET_THROUGH_FILE                                                            \
-	" through /proc/PID/mem only: process_vm_readv is forbidden or missing here; " \
-	"slower, and the parts of a copy are read further apart in time"
-
 struct target {
 	struct process process;
 	struct maps maps;
@@ -84,6 +79,12 @@ enum target_next {
  */
 enum target_next target_follow(struct target *target, const struct target_wait *wait,
 			       struct message *reterr);
+
+/*
+ * Returns the end of a sentence that says that the memory can be read: how, and what follows from
+ * that, if it is read in the slower way; else "". Static.
+ */
+const char *target_memory_note(const struct target *target);
 
 /* For -v: print where the runtime is, and whether its memory is read in the slower way. */
 void target_print_found(const struct target *target);

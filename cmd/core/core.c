@@ -122,14 +122,9 @@ static enum exit_status write_profile(struct core_options *options)
 		.profile = options->profile,
 		.layout = options->layout,
 	};
-	struct message message = {0};
-	enum exit_status status = outputs_open(&options->outputs, &message);
+	enum exit_status status = outputs_open_or_print(&options->outputs);
 
-	if (status != EXIT_OK) {
-		print_error("%s", message.text);
-		return status;
-	}
-	return core_profile_write(&cores, &options->outputs);
+	return status == EXIT_OK ? core_profile_write(&cores, &options->outputs) : status;
 }
 
 static enum exit_status run(int argc, char **argv)

@@ -92,9 +92,9 @@ static void find_problems(struct core_report *report, const struct core_target *
 	if (threads->nr_without_stack)
 		problems_add(
 			&report->problems,
-			"the C stack of %zu of %zu threads is missing from the core, which is "
-			"truncated or by a gdb before 18, which writes zeros for the stacks of "
-			"glibc 2.42",
+			"the C stacks of %zu of %zu threads are missing: the core is truncated, or "
+			"was written by gdb before 18, which writes zeros for stacks of glibc "
+			"2.42",
 			threads->nr_without_stack, threads->nr_samples);
 	if (threads->nr_astray)
 		problems_add(&report->problems,

@@ -92,7 +92,8 @@ static const char *why_no_body(const struct jit_target *target, const struct jit
 	if (err != -ENOENT)
 		return strerror(-err);
 	if (code->source == JIT_SOURCE_PERF_MAP && !jit_target_is_process(target))
-		return "a perf map has only names, the code is in the process: give its id";
+		return "a perf map contains only names: give the process id to read the code "
+		       "from memory";
 	return "its source does not contain it, or has changed";
 }
 

@@ -101,13 +101,10 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 		.profile = options->profile,
 		.layout = options->layout,
 	};
-	struct message message = {0};
-	enum exit_status status = outputs_open(&options->outputs, &message);
+	enum exit_status status = outputs_open_or_print(&options->outputs);
 
-	if (status != EXIT_OK) {
-		print_error("%s", message.text);
+	if (status != EXIT_OK)
 		return status;
-	}
 	if (!check_no_overwrite(&options->outputs, inputs) ||
 	    !check_no_overwrite(&options->outputs, bases))
 		return EXIT_USAGE;

@@ -263,8 +263,8 @@ static enum exit_status check_engine(const struct session *session, struct messa
 	else
 		message_set(
 			reterr,
-			"--engine racing requires CPython 3.11 or newer with a GIL, and process %d "
-			"is CPython %s%s: leave it out",
+			"--engine racing requires CPython 3.11 or newer with a GIL, but process %d "
+			"runs CPython %s%s: omit --engine",
 			target->process.pid, target->version,
 			target->runtime.build.free_threaded ? " without a GIL" : "");
 	return EXIT_PERMISSION;

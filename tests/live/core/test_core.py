@@ -143,7 +143,7 @@ class KernelCores(CoreTestCase):
                 self.assertIn("C stack is full", document["death"]["finding"])
                 self.assertFalse(crashed["c_stack_missing"])
                 self.assertEqual(crashed["frames"][-1]["kind"], "native")
-                self.assertNotIn("C stack of", " ".join(document["problems"]))
+                self.assertNotIn("C stacks of", " ".join(document["problems"]))
 
     def test_killed_in_every_situation(self):
         """Killed by another process, which is named."""
