@@ -11,8 +11,8 @@ static size_t max_frames(const struct core_native *native)
 {
 	if (!native->nr_frames_left)
 		return 1;
-	return native->nr_frames_left < CORE_NATIVE_MAX_FRAMES ? native->nr_frames_left
-							       : CORE_NATIVE_MAX_FRAMES;
+	return native->nr_frames_left < NATIVE_STACKS_MAX_FRAMES ? native->nr_frames_left
+								 : NATIVE_STACKS_MAX_FRAMES;
 }
 
 /* Emit a thread's sample with its C stack. Returns 0, -ENOMEM, or what next returned. */
@@ -91,7 +91,7 @@ int core_native_init(struct core_native *native, struct core *core,
 		.maps = &core->maps,
 		.images = images,
 		.sampler = sampler,
-		.max_frames = CORE_NATIVE_MAX_FRAMES,
+		.max_frames = NATIVE_STACKS_MAX_FRAMES,
 	};
 	int err;
 

@@ -14,9 +14,6 @@
 #include "sampler/sampler.h"
 #include "symbols/elf/image_source.h"
 
-/* Limit on the C frames of one stack, which has a hole after them: 8 MiB of the smallest calls. */
-#define CORE_NATIVE_MAX_FRAMES (1u << 19)
-
 /*
  * Limit on the C frames of all stacks of a core, some 300 MiB: a thousand threads with 4,000
  * each. After that a stack has its innermost frame only, and a hole.

@@ -102,7 +102,7 @@ int dump_native_init(struct dump_native *native, struct target *target, struct s
 		.images = &target->images.source,
 		.sampler = sampler,
 		.kernel = &native->kernel,
-		.max_frames = DUMP_NATIVE_MAX_FRAMES,
+		.max_frames = NATIVE_STACKS_MAX_FRAMES,
 	};
 	int err;
 

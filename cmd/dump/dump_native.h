@@ -16,9 +16,6 @@
 #include "sampler/native/kernel_frames.h"
 #include "sampler/native/native_stacks.h"
 
-/* Limit on the C frames of one stack, which has a hole after them: 8 MiB of the smallest calls. */
-#define DUMP_NATIVE_MAX_FRAMES (1u << 19)
-
 struct dump_native {
 	struct sample_sink sink;
 	struct sample_sink *next;     /* borrowed */

@@ -52,6 +52,9 @@ struct native_loop {
 	remote_addr lookup_addr; /* of an instruction of a loop that made a call; 0: unknown */
 };
 
+/* max_frames for a dump, where a stack may be whole: 8 MiB of the smallest calls. */
+#define NATIVE_STACKS_MAX_FRAMES (1u << 19)
+
 /* Arguments of native_stacks_init(). */
 struct native_stacks_options {
 	struct remote_memory *memory; /* has the modules; borrowed, like all other pointers */
