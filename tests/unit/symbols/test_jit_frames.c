@@ -90,18 +90,18 @@ Test(jit_frames, names_follow_a_growing_map)
 /* Create a jitdump of this process with one code, mapped as its writer maps it. */
 static void *appear(unsigned int number, remote_addr addr, const char *name)
 {
-	static struct dump_bytes bytes;
+	static struct jitdump_bytes bytes;
 	char path[64];
 	void *mapped;
 	int fd;
 
 	bytes.nr = 0;
-	dump_header(&bytes, 40, 1);
-	dump_add_load(&bytes, (struct dump_load){name, addr, 12, 1, 1, 0});
+	jitdump_put_header(&bytes, 40, 1);
+	jitdump_put_load(&bytes, (struct jitdump_load){name, addr, 12, 1, 1, 0});
 	(void)snprintf(path, sizeof(path), "/tmp/jit-%d%u.dump", (int)getpid(), number);
 	fd = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	cr_assert(ge(int, fd, 0));
-	dump_write(&bytes, fd, bytes.nr);
+	jitdump_bytes_write(&bytes, fd, bytes.nr);
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
 	(void)close(fd);
@@ -172,20 +172,20 @@ static void expect_rule(struct own_map *map, uint64_t ms, remote_addr addr, int3
 /* Codes in the writer's buffer are known before they are in the file. */
 Test(jit_frames, reads_unwritten_bytes_of_a_jitdump)
 {
-	static struct dump_bytes bytes;
+	static struct jitdump_bytes bytes;
 	struct own_map map;
 	void *mapped;
 
 	begin(&map, "jit-", ".dump");
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
-	dump_header(&bytes, 40, 0);
-	dump_add_load(&bytes, (struct dump_load){"first", 0x1000, 12, 1, map.start_ns, 0});
+	jitdump_put_header(&bytes, 40, 0);
+	jitdump_put_load(&bytes, (struct jitdump_load){"first", 0x1000, 12, 1, map.start_ns, 0});
 	cr_assert(eq(sz, fwrite(bytes.bytes, 1, bytes.nr, map.file), bytes.nr));
 	cr_expect(eq(str, name_at(&map, 1, 0x1000), (char *)"first"));
 	bytes.nr = 0;
-	dump_add_unwinding(&bytes, 0x2000, false, map.start_ns);
-	dump_add_load(&bytes, (struct dump_load){"second", 0x2000, 12, 2, map.start_ns, 0});
+	jitdump_put_unwinding(&bytes, 0x2000, false, map.start_ns);
+	jitdump_put_load(&bytes, (struct jitdump_load){"second", 0x2000, 12, 2, map.start_ns, 0});
 	cr_assert(eq(sz, fwrite(bytes.bytes, 1, bytes.nr, map.file), bytes.nr));
 	cr_expect(eq(str, name_at(&map, 2, 0x2000), (char *)"second"));
 	expect_rule(&map, 2, 0x2001, 16);
@@ -200,16 +200,16 @@ Test(jit_frames, reads_unwritten_bytes_of_a_jitdump)
 /* With timestamps in ticks the last code at a place is the current one. */
 Test(jit_frames, last_code_wins_if_times_are_processor_ticks)
 {
-	static struct dump_bytes bytes;
+	static struct jitdump_bytes bytes;
 	struct own_map map;
 	void *mapped;
 
 	begin(&map, "jit-", ".dump");
-	dump_header(&bytes, 40, 1);
-	dump_add_load(&bytes, (struct dump_load){"old", 0x1000, 12, 1, 1, 0});
-	dump_add_load(&bytes, (struct dump_load){"new", 0x1000, 12, 2, UINT64_MAX / 2, 0});
-	dump_add_load(&bytes, (struct dump_load){"other", 0x2000, 12, 3, UINT64_MAX / 2, 0});
-	dump_write(&bytes, fileno(map.file), bytes.nr);
+	jitdump_put_header(&bytes, 40, 1);
+	jitdump_put_load(&bytes, (struct jitdump_load){"old", 0x1000, 12, 1, 1, 0});
+	jitdump_put_load(&bytes, (struct jitdump_load){"new", 0x1000, 12, 2, UINT64_MAX / 2, 0});
+	jitdump_put_load(&bytes, (struct jitdump_load){"other", 0x2000, 12, 3, UINT64_MAX / 2, 0});
+	jitdump_bytes_write(&bytes, fileno(map.file), bytes.nr);
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
 	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)"new"));
@@ -222,17 +222,17 @@ Test(jit_frames, last_code_wins_if_times_are_processor_ticks)
 /* Two codes with unwind rules and one without, which later replaces the first. */
 Test(jit_frames, unwind_rules_come_from_a_jitdump)
 {
-	static struct dump_bytes bytes;
+	static struct jitdump_bytes bytes;
 	struct own_map map;
 	void *mapped;
 
 	begin(&map, "jit-", ".dump");
-	dump_header(&bytes, 40, 0);
-	dump_add_unwinding(&bytes, 0x1000, false, map.start_ns);
-	dump_add_load(&bytes, (struct dump_load){"one", 0x1000, 12, 1, map.start_ns, 0});
-	dump_add_unwinding(&bytes, 0x2000, false, map.start_ns);
-	dump_add_load(&bytes, (struct dump_load){"two", 0x2000, 12, 2, map.start_ns, 0});
-	dump_write(&bytes, fileno(map.file), bytes.nr);
+	jitdump_put_header(&bytes, 40, 0);
+	jitdump_put_unwinding(&bytes, 0x1000, false, map.start_ns);
+	jitdump_put_load(&bytes, (struct jitdump_load){"one", 0x1000, 12, 1, map.start_ns, 0});
+	jitdump_put_unwinding(&bytes, 0x2000, false, map.start_ns);
+	jitdump_put_load(&bytes, (struct jitdump_load){"two", 0x2000, 12, 2, map.start_ns, 0});
+	jitdump_bytes_write(&bytes, fileno(map.file), bytes.nr);
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
 	for (int i = 0; i < 2; i++) { /* read, then known */
@@ -242,9 +242,9 @@ Test(jit_frames, unwind_rules_come_from_a_jitdump)
 		expect_rule(&map, 1, 0x100c, 0);
 		expect_rule(&map, 1, 0x2001, 16);
 	}
-	dump_add_load(&bytes,
-		      (struct dump_load){"three", 0x1000, 12, 3, map.start_ns + 500000000, 0});
-	dump_write(&bytes, fileno(map.file), bytes.nr);
+	jitdump_put_load(
+		&bytes, (struct jitdump_load){"three", 0x1000, 12, 3, map.start_ns + 500000000, 0});
+	jitdump_bytes_write(&bytes, fileno(map.file), bytes.nr);
 	expect_rule(&map, LATER_MS, 0x2000, 8);
 	expect_rule(&map, LATER_MS, 0x1000, 0);
 	cr_expect(eq(str, name_at(&map, LATER_MS, 0x1000), (char *)"three"));
