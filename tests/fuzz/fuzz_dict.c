@@ -38,7 +38,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + PATCH_BYTES)
 		return 0;
-	fake_python_init(&py, fake_versions[data[0] % NR_FAKE_VERSIONS]);
+	fake_python_init(&py, fake_minors[data[0] % NR_FAKE_MINORS]);
 	start_addr = py.free_addr;
 	for (uint64_t i = 0; i < NR_THREADS; i++) {
 		items[i] = (struct fake_item){

@@ -123,8 +123,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (!size || (size - 1) / CHANGE_BYTES > MAX_CHANGES)
 		return 0;
-	fake_python_init(&py, fake_python_minors[data[0] % NR_FAKE_PYTHONS]);
-	py.fake.whole_pages = data[0] / NR_FAKE_PYTHONS % 2;
+	fake_python_init(&py, fake_stack_minors[data[0] % NR_FAKE_STACK_MINORS]);
+	py.fake.whole_pages = data[0] / NR_FAKE_STACK_MINORS % 2;
 	build(&py);
 	if (sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler) != 0)
 		abort();

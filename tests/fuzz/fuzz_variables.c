@@ -182,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 1 + PATCH_BYTES)
 		return 0;
-	fake_python_init(&py, fake_versions[data[0] % NR_FAKE_VERSIONS]);
+	fake_python_init(&py, fake_minors[data[0] % NR_FAKE_MINORS]);
 	start_addr = py.free_addr;
 	code_addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 	name_variables(&py, code_addr);

@@ -9,6 +9,7 @@
 
 #include "sampler/cpython/find/build.h"
 #include "sampler/sampler.h"
+#include "tests/support/random.h"
 #include "tests/support/tape.h"
 
 enum { NR_ROUNDS = 2000, NR_TICKS = 3, MAX_CHANGES = 8, DUMP_EVERY = 64 };
@@ -21,14 +22,6 @@ struct change {
 	uint8_t *at;
 	uint64_t value;
 };
-
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
 
 /* Change a word: usually one bit; else to the address of a piece, or to any number. */
 static struct change damage(struct fake_memory *fake, uint64_t *random)

@@ -10,9 +10,9 @@
 
 #include "tests/support/fake_python.h"
 
-/* All minor versions that can be faked, including those whose frames are objects. */
-extern const uint32_t fake_versions[];
-#define NR_FAKE_VERSIONS 10
+/* All minor versions that can be faked, except free-threaded builds. */
+extern const uint32_t fake_minors[];
+#define NR_FAKE_MINORS 10
 
 /* A key and its value. If text is NULL the key is the int number. */
 struct fake_item {

@@ -21,7 +21,7 @@
 /* Size of the part that is searched for the counter of code versions. */
 #define INTERP_BYTES 32768
 
-const uint32_t fake_python_minors[NR_FAKE_PYTHONS] = {
+const uint32_t fake_stack_minors[NR_FAKE_STACK_MINORS] = {
 	11,
 	12,
 	13,

@@ -21,8 +21,8 @@
 #include "tests/support/fake_memory.h"
 
 /* The minor versions with frames on data stacks. Older ones can be made, too. */
-extern const uint32_t fake_python_minors[];
-#define NR_FAKE_PYTHONS 8
+extern const uint32_t fake_stack_minors[];
+#define NR_FAKE_STACK_MINORS 8
 
 /* Base of the fake pthread_t: a thread's is this plus its id. All C stacks are below it. */
 #define FAKE_THREAD_ID UINT64_C(0x7f0000000000)
@@ -30,8 +30,8 @@ extern const uint32_t fake_python_minors[];
 /* Add this to minor version 13, 14 or 15 for its free-threaded build. */
 enum { FAKE_FREE_THREADED = 100 };
 
-/* Values of enum _frameowner. */
-enum { FAKE_OWNED_BY_THREAD = 0, FAKE_OWNED_BY_GENERATOR = 1, FAKE_SHIM = 3 };
+/* The owner of a shim, beside the values of enum frame_owner: the same in all versions. */
+enum { FAKE_SHIM_OWNER = 3 };
 
 enum { FAKE_EXECUTING = -1, FAKE_SUSPENDED = 2 }; /* values of stacktop */
 

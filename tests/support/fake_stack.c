@@ -54,7 +54,7 @@ remote_addr fake_stack_call(struct fake_stack *stack, remote_addr code_addr, uin
 {
 	remote_addr addr = stack->next_addr;
 
-	enter(stack, addr, code_addr, FAKE_OWNED_BY_THREAD);
+	enter(stack, addr, code_addr, OWNED_BY_THREAD);
 	stack->next_addr += 8ull * frame_words;
 	return addr;
 }
@@ -65,7 +65,7 @@ void fake_stack_call_c(struct fake_stack *stack)
 	const struct fake_frame shim = {
 		.executable = py->none_addr,
 		.previous = stack->previous_addr,
-		.owner = FAKE_SHIM,
+		.owner = FAKE_SHIM_OWNER,
 	};
 
 	stack->entered = true;
@@ -81,7 +81,7 @@ remote_addr fake_stack_resume(struct fake_stack *stack, remote_addr code_addr)
 {
 	remote_addr addr = fake_python_alloc(stack->py, stack->py->build.offsets.frame.size);
 
-	enter(stack, addr, code_addr, FAKE_OWNED_BY_GENERATOR);
+	enter(stack, addr, code_addr, OWNED_BY_GENERATOR);
 	return addr;
 }
 

@@ -30,7 +30,7 @@ struct oracle {
 	uint64_t first[OUTERMOST + 1][NR_FUNCTIONS];
 };
 
-static uint32_t random_next(uint32_t *random, uint32_t end)
+static uint32_t random_below(uint32_t *random, uint32_t end)
 {
 	*random = *random * 1664525u + 1013904223u;
 	return (*random >> 16) % end;
@@ -38,11 +38,11 @@ static uint32_t random_next(uint32_t *random, uint32_t end)
 
 static void stack_random(struct stack *stack, uint32_t *random)
 {
-	stack->nr = 1 + random_next(random, MAX_DEPTH);
-	stack->ns = 1 + random_next(random, 1000);
+	stack->nr = 1 + random_below(random, MAX_DEPTH);
+	stack->ns = 1 + random_below(random, 1000);
 	for (uint32_t i = 0; i < stack->nr; i++) {
-		stack->function[i] = random_next(random, NR_FUNCTIONS);
-		stack->line[i] = random_next(random, NR_LINES);
+		stack->function[i] = random_below(random, NR_FUNCTIONS);
+		stack->line[i] = random_below(random, NR_LINES);
 	}
 }
 

@@ -9,6 +9,7 @@
 
 #include "output/formats/callgrind.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/stack_profile.h"
 
 static const struct run run = {.info = {.pysample.version = "1.2",
@@ -29,14 +30,9 @@ static char *write_text(const struct profile *profile, uint32_t nr_runs)
 {
 	const struct run runs[] = {run, run};
 	const struct artefact artefact = {.profile = profile, .runs = runs, .nr_runs = nr_runs};
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, callgrind_write(&artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
-	return text;
+	return artefact_text(callgrind_write, &artefact, &size);
 }
 
 /* The text after the header. */

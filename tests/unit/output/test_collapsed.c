@@ -9,6 +9,7 @@
 
 #include "output/formats/collapsed.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/made_sample.h"
 #include "tests/support/stack_profile.h"
 
@@ -43,14 +44,9 @@ static struct profile *new_profile(bool by_thread)
 
 static char *write_text(const struct profile *profile)
 {
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, collapsed_write(&(struct artefact){.profile = profile}, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
-	return text;
+	return artefact_text(collapsed_write, &(struct artefact){.profile = profile}, &size);
 }
 
 /*

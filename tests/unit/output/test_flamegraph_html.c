@@ -9,6 +9,7 @@
 
 #include "output/page/flamegraph_html.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/made_sample.h"
 
 #define NASTY "</script><img src=x onerror=alert(1)>&\"\n\033[1m\xff"
@@ -38,13 +39,9 @@ static char *write_page(const struct profile *profile)
 {
 	const struct run run = {.info = {.target.command_line = NASTY, .pysample.version = NASTY}};
 	const struct artefact artefact = {.profile = profile, .runs = &run, .nr_runs = 1};
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
+	char *text = artefact_text(flamegraph_html_write, &artefact, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, flamegraph_html_write(&artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
 	cr_assert(eq(sz, strlen(text), size));
 	return text;
 }

@@ -7,6 +7,7 @@
 
 #include "output/formats/flamegraph_svg.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/made_sample.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -40,14 +41,9 @@ static void push_times(struct profile *profile, const struct frame *frames, uint
 
 static char *write_svg(const struct artefact *artefact)
 {
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, flamegraph_svg_write(artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
-	return text;
+	return artefact_text(flamegraph_svg_write, artefact, &size);
 }
 
 /* The image of a profile with one run. */

@@ -8,6 +8,7 @@
 
 #include "output/formats/gecko.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/gunzip.h"
 #include "tests/support/timed_profile.h"
 
@@ -20,14 +21,10 @@
 
 static char *write_text(const struct artefact *artefact)
 {
-	char *file = NULL;
 	size_t size;
-	FILE *out = open_memstream(&file, &size);
+	char *file = artefact_text(gecko_write, artefact, &size);
 	char *text;
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, gecko_write(artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
 	text = gunzip(file, size, &size);
 	free(file);
 	return text;

@@ -8,6 +8,7 @@
 
 #include "output/formats/speedscope.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/timed_profile.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -19,14 +20,9 @@
 
 static char *write_text(const struct artefact *artefact)
 {
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, speedscope_write(artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
-	return text;
+	return artefact_text(speedscope_write, artefact, &size);
 }
 
 /* Write samples, and compare the text from "profiles" on. */

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "procmem/descriptor_limit.h"
+#include "tests/support/own_process.h"
 
 Test(cpu_clock, parses_the_number_at_the_start_of_a_text)
 {
@@ -42,14 +43,6 @@ Test(cpu_clock, parses_the_number_at_the_start_of_a_text)
 	}
 }
 
-static struct process open_ourselves(void)
-{
-	struct process process;
-
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
-	return process;
-}
-
 /* Spin until another CPU clock of this thread has advanced by ns. */
 static void use_time(uint64_t ns)
 {
@@ -67,7 +60,7 @@ static void use_time(uint64_t ns)
 Test(cpu_clock, measures_the_cpu_time_of_a_thread)
 {
 	const uint64_t used_ns = 30000000;
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct cpu_clock clock;
 	uint64_t first_ns, last_ns;
 
@@ -87,7 +80,7 @@ Test(cpu_clock, measures_the_cpu_time_of_a_thread)
 /* A thread of another process: it exists, but not in this process. */
 Test(cpu_clock, refuses_threads_of_other_processes)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct cpu_clock clock = {0};
 
 	cr_expect(eq(int, cpu_clock_open(&process, 1, &clock), -ESRCH));
@@ -98,7 +91,7 @@ Test(cpu_clock, refuses_threads_of_other_processes)
 
 Test(cpu_clock, reports_exhausted_descriptors)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct rlimit limit;
 	struct cpu_clock clock = {0};
 	int fd = open("/dev/null", O_RDONLY);

@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
-#include "tests/support/mapping_at.h"
 
 Test(maps, parses_lines)
 {
@@ -220,7 +219,7 @@ static int check_object(struct dl_phdr_info *info, size_t size, void *arg)
 		if (segment->p_type != PT_LOAD || !(segment->p_flags & PF_X))
 			continue;
 		remote_addr addr = info->dlpi_addr + segment->p_vaddr;
-		const struct mapping *mapping = mapping_at(maps, addr);
+		const struct mapping *mapping = maps_find(maps, addr);
 
 		cr_assert(ne(ptr, (void *)mapping, NULL), "%s", info->dlpi_name);
 		cr_expect(mapping->executable);
@@ -261,7 +260,7 @@ Test(maps, are_read_in_several_calls)
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	for (int i = 0; i < NR_PAGES; i++) {
-		const struct mapping *mapping = mapping_at(&maps, (uintptr_t)pages + i * 4096 + 1);
+		const struct mapping *mapping = maps_find(&maps, (uintptr_t)pages + i * 4096 + 1);
 
 		cr_assert(ne(ptr, (void *)mapping, NULL));
 		cr_expect(eq(int, mapping->readable, i % 2));

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "symbols/unwind/registers.h"
+#include "tests/support/own_process.h"
 
 enum { STACK_BYTES = 16384, WORD_ON_STACK = 0x5eed };
 
@@ -48,14 +49,6 @@ static void worker_end(struct worker *worker)
 {
 	worker->is_over = true;
 	(void)pthread_join(worker->thread, NULL);
-}
-
-static struct process open_ourselves(void)
-{
-	struct process process;
-
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
-	return process;
 }
 
 /* Open the events, or skip the test where the kernel refuses them. */
@@ -95,7 +88,7 @@ static struct perf_copy next_copy(struct perf_events *events)
 
 Test(perf_events, copies_have_the_stack_of_their_thread, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct perf_events events = open_events(&process);
 	struct worker workers[2];
 	unsigned int nr_of[2] = {0};
@@ -127,7 +120,7 @@ Test(perf_events, copies_have_the_stack_of_their_thread, .timeout = 60)
 /* Copies are also found by a caller that cannot wait. */
 Test(perf_events, copies_are_found_without_waiting, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct perf_events events = open_events(&process);
 	struct perf_copy copy;
 	struct worker worker;
@@ -154,7 +147,7 @@ static uint64_t peek(struct perf_events *events, pid_t tid)
 /* Earlier dumps are skipped, later ones stay, and a dump that was found is found again. */
 Test(perf_events, dump_is_found_by_its_count, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct perf_events events = open_events(&process);
 	const struct perf_copy *found;
 	struct worker worker;
@@ -206,7 +199,7 @@ static int nr_rings(void)
 /* An ended thread is reported once; its ring is freed and its place is reused. */
 Test(perf_events, ended_thread_frees_its_ring, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct perf_events events = open_events(&process);
 	struct perf_copy copy;
 	struct worker worker;
@@ -233,7 +226,7 @@ Test(perf_events, ended_thread_frees_its_ring, .timeout = 60)
 
 Test(perf_events, refuses_threads_of_other_processes)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct perf_events events = open_events(&process);
 
 	cr_expect(eq(int, perf_events_add(&events, getppid()), -ESRCH));

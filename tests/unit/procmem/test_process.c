@@ -14,7 +14,6 @@
 #include "procmem/cleanup.h"
 #include "procmem/live.h"
 #include "procmem/maps.h"
-#include "tests/support/mapping_at.h"
 
 /* A child process; run() ends with saying that it is ready. Killed at the end of the test. */
 struct child {
@@ -282,7 +281,7 @@ Test(process, lives_on_without_its_main_thread)
 	cr_expect(eq(int, tid, child.sent_id));
 
 	cr_expect(zero(int, maps_read(&process, &maps)));
-	cr_expect(ne(ptr, (void *)mapping_at(&maps, (uintptr_t)child_start), NULL));
+	cr_expect(ne(ptr, (void *)maps_find(&maps, (uintptr_t)child_start), NULL));
 	maps_done(&maps);
 
 	live_memory_init(&live, &process);

@@ -10,6 +10,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
 /* The text between state and processor: fields 4 to 38 of proc_pid_stat(5). */
@@ -73,17 +74,9 @@ static struct run_count open_thread(const struct process *process, pid_t tid)
 	return runs;
 }
 
-static struct process open_ourselves(void)
-{
-	struct process process;
-
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
-	return process;
-}
-
 Test(run_count, reports_our_own_cpu)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct run_count runs = open_thread(&process, getpid());
 	struct thread_stat now;
 	cpu_set_t usual, one;
@@ -112,7 +105,7 @@ Test(run_count, reports_our_own_cpu)
 /* The count is constant while the thread waits, and rises after it has run. */
 Test(run_count, count_is_constant_while_a_thread_waits, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct pipe_waiter waiter;
 	struct run_count runs;
 	struct thread_stat now;
@@ -147,7 +140,7 @@ static void await_end(const struct process *process, pid_t tid)
 
 Test(run_count, ended_thread_is_reported, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct run_count none = {-7, -7};
 	struct pipe_waiter waiter;
 	struct run_count runs;
@@ -171,7 +164,7 @@ Test(run_count, ended_thread_is_reported, .timeout = 60)
 /* If there is room for only one of the two files, that one is closed again. */
 Test(run_count, reports_exhausted_descriptors)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct run_count runs = open_thread(&process, getpid());
 	int fds[32];
 	struct rlimit limit;

@@ -34,10 +34,10 @@ Test(interrupts_layout, every_version_fits)
 		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
 			cr_expect(zero(u32, words[i] % sizeof(uint64_t)), "3.%u", minor);
 	}
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		const struct interrupt_layout layout = interrupts_layout(&py.build.offsets);
 		cr_expect(interrupts_layout_fits(&layout), "3.%u", py.minor);
 		fake_python_done(&py);

@@ -182,20 +182,20 @@ static void expect_stack(uint32_t minor, size_t i)
 
 Test(racing, finds_frames_of_the_data_stack)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
-		for (size_t i = 0; i < NR_STACKS && fake_python_minors[v] < FAKE_FREE_THREADED; i++)
-			expect_stack(fake_python_minors[v], i);
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++)
+		for (size_t i = 0; i < NR_STACKS && fake_stack_minors[v] < FAKE_FREE_THREADED; i++)
+			expect_stack(fake_stack_minors[v], i);
 }
 
 /* A generator's time counts for its caller. */
 Test(racing, omits_generators)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		if (fake_python_minors[v] >= FAKE_FREE_THREADED)
+		if (fake_stack_minors[v] >= FAKE_FREE_THREADED)
 			continue;
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		call(&stage, stage.f);
 		(void)fake_stack_resume(&stage.stack, stage.g);
 		fake_stack_finish(&stage.stack);
@@ -210,13 +210,13 @@ Test(racing, omits_generators)
 /* The frames are popped after the thread state was read. */
 Test(racing, omits_popped_frames)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		remote_addr caller, middle, leaf;
 
-		if (fake_python_minors[v] >= FAKE_FREE_THREADED)
+		if (fake_stack_minors[v] >= FAKE_FREE_THREADED)
 			continue;
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		caller = call(&stage, stage.f);
 		middle = call(&stage, stage.g);
 		leaf = call(&stage, stage.g);
@@ -232,13 +232,13 @@ Test(racing, omits_popped_frames)
 /* Frames above one that has not begun are left over from an earlier call. */
 Test(racing, omits_frames_above_a_new_one)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		struct fake_frame begins = {.unit = 0, .stacktop = FAKE_SUSPENDED};
 
-		if (fake_python_minors[v] >= FAKE_FREE_THREADED)
+		if (fake_stack_minors[v] >= FAKE_FREE_THREADED)
 			continue;
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		begins.previous = call(&stage, stage.f);
 		begins.executable = stage.g;
 		call(&stage, stage.g);
@@ -290,7 +290,7 @@ static void put_owner(struct stage *stage)
 {
 	fake_memory_write_u8(&stage->py.fake,
 			     stage->stack.caller_addr + stage->py.build.offsets.frame.owner,
-			     FAKE_OWNED_BY_GENERATOR);
+			     OWNED_BY_GENERATOR);
 }
 
 static void shorten(struct stage *stage)
@@ -361,10 +361,9 @@ static void expect_change(uint32_t minor, size_t i)
 
 Test(racing, drops_inconsistent_stacks)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
-		for (size_t i = 0; i < NR_CHANGES && fake_python_minors[v] < FAKE_FREE_THREADED;
-		     i++)
-			expect_change(fake_python_minors[v], i);
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++)
+		for (size_t i = 0; i < NR_CHANGES && fake_stack_minors[v] < FAKE_FREE_THREADED; i++)
+			expect_change(fake_stack_minors[v], i);
 }
 
 Test(racing, long_and_cyclic_chunks_are_bounded)

@@ -63,12 +63,12 @@ static int dump(struct fake_python *py, struct test_sink *ret_sink)
 
 Test(sampler, dump_emits_every_thread)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct fake_stack stacks[2];
 		struct test_sink sink;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		for (uint64_t i = 0; i < 2; i++)
 			(void)begin_stack(&stacks[i], &py, i + 1);
 		cr_assert(zero(int, dump(&py, &sink)), "3.%u", py.minor);
@@ -155,13 +155,13 @@ Test(sampler, dump_marks_unproven_stacks)
 {
 	static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct test_sink sink = {.sink.ops = &ops};
 		struct fake_python py;
 		struct fake_stack stack;
 		struct sampler *sampler;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		(void)begin_stack(&stack, &py, 1);
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
@@ -420,13 +420,13 @@ Test(sampler, dump_reports_broken_stacks)
 		{"in a circle", 1},
 	};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			struct fake_python py;
 			struct fake_stack stacks[2];
 			struct test_sink sink;
 
-			fake_python_init(&py, fake_python_minors[v]);
+			fake_python_init(&py, fake_stack_minors[v]);
 			remote_addr frame_addr = begin_stack(&stacks[0], &py, 1);
 
 			(void)begin_stack(&stacks[1], &py, 2);
@@ -812,12 +812,12 @@ Test(sampler, thread_that_has_not_begun_has_no_name)
 {
 	enum { IDENT = 4096 };
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct fake_stack stacks[2];
 		struct test_sink sink;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		for (size_t i = 0; i < 2; i++) {
 			(void)begin_stack(&stacks[i], &py, FAKE_NATIVE_ID(IDENT));
 			fake_memory_write_u64(
@@ -840,7 +840,7 @@ Test(sampler, endless_threads_reuse_slots)
 {
 	enum { NR_TURNS = 40 };
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 		struct test_sink sink = {.sink.ops = &ops};
 		struct fake_python py;
@@ -849,7 +849,7 @@ Test(sampler, endless_threads_reuse_slots)
 		struct cached_sample *cached;
 		uint32_t last_id = 0;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		(void)begin_stack(&stack, &py, 1);
 		cr_assert(zero(int, sampler_create(NULL, &py.fake.memory, &py.build,
 						   py.runtime_addr, &sampler)));
@@ -882,7 +882,7 @@ Test(sampler, endless_threads_reuse_slots)
 /* A thread that runs new code at each tick. */
 Test(sampler, endless_code_is_dropped)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		static const struct sample_sink_ops ops = {.sample = test_sink_sample};
 		const struct fake_code code = {.name = "f", .nr_units = 64};
 		struct test_sink sink = {.sink.ops = &ops};
@@ -890,7 +890,7 @@ Test(sampler, endless_code_is_dropped)
 		struct fake_stack stack;
 		struct sampler *sampler;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		remote_addr frame_addr = begin_stack(&stack, &py, 1);
 		const struct py_offsets *offsets = &py.build.offsets;
 

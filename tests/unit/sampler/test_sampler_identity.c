@@ -75,12 +75,12 @@ static struct sampler *begin_sampler(struct fake_python *py)
 
 Test(sampler_identity, name_is_read_for_a_new_thread_and_once_more)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
 		struct fake_python py;
 		struct sampler *sampler;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		begin_threads(&py, IDENT, 1);
 		name_threads(&py, IDENT, 1, "first");
 		sampler = begin_sampler(&py);
@@ -109,13 +109,13 @@ static size_t min_size(size_t a, size_t b)
 
 Test(sampler_identity, many_names_are_read_over_several_ticks)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
 		struct fake_python py;
 		struct sampler *sampler;
 		uint64_t ms;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		begin_threads(&py, IDENT, NR_MANY);
 		name_threads(&py, IDENT, NR_MANY, "a");
 		sampler = begin_sampler(&py);
@@ -140,12 +140,12 @@ Test(sampler_identity, many_names_are_read_over_several_ticks)
 
 Test(sampler_identity, remaining_names_are_read_at_the_end)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
 		struct fake_python py;
 		struct sampler *sampler;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		begin_threads(&py, IDENT, NR_MANY);
 		name_threads(&py, IDENT, NR_MANY, "a");
 		sampler = begin_sampler(&py);
@@ -181,13 +181,13 @@ Test(sampler_identity, reads_of_a_hostile_target_are_bounded)
 {
 	enum { MAX_READS = NAMES_MAX_READS + NAMES_OF_TICK * NAME_MAX_READS, REST = 200 };
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
 		volatile sig_atomic_t stop = 1;
 		struct fake_python py;
 		struct sampler *sampler;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		begin_threads(&py, IDENT, 1);
 		make_hostile(&py);
 		sampler = begin_sampler(&py);
@@ -238,13 +238,13 @@ Test(sampler_identity, hints_are_kept_for_each_interpreter)
 {
 	enum { NR_INTERPRETERS = 2, NR_MODULES = 2000, NR_NEW = 3, FEW = 400 };
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
 		remote_addr interpreters[NR_INTERPRETERS];
 		struct fake_python py;
 		struct sampler *sampler;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		for (uint64_t i = 0; i < NR_INTERPRETERS; i++) {
 			const struct fake_item pad = {"pad", 0, py.none_addr};
 			struct fake_item item = {"threading", 0, 0};

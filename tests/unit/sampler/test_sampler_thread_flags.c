@@ -12,7 +12,7 @@ enum { ITEM_BYTES = 64 };
 struct stage {
 	struct fake_python py;
 	struct sampled_thread sampled;
-	struct sampler sampler; /* only what the notes need is set */
+	struct sampler sampler; /* only what sampler_thread_set_flags() reads is set */
 	remote_addr thread_addr;
 	remote_addr exception_addr, none_addr;
 };
@@ -91,10 +91,10 @@ static void put(struct stage *stage, remote_addr addr, uint32_t offset, uint64_t
 
 Test(sampler_thread_flags, finds_raised_and_handled_exceptions)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct stage stage;
 
-		begin(&stage, fake_versions[v]);
+		begin(&stage, fake_minors[v]);
 		const struct py_offsets *offsets = &stage.py.build.offsets;
 		const uint32_t minor = stage.py.minor;
 
@@ -113,11 +113,11 @@ Test(sampler_thread_flags, finds_raised_and_handled_exceptions)
 /* Up to 3.12 a handled exception leaves None. Which object None is, is read once. */
 Test(sampler_thread_flags, none_is_no_exception)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct stage stage;
 		uint64_t nr_calls;
 
-		begin(&stage, fake_versions[v]);
+		begin(&stage, fake_minors[v]);
 		const uint32_t exc_state = stage.py.build.offsets.thread.exc_state;
 		const uint32_t minor = stage.py.minor;
 
@@ -185,12 +185,12 @@ static void make_list(struct stage *stage, const remote_addr *values, size_t nr_
 
 Test(sampler_thread_flags, exceptions_of_generators_are_followed)
 {
-	for (size_t v = 1; v < NR_FAKE_VERSIONS; v++) { /* 3.6 has no list */
+	for (size_t v = 1; v < NR_FAKE_MINORS; v++) { /* 3.6 has no list */
 		for (int to = TO_THREAD; to <= TO_NOWHERE; to++) {
 			const enum list_end list_end = (enum list_end)to;
 			struct stage stage;
 
-			begin(&stage, fake_versions[v]);
+			begin(&stage, fake_minors[v]);
 			const uint32_t minor = stage.py.minor;
 			const remote_addr values[] = {0, stage.exception_addr, 0};
 			const remote_addr nothing[] = {0, 0, 0};
@@ -259,10 +259,10 @@ Test(sampler_thread_flags, finds_where_the_collector_runs)
 	};
 	const struct frame_list list = {.frames = frames, .nr_frames = 4};
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct stage stage;
 
-		begin(&stage, fake_versions[v]);
+		begin(&stage, fake_minors[v]);
 		const uint32_t minor = stage.py.minor;
 		const bool by_frame = stage.py.build.offsets.gc.frame != OFFSET_ABSENT;
 		const uint32_t innermost = minor == 6 ? NOT_COLLECTING : by_frame ? 2 : 3;

@@ -75,11 +75,11 @@ static enum instant_verdict tick(struct snapshot *snapshot)
 
 Test(snapshot, threads_are_added_and_removed)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct snapshot snapshot;
 
-		begin(&py, &snapshot, fake_python_minors[v]);
+		begin(&py, &snapshot, fake_stack_minors[v]);
 		remote_addr first = fake_python_thread(&py, 1);
 		(void)fake_python_thread(&py, 2);
 		tick(&snapshot);
@@ -154,11 +154,11 @@ Test(snapshot, threads_keep_their_slots_while_others_end)
 
 Test(snapshot, reused_thread_state_is_another_thread)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct snapshot snapshot;
 
-		begin(&py, &snapshot, fake_python_minors[v]);
+		begin(&py, &snapshot, fake_stack_minors[v]);
 		remote_addr addr = fake_python_thread(&py, 1);
 		tick(&snapshot);
 		fake_python_thread_at(&py, addr, 2, 0);
@@ -195,11 +195,11 @@ Test(snapshot, unmapped_thread_state_is_not_copied)
 
 Test(snapshot, steady_state_costs_one_read)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct snapshot snapshot;
 
-		begin(&py, &snapshot, fake_python_minors[v]);
+		begin(&py, &snapshot, fake_stack_minors[v]);
 		py.fake.whole_pages = true;
 		for (uint64_t tid = 1; tid <= 3; tid++) {
 			remote_addr thread = fake_python_thread(&py, tid);
@@ -263,11 +263,11 @@ static void enable_gil(struct fake_python *py, uint32_t enabled)
 /* A free-threaded build has a GIL only if it is on for good, whatever the GIL's memory contains. */
 Test(snapshot, gil_holder_is_found)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct snapshot snapshot;
 
-		begin(&py, &snapshot, fake_python_minors[v]);
+		begin(&py, &snapshot, fake_stack_minors[v]);
 		remote_addr thread = fake_python_thread(&py, 1);
 		const remote_addr holder = py.build.free_threaded ? 0 : thread;
 
@@ -426,10 +426,10 @@ Test(snapshot, witnesses_prove_a_snapshot)
 {
 	static const uint32_t not_held_cpus[] = {OTHER_CPU, UINT32_MAX, CPU_SETSIZE + 1};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct live live;
 
-		begin_live(&live, fake_python_minors[v]);
+		begin_live(&live, fake_stack_minors[v]);
 		const bool has_gil = !live.py.build.free_threaded;
 
 		cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN), "3.%u", live.py.minor);
@@ -498,11 +498,11 @@ Test(snapshot, changes_during_a_snapshot_are_noticed)
 		{"the GIL is dropped", drop_gil, true, true},
 	};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			struct live live;
 
-			begin_live(&live, fake_python_minors[v]);
+			begin_live(&live, fake_stack_minors[v]);
 			const bool proven = live.py.build.free_threaded
 						    ? cases[i].proven_without_gil
 						    : cases[i].proven;
@@ -546,13 +546,13 @@ Test(snapshot, free_threaded_build_has_a_gil_at_times)
 		{"for good, the words are torn", GIL_ON_FOR_GOOD, tear_gil_words, false, false},
 	};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		for (size_t i = 0; i < 2 * sizeof(cases) / sizeof(*cases); i++) {
 			const size_t c = i / 2;
 			const bool elsewhere = i % 2 != 0;
 			struct live live;
 
-			begin_live(&live, fake_python_minors[v]);
+			begin_live(&live, fake_stack_minors[v]);
 			if (live.py.build.free_threaded) {
 				enable_gil(&live.py, cases[c].enabled);
 				(void)tick(&live.snapshot);
@@ -575,10 +575,10 @@ Test(snapshot, free_threaded_build_has_a_gil_at_times)
  */
 Test(snapshot, temporary_gil_proves_nothing_between_snapshots)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct live live;
 
-		begin_live(&live, fake_python_minors[v]);
+		begin_live(&live, fake_stack_minors[v]);
 		if (live.py.build.free_threaded) {
 			enable_gil(&live.py, 1);
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
@@ -605,10 +605,10 @@ static void begin_thread(struct live *live)
 /* The last holder is not in the list: it has ended, or it is new. */
 Test(snapshot, unlisted_holder_proves_nothing_while_it_runs)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct live live;
 
-		begin_live(&live, fake_python_minors[v]);
+		begin_live(&live, fake_stack_minors[v]);
 		if (live.py.build.free_threaded) {
 			end_live(&live);
 			continue;
@@ -639,10 +639,10 @@ static size_t nr_read(const struct live *live)
 
 Test(snapshot, threads_without_the_gil_are_unchanged)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct live live;
 
-		begin_live(&live, fake_python_minors[v]);
+		begin_live(&live, fake_stack_minors[v]);
 		if (live.py.build.free_threaded) {
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
@@ -794,11 +794,11 @@ Test(snapshot, late_snapshot_finds_who_slept, .timeout = 60)
 /* A state that another thread runs than the one it names has no proof. */
 Test(snapshot, state_may_be_run_by_another_thread)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		enum instant_verdict verdict;
 		struct live live;
 
-		begin_live(&live, fake_python_minors[v]);
+		begin_live(&live, fake_stack_minors[v]);
 		(void)tick_and_commit(&live);
 		cr_assert(zero(int, snapshot_begin(&live.snapshot, NULL)));
 		thread_of(&live, 0)->proof.is_foreign = true;

@@ -14,6 +14,7 @@
 #include "procmem/sched/cpu_pin.h"
 #include "symbols/elf/live_images.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
 #define POINTER	  UINT64_C(0x7f0000001000)
@@ -250,14 +251,6 @@ static void spinner_end(struct spinner *spinner)
 	(void)pthread_join(spinner->thread, NULL);
 }
 
-static struct process open_ourselves(void)
-{
-	struct process process;
-
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
-	return process;
-}
-
 /* The clock witness of a thread. The test is skipped on kernels without one. */
 static struct witness open_clock(const struct process *process, pid_t tid)
 {
@@ -310,7 +303,7 @@ static void await_end(const struct process *process, pid_t tid)
 Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 {
 	const held_cpus no_cpus = cpu_set_of(NULL, 0);
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct look_memory look = {0};
 	struct pipe_waiter waiter;
 	struct witness witness;
@@ -343,7 +336,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 {
 	const held_cpus all = all_cpus();
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct look_memory look = {0};
 	struct spinner spinner;
 	struct witness witness;
@@ -379,7 +372,7 @@ Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 		{&all, &no_cpus, false, false},
 		{&all, &all, false, true},
 	};
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct look_memory look = {0};
 	struct pipe_waiter waiter;
 	struct witness witness;
@@ -407,7 +400,7 @@ Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 /* A thread that runs all the time may have an equal count; its CPU shows that it runs. */
 Test(witness, run_count_shows_that_a_thread_works, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	struct look_memory look = {0};
 	struct spinner spinner;
 	struct witness witness;
@@ -436,7 +429,7 @@ Test(witness, run_count_shows_that_a_thread_works, .timeout = 60)
 /* The thread's files are opened on demand. */
 Test(witness, opens_files_on_demand, .timeout = 60)
 {
-	struct process process = open_ourselves();
+	struct process process = own_process_open();
 	const struct witness_means means = {
 		.process = &process, .rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
 	struct pipe_waiter waiter;

@@ -17,7 +17,6 @@
 #include "procmem/cleanup.h"
 #include "symbols/elf/symtab.h"
 #include "tests/support/image_file.h"
-#include "tests/support/mapping_at.h"
 
 Test(image, finds_sections_of_this_program)
 {

@@ -20,7 +20,6 @@
 #include "procmem/cleanup.h"
 #include "tests/support/debug_folder.h"
 #include "tests/support/image_file.h"
-#include "tests/support/mapping_at.h"
 
 /* A mapping that does not exist in map_files, so only its path and inode can identify the file. */
 static struct mapping forge(const char *path)
@@ -141,7 +140,7 @@ Test(live_images, replaced_file_is_refused)
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	live_images_init(&images, &process);
 	cr_assert(zero(int, maps_read(&process, &maps)));
-	const struct mapping *mapping = mapping_at(&maps, (uintptr_t)mapped);
+	const struct mapping *mapping = maps_find(&maps, (uintptr_t)mapped);
 
 	cr_assert(ne(ptr, (void *)mapping, NULL));
 	cr_expect(mapping->deleted);
@@ -178,7 +177,7 @@ Test(live_images, reads_the_vdso)
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	live_images_init(&images, &process);
-	cr_assert(zero(int, image_source_open(&images.source, mapping_at(&maps, addr), &image)));
+	cr_assert(zero(int, image_source_open(&images.source, maps_find(&maps, addr), &image)));
 	cr_expect(zero(int, image_read(image, 0, bytes, sizeof(bytes))));
 	cr_expect(zero(int, memcmp(bytes, (const void *)addr, sizeof(bytes))));
 	cr_expect(zero(int, image_section(image, ".dynsym", &vaddr, &nr_bytes)));
@@ -228,7 +227,7 @@ Test(live_images, finds_debug_files_in_the_root_of_the_process)
 	cr_assert(zero(int, process_open(pid, &process, NULL)));
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	live_images_init(&images, &process);
-	const struct mapping *mapping = mapping_at(&maps, (uintptr_t)start_in_root);
+	const struct mapping *mapping = maps_find(&maps, (uintptr_t)start_in_root);
 
 	cr_assert(zero(int, image_source_open_debug(&images.source, mapping, &image)));
 	cr_expect(eq(sz, image_build_id(image, found_id), id_bytes));

@@ -38,12 +38,12 @@ static void expect_name(struct code_cache *cache, remote_addr addr, const struct
 
 Test(code, knows_name_lines_and_size)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f",
 									     .first_line = 10,
 									     .frame_words = 33,
@@ -76,11 +76,11 @@ static void replace(struct fake_python *py, remote_addr addr)
 
 Test(code, replaced_object_has_the_new_name)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock clock = fake_python_clock(&py, 1);
 		expect_name(&cache, addr, &clock, "old");
@@ -93,12 +93,12 @@ Test(code, replaced_object_has_the_new_name)
 
 Test(code, entry_is_valid_while_a_counter_is_unchanged)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 		struct code_clock clock = fake_python_clock(&py, 1);
 		expect_name(&cache, addr, &clock, "f");
@@ -140,12 +140,12 @@ Test(code, entry_is_valid_while_a_counter_is_unchanged)
 /* An unproven look may have read the counters before the object was made. */
 Test(code, object_newer_than_the_counters_is_checked_again)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock early = fake_python_clock(&py, 1);
 		replace(&py, addr);
@@ -165,12 +165,12 @@ Test(code, object_newer_than_the_counters_is_checked_again)
 /* A counter far below the versions is not the counter. */
 Test(code, implausible_counter_is_ignored)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		py.next_version = 1 << 20;
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock clock = fake_python_clock(&py, 1);
@@ -205,12 +205,12 @@ static void replace_in_a_read(struct fake_memory *fake, size_t range_index)
 /* The name would be the old object's and the rest the new one's, or the other way round. */
 Test(code, object_replaced_during_the_read_is_refused)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "old"});
 		struct code_clock clock = fake_python_clock(&py, 1);
 		struct replacing replacing = {.py = &py, .addr = addr};
@@ -225,11 +225,11 @@ Test(code, object_replaced_during_the_read_is_refused)
 /* Objects may live for microseconds, so a new one is read in as few calls as possible. */
 Test(code, new_object_costs_two_reads)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		remote_addr known = fake_python_code(&py, &(struct fake_code){.name = "known"});
 		remote_addr addr = fake_python_code(&py, &(struct fake_code){.name = "f"});
 		struct code_clock clock = fake_python_clock(&py, 1);
@@ -340,12 +340,12 @@ Test(code, generation_works_after_versions_ran_out)
 
 Test(code, non_code_objects_are_remembered)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 		struct code_cache cache;
 		struct code *code;
 
-		begin(&py, &cache, fake_python_minors[v]);
+		begin(&py, &cache, fake_stack_minors[v]);
 		/* The first code object's type is known by name, later ones' by address. */
 		struct code_clock clock = fake_python_clock(&py, 1);
 		cr_expect(eq(int, code_cache_get(&cache, py.none_addr, &clock, &code), -EBADMSG));
@@ -372,10 +372,10 @@ Test(code, non_code_objects_are_remembered)
 
 Test(code, impossible_numbers_are_refused)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct fake_python py;
 
-		fake_python_init(&py, fake_python_minors[v]);
+		fake_python_init(&py, fake_stack_minors[v]);
 		const struct py_offsets *offsets = &py.build.offsets;
 		const struct {
 			char name[32];

@@ -12,6 +12,7 @@
 #include "sampler/cpython/find/build.h"
 #include "sampler/sampler.h"
 #include "tests/support/fake_stack.h"
+#include "tests/support/random.h"
 
 /* Every version that can be faked. */
 static const uint32_t minors[] = {
@@ -36,18 +37,6 @@ enum { NR_ROUNDS = 10000, CHUNK_BYTES = 1024, WORDS = 20, NR_TICKS = 3, TABLE_BY
 
 /* Limits for one tick, dump or load. A call takes about a microsecond in a live process. */
 enum { MAX_CALLS = 20000, MAX_BYTES = 16 << 20 };
-
-struct random {
-	uint64_t state;
-};
-
-static uint64_t random_next(struct random *random)
-{
-	random->state ^= random->state << 13;
-	random->state ^= random->state >> 7;
-	random->state ^= random->state << 17;
-	return random->state;
-}
 
 /* Counts samples, and reads all names. */
 struct counting_sink {
@@ -195,7 +184,7 @@ static bool stage_load(struct stage *stage, uint32_t version_hex, uint32_t round
 }
 
 /* A harmful number: random, small, an address in memory, negative, or one bit changed. */
-static uint64_t harmful_value(const struct fake_memory *fake, struct random *random, uint64_t old)
+static uint64_t harmful_value(const struct fake_memory *fake, uint64_t *random, uint64_t old)
 {
 	uint64_t number = random_next(random);
 	const struct fake_segment *segment = &fake->segments[number / 64 % fake->nr_segments];
@@ -217,7 +206,7 @@ static uint64_t harmful_value(const struct fake_memory *fake, struct random *ran
 }
 
 /* Damage a word in the first span bytes of a segment, aligned in seven of eight cases. */
-static void damage(struct stage *stage, struct random *random, size_t index, size_t span)
+static void damage(struct stage *stage, uint64_t *random, size_t index, size_t span)
 {
 	struct fake_segment *segment = &stage->py.fake.segments[index];
 	uint64_t number = random_next(random);
@@ -252,16 +241,16 @@ static size_t segment_at(const struct stage *stage, remote_addr addr)
 
 Test(damaged_interpreter, damaged_tables_are_read_in_bounds)
 {
-	struct random random = {88172645463325252u};
+	uint64_t random = 88172645463325252u;
 	uint32_t nr_accepted = 0;
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		size_t runtime;
 
-		if (fake_python_minors[v] < 13)
+		if (fake_stack_minors[v] < 13)
 			continue;
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		runtime = segment_at(&stage, stage.py.runtime_addr);
 		for (uint32_t round = 0; round < NR_ROUNDS / 6; round++) {
 			for (uint32_t k = 0; k <= round % 4; k++)
@@ -278,7 +267,7 @@ Test(damaged_interpreter, damaged_tables_are_read_in_bounds)
 
 Test(damaged_interpreter, random_versions_are_read_in_bounds)
 {
-	struct random random = {362436069};
+	uint64_t random = 362436069;
 	struct stage stage;
 
 	for (size_t v = 0; v < NR_MINORS; v++) {
@@ -308,7 +297,7 @@ Test(damaged_interpreter, random_versions_are_read_in_bounds)
 /* Damage anywhere: lists, thread states, chunks, frames, code objects, names. */
 Test(damaged_interpreter, damaged_states_are_read_in_bounds)
 {
-	struct random random = {521288629};
+	uint64_t random = 521288629;
 	uint64_t nr_samples = 0;
 
 	for (size_t v = 0; v < NR_MINORS; v++) {

@@ -210,7 +210,10 @@ static remote_addr newest_thread(const struct fake_python *py)
 	return thread_addr;
 }
 
-/* The version's own layout, but a list that ends in unmapped memory: these are not this CPython's structs. */
+/*
+ * The version's own layout, but a list that ends in unmapped memory: these are not this CPython's
+ * structs.
+ */
 Test(debug_offsets, contradicted_layout_is_refused)
 {
 	for (size_t v = 0; v < NR_MINORS; v++) {
@@ -271,18 +274,18 @@ Test(debug_offsets, changing_list_does_not_refute_a_layout)
 	static void (*const changes[])(struct fake_python * py) = {
 		thread_ends_for_a_while, newest_thread_has_ended, list_breaks_after_the_first};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
 			struct fake_python py;
 			struct message message = {0};
 			struct py_build build;
 
-			begin(&py, fake_python_minors[v]);
+			begin(&py, fake_stack_minors[v]);
 			changes[i](&py);
 			cr_expect(zero(int, build_load(&py.fake.memory, py.runtime_addr,
 						       py.build.version_hex, &build, &message)),
-				  "3.%u, %zu: %s", fake_python_minors[v], i, message.text);
-			cr_expect(not(build.newer_than_tested), "3.%u, %zu", fake_python_minors[v],
+				  "3.%u, %zu: %s", fake_stack_minors[v], i, message.text);
+			cr_expect(not(build.newer_than_tested), "3.%u, %zu", fake_stack_minors[v],
 				  i);
 			fake_python_done(&py);
 		}

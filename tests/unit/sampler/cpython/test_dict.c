@@ -25,14 +25,14 @@ static int look_up(struct fake_python *py,
 
 Test(dict, finds_every_key)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct fake_python py;
 		struct fake_item items[MANY];
 		char texts[MANY][16];
 		struct fake_dict made;
 		remote_addr value_addr;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		for (size_t i = 0; i < MANY; i++) {
 			(void)snprintf(texts[i], sizeof(texts[i]), "key%zu", i);
 			items[i] = (struct fake_item){texts[i], 0, 0x1000 + i};
@@ -62,7 +62,7 @@ Test(dict, finds_every_key)
 
 Test(dict, starts_at_the_hint)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		static const struct fake_item items[] = {{"a", 0, 1}, {"b", 0, 2}, {"c", 0, 3}};
 		struct fake_python py;
 		struct dict dict;
@@ -71,7 +71,7 @@ Test(dict, starts_at_the_hint)
 		uint32_t hint = 2;
 		uint64_t nr_ranges;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		made = fake_dict(&py, items, 3);
 		cr_assert(zero(int, dict_open(&py.fake.memory, &py.build, made.addr, &dict)));
 		nr_ranges = py.fake.nr_ranges;
@@ -85,7 +85,7 @@ Test(dict, starts_at_the_hint)
 
 Test(dict, finds_attributes_of_instances)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++)
 		for (enum fake_form form = 0; form < NR_FAKE_FORMS; form++) {
 			static const struct fake_item items[] = {
 				{"first", 0, 11}, {"unset", 0, 0}, {"third", 0, 33}};
@@ -93,7 +93,7 @@ Test(dict, finds_attributes_of_instances)
 			remote_addr addr, value_addr = 0;
 			uint32_t hint = 0;
 
-			fake_python_init(&py, fake_versions[v]);
+			fake_python_init(&py, fake_minors[v]);
 			addr = fake_instance(&py, form, items, 3, NULL);
 			cr_expect(zero(int, look_up(&py, dict_open_attributes, addr, "third", &hint,
 						    &value_addr)),
@@ -110,14 +110,14 @@ Test(dict, finds_attributes_of_instances)
 
 Test(dict, invalid_values_are_absent)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		static const struct fake_item items[] = {{"a", 0, 11}};
 		struct fake_python py;
 		struct fake_dict made;
 		struct dict dict;
 		remote_addr addr;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		if (py.build.traits.attribute_rule == ATTRIBUTES_INLINE) {
 			addr = fake_instance(&py, FAKE_NO_DICT, items, 1, &made);
 			fake_memory_write_u8(
@@ -148,8 +148,8 @@ static void expect_refused(uint32_t minor, uint32_t py_field, size_t width, uint
 
 Test(dict, damaged_heads_are_refused)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
-		uint32_t minor = fake_versions[v];
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
+		uint32_t minor = fake_minors[v];
 		struct fake_python py;
 
 		fake_python_init(&py, minor);
@@ -173,7 +173,7 @@ Test(dict, damaged_heads_are_refused)
 
 Test(dict, unreadable_dicts_are_reported)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		static const struct fake_item items[] = {{"a", 0, 11}};
 		struct fake_python py;
 		struct fake_dict made;
@@ -181,7 +181,7 @@ Test(dict, unreadable_dicts_are_reported)
 		uint32_t hint = 0;
 		remote_addr value_addr;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		made = fake_dict(&py, items, 1);
 		cr_expect(eq(int, dict_open(&py.fake.memory, &py.build, 64, &dict), -EFAULT));
 		cr_expect(eq(int, dict_open(&py.fake.memory, &py.build, UINT64_MAX - 7, &dict),

@@ -36,15 +36,12 @@ static void self_done(struct self *self)
 	process_close(&self->process);
 }
 
-/* The mapping of an address. */
-static const struct mapping *mapping_at(const struct self *self, const void *pointer)
+static const struct mapping *mapping_of(const struct self *self, const void *pointer)
 {
-	const remote_addr addr = (uintptr_t)pointer;
+	const struct mapping *mapping = maps_find(&self->maps, (uintptr_t)pointer);
 
-	for (size_t i = 0; i < self->maps.nr_mappings; i++)
-		if (addr >= self->maps.mappings[i].start && addr < self->maps.mappings[i].end)
-			return &self->maps.mappings[i];
-	cr_fatal("not mapped");
+	cr_assert(mapping != NULL);
+	return mapping;
 }
 
 static void here(void)
@@ -61,7 +58,7 @@ Test(file_names, finds_names_of_this_program)
 	self_init(&self);
 	for (int i = 0; i < 2; i++) {
 		cr_assert(zero(int, file_names_find(&cache, &self.images.source,
-						    mapping_at(&self, here), &names, &load_bias)));
+						    mapping_of(&self, here), &names, &load_bias)));
 		cr_expect(eq(str, (char *)names.found_by, (char *)"symbol"));
 		cr_expect(eq(u64, names.runtime_vaddr + load_bias, (uintptr_t)_PyRuntime));
 		cr_expect(eq(u64, names.version_vaddr + load_bias, (uintptr_t)&Py_Version));
@@ -86,7 +83,7 @@ Test(file_names, each_file_is_read_once)
 		uint64_t nr_bytes = 0;
 
 		for (int k = 0; k < 200; k++) {
-			struct mapping mapping = *mapping_at(&self, places[i]);
+			struct mapping mapping = *mapping_of(&self, places[i]);
 			struct file_names names;
 			uint64_t load_bias;
 
@@ -126,11 +123,11 @@ Test(file_names, memory_shortage_is_not_remembered)
 	self_init(&self);
 	is_out_of_memory = true;
 	cr_expect(eq(int,
-		     file_names_find(&cache, &self.images.source, mapping_at(&self, here), &names,
+		     file_names_find(&cache, &self.images.source, mapping_of(&self, here), &names,
 				     &load_bias),
 		     -ENOMEM));
 	is_out_of_memory = false;
-	cr_expect(zero(int, file_names_find(&cache, &self.images.source, mapping_at(&self, here),
+	cr_expect(zero(int, file_names_find(&cache, &self.images.source, mapping_of(&self, here),
 					    &names, &load_bias)));
 	file_names_cache_done(&cache);
 	self_done(&self);
@@ -148,11 +145,11 @@ Test(file_names, number_of_files_is_limited)
 	self_init(&self);
 	for (int i = 0; i < 2; i++)
 		cr_expect(eq(int,
-			     file_names_find(&cache, &self.images.source, mapping_at(&self, here),
+			     file_names_find(&cache, &self.images.source, mapping_of(&self, here),
 					     &names, &load_bias),
 			     -E2BIG));
 	for (uint64_t i = 0; i < NR_OTHERS; i++) {
-		others[i] = *mapping_at(&self, here);
+		others[i] = *mapping_of(&self, here);
 		others[i].inode += 1 + i;
 		cr_expect(lt(int,
 			     file_names_find(&cache, &self.images.source, &others[i], &names,

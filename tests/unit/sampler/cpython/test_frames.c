@@ -8,6 +8,7 @@
 
 #include "tests/support/fake_objects.h"
 #include "tests/support/fake_stack.h"
+#include "tests/support/random.h"
 #include "tests/support/reported_object.h"
 
 enum { CHUNK_BYTES = 16384, WORDS = 20 };
@@ -211,8 +212,8 @@ static void build_linked(struct stage *stage)
 		fake_stack_call_c(&stage->stack);
 		call(stage, stage->g);
 	}
-	fake_stack_link(&stage->stack, stage->h, FAKE_OWNED_BY_THREAD);
-	fake_stack_link(&stage->stack, frame, FAKE_SHIM);
+	fake_stack_link(&stage->stack, stage->h, OWNED_BY_THREAD);
+	fake_stack_link(&stage->stack, frame, FAKE_SHIM_OWNER);
 }
 
 /* Only frames of an extension, then the same with others above. */
@@ -220,7 +221,7 @@ static void build_linked_alone(struct stage *stage)
 {
 	build_empty(stage);
 	fake_stack_link(&stage->stack, fake_object(&stage->py, "mod.Frame", NULL, 0),
-			FAKE_OWNED_BY_THREAD);
+			OWNED_BY_THREAD);
 }
 
 static void build_linked_below(struct stage *stage)
@@ -235,7 +236,7 @@ static void build_linked_below(struct stage *stage)
 static void build_linked_not_begun(struct stage *stage)
 {
 	call(stage, stage->f);
-	set_word(stage, fake_stack_link(&stage->stack, stage->h, FAKE_OWNED_BY_THREAD),
+	set_word(stage, fake_stack_link(&stage->stack, stage->h, OWNED_BY_THREAD),
 		 stage->py.build.offsets.frame.instr_ptr, 0);
 	stage->stack.nr_expected--;
 	fake_stack_call_c(&stage->stack);
@@ -246,7 +247,7 @@ static void build_linked_not_begun(struct stage *stage)
 static void build_linked_no_object(struct stage *stage)
 {
 	call(stage, stage->f);
-	fake_stack_link(&stage->stack, 0x123450, FAKE_SHIM);
+	fake_stack_link(&stage->stack, 0x123450, FAKE_SHIM_OWNER);
 	stage->stack.nr_expected--;
 	fake_stack_call_c(&stage->stack);
 	call(stage, stage->g);
@@ -390,11 +391,11 @@ Test(frames, every_kind_of_stack_is_walked)
 		{"popped", build_popped, CHUNK_BYTES, NEVER},
 	};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			struct stage stage;
 
-			stage_init(&stage, fake_python_minors[v], cases[i].chunk_bytes);
+			stage_init(&stage, fake_stack_minors[v], cases[i].chunk_bytes);
 			cases[i].build(&stage);
 			fake_stack_finish(&stage.stack);
 			/* The second walk uses what the first one learned. */
@@ -547,11 +548,11 @@ Test(frames, stack_with_a_wrong_end_is_lost)
 		{"in a circle of one", end_at_itself, ALWAYS, ALWAYS},
 	};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			struct stage stage;
 
-			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 			if (is_in(&stage, cases[i].versions)) {
 				build_plain(&stage);
 				fake_stack_finish(&stage.stack);
@@ -569,10 +570,10 @@ Test(frames, stack_with_a_wrong_end_is_lost)
 /* Between the two stores of a yield a generator's frame has no caller. */
 Test(frames, stack_of_a_suspended_generator_is_lost)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		build_generators(&stage);
 		fake_stack_finish(&stage.stack);
 		expect_walk(&stage, "before");
@@ -587,10 +588,10 @@ Test(frames, stack_of_a_suspended_generator_is_lost)
 /* The frame is current already, but `previous` is that of an earlier frame in its place. */
 Test(frames, frame_that_is_not_linked_yet_is_lost)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		build_plain(&stage);
 		call_incomplete(&stage);
 		fake_stack_finish(&stage.stack);
@@ -604,15 +605,15 @@ Test(frames, frame_that_is_not_linked_yet_is_lost)
 /* This rule is for frames on the data stack. The first one of a chunk has no frame before it. */
 Test(frames, frame_that_begins_a_chunk_is_linked)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		call_incomplete(&stage);
 		fake_stack_finish(&stage.stack);
 		expect_walk(&stage, "first of the thread");
 		stage_done(&stage);
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		call(&stage, stage.f);
 		fake_stack_new_chunk(&stage.stack, CHUNK_BYTES);
 		call_incomplete(&stage);
@@ -626,12 +627,12 @@ Test(frames, memory_errors_are_forwarded)
 {
 	static const int errors[] = {-ESRCH, -EPERM};
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++)
 		for (size_t i = 0; i < 2; i++) {
 			struct stage stage;
 			struct stack_ends ends;
 
-			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 			build_plain(&stage);
 			fake_stack_finish(&stage.stack);
 			ends = ends_of(&stage);
@@ -657,11 +658,11 @@ Test(frames, memory_errors_are_forwarded)
 /* Each walk reads again what a frame runs and where it is. */
 Test(frames, each_walk_reads_frames_again)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		remote_addr g;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		const struct py_offsets *offsets = &stage.py.build.offsets;
 
 		call(&stage, stage.f);
@@ -693,12 +694,12 @@ Test(frames, each_walk_reads_frames_again)
 /* Frames below the anchor are not read. */
 Test(frames, frames_below_the_anchor_are_kept)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		struct kept_frames kept;
 		uint32_t anchored;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		build_generators(&stage);
 		fake_stack_finish(&stage.stack);
 		expect_walk(&stage, "all");
@@ -742,11 +743,11 @@ Test(frames, frames_below_the_anchor_are_kept)
 /* Another code object and frame in the place of the old ones. */
 Test(frames, replaced_code_object_has_the_new_name)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		const struct code *code;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		call(&stage, stage.f);
 		call(&stage, stage.g);
 		fake_stack_finish(&stage.stack);
@@ -803,10 +804,10 @@ static int walk_steps(struct stage *stage)
 
 Test(frames, recorded_walk_is_accepted)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		build_generators(&stage);
 		fake_stack_finish(&stage.stack);
 		expect_walk(&stage, "walked");
@@ -831,11 +832,11 @@ Test(frames, recorded_walk_is_accepted)
 /* The code object of a live frame is gone, whether it was known or not. */
 Test(frames, frame_without_a_code_object_loses_the_stack)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++)
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++)
 		for (size_t i = 0; i < 3; i++) {
 			struct stage stage;
 
-			stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+			stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 			call(&stage, stage.f);
 			call(&stage, stage.g);
 			call(&stage, stage.h);
@@ -856,10 +857,10 @@ static void set_executable(struct stage *stage, remote_addr frame, uint64_t exec
 
 Test(frames, invalid_executable_or_instruction_loses_the_stack)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		const struct py_offsets *offsets = &stage.py.build.offsets;
 
 		build_plain(&stage);
@@ -880,10 +881,10 @@ Test(frames, invalid_executable_or_instruction_loses_the_stack)
 /* Tag bits of a reference are not part of the address. */
 Test(frames, executables_are_tagged_from_3_14_on)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		build_plain(&stage);
 		fake_stack_finish(&stage.stack);
 		set_executable(&stage, stage.stack.expected[1], stage.g | 1);
@@ -894,10 +895,10 @@ Test(frames, executables_are_tagged_from_3_14_on)
 
 Test(frames, full_code_cache_loses_the_stack)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], CHUNK_BYTES);
+		stage_init(&stage, fake_stack_minors[v], CHUNK_BYTES);
 		build_plain(&stage);
 		fake_stack_finish(&stage.stack);
 		stage.codes.table_bytes = CODE_TABLES_MAX_BYTES;
@@ -961,14 +962,6 @@ Test(frames, stack_beyond_the_depth_limit_is_refused)
 
 /* Random damage. */
 
-static uint64_t random_next(uint64_t *state)
-{
-	*state ^= *state << 13;
-	*state ^= *state >> 7;
-	*state ^= *state << 17;
-	return *state;
-}
-
 /* Overwrite up to eight bytes of a random piece. Returns their address and old value. */
 static void corrupt(struct fake_memory *fake, uint64_t *random, remote_addr *ret_addr,
 		    uint64_t *ret_saved)
@@ -999,15 +992,15 @@ Test(frames, corrupted_frames_end_in_a_result_or_a_loss)
 	enum { NR_CORRUPTIONS = 10000, AT_ONCE = 3 };
 	uint64_t random = 0x9e3779b97f4a7c15u;
 
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 
-		stage_init(&stage, fake_python_minors[v], 1024);
+		stage_init(&stage, fake_stack_minors[v], 1024);
 		build_generators(&stage);
 		fake_stack_new_chunk(&stage.stack, 1024);
 		build_linked(&stage);
 		fake_stack_finish(&stage.stack);
-		for (int i = 0; i < NR_CORRUPTIONS / NR_FAKE_PYTHONS; i++) {
+		for (int i = 0; i < NR_CORRUPTIONS / NR_FAKE_STACK_MINORS; i++) {
 			remote_addr addrs[AT_ONCE];
 			uint64_t saved[AT_ONCE];
 			int err;

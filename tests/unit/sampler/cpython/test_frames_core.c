@@ -92,14 +92,14 @@ static void set_previous(struct stage *stage, size_t frame, remote_addr previous
  */
 Test(frames_core, broken_links_are_bridged)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		for (size_t broken = 1; broken < NR_FRAMES; broken++) {
 			for (int way = 0; way < 3; way++) {
 				struct stage stage;
 				bool bridged = false;
 				char name[32];
 
-				stage_init(&stage, fake_python_minors[v]);
+				stage_init(&stage, fake_stack_minors[v]);
 				remote_addr zeros_addr = fake_python_alloc(&stage.py, 256);
 				const remote_addr ways[] = {0x10, 0, zeros_addr};
 
@@ -117,11 +117,11 @@ Test(frames_core, broken_links_are_bridged)
 
 Test(frames_core, unknown_current_frame_is_found)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		bool bridged;
 
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		stage.ends.current_frame_addr = 0;
 		cr_expect(zero(int, walk(&stage, &bridged)));
 		check_frames(&stage, "no current frame");
@@ -134,11 +134,11 @@ Test(frames_core, unknown_current_frame_is_found)
 
 Test(frames_core, complete_stack_needs_no_bridge)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		bool bridged = true;
 
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		cr_expect(zero(int, walk(&stage, &bridged)));
 		cr_expect(not(bridged));
 		check_frames(&stage, "whole");
@@ -149,11 +149,11 @@ Test(frames_core, complete_stack_needs_no_bridge)
 /* A frame without its code object loses only its name. */
 Test(frames_core, missing_code_object_costs_only_a_name)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		bool bridged = true;
 
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		fake_memory_write_u64(&stage.py.fake,
 				      stage.frames[2] + stage.py.build.offsets.frame.executable,
 				      0x7000000);
@@ -173,11 +173,11 @@ Test(frames_core, missing_code_object_costs_only_a_name)
 /* A chunk's frames continue after a frame of unknown size. */
 Test(frames_core, bridge_skips_unreadable_frames)
 {
-	for (size_t v = 0; v < NR_FAKE_PYTHONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct stage stage;
 		bool bridged = false;
 
-		stage_init(&stage, fake_python_minors[v]);
+		stage_init(&stage, fake_stack_minors[v]);
 		set_previous(&stage, 2, 0x10);
 		fake_memory_write_u64(&stage.py.fake,
 				      stage.frames[1] + stage.py.build.offsets.frame.executable,

@@ -13,13 +13,13 @@ Test(integer, reads_unsigned_64_bit_numbers)
 	static const uint64_t values[] = {0,	    1, (1u << 30) - 1, 1u << 30, 0x7f1234567890,
 					  INT64_MAX};
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct fake_python py;
 		const struct py_offsets *offsets = &py.build.offsets;
 		remote_addr addr = 0;
 		uint64_t value = 0;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		for (size_t i = 0; i < sizeof(values) / sizeof(*values); i++) {
 			addr = fake_int(&py, values[i]);
 			cr_expect(zero(int, integer_read(&py.fake.memory, offsets, addr, &value)));
@@ -89,12 +89,12 @@ Test(integer, writes_decimals)
 		{{0x3fffffff, 0x3fffffff, 0x3fffffff}, 3, false, "1237940039285380274899124223"},
 	};
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			struct fake_python py;
 			char room[4 * TEXT_CHARS + 1];
 
-			fake_python_init(&py, fake_versions[v]);
+			fake_python_init(&py, fake_minors[v]);
 			cr_assert(zero(int,
 				       write_int(&py,
 						 make_int(&py, cases[i].digits, cases[i].nr_digits,
@@ -129,13 +129,13 @@ Test(integer, very_long_numbers_are_hexadecimal)
 /* An int that claims more digits than it has, or has invalid ones. */
 Test(integer, damaged_numbers_are_refused)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		static const uint32_t digits[] = {5, 6};
 		struct fake_python py;
 		char room[4 * TEXT_CHARS + 1];
 		remote_addr addr;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		const struct py_offsets *offsets = &py.build.offsets;
 		const remote_addr size_offset = offsets->integer.size;
 

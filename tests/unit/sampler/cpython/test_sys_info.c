@@ -66,10 +66,10 @@ static struct sys_info read_info(struct fake_python *py)
 
 Test(sys_info, original_arguments_come_first)
 {
-	for (size_t i = 0; i < NR_FAKE_VERSIONS; i++) {
+	for (size_t i = 0; i < NR_FAKE_MINORS; i++) {
 		struct fake_python py;
 
-		fake_python_init(&py, fake_versions[i]);
+		fake_python_init(&py, fake_minors[i]);
 		const remote_addr original[] = {make_str(&py, "python3"), make_str(&py, "a.py"),
 						make_str(&py, "")};
 		const struct fake_item items[] = {

@@ -50,13 +50,13 @@ static void make_items(struct fake_python *py, enum fake_form form,
 
 Test(thread_names, read_from_every_form_of_object)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++)
 		for (enum fake_form form = 0; form < NR_FAKE_FORMS; form++) {
 			struct fake_python py;
 			struct fake_item items[NR_THREADS];
 			struct named_thread threads[NR_THREADS];
 
-			fake_python_init(&py, fake_versions[v]);
+			fake_python_init(&py, fake_minors[v]);
 			make_items(&py, form, items);
 			(void)fake_threading(&py, items, NR_THREADS);
 			cr_assert(zero(int, read_names(&py, threads)), "3.%u", py.minor);
@@ -69,12 +69,12 @@ Test(thread_names, read_from_every_form_of_object)
 
 Test(thread_names, belong_to_the_thread_with_their_ident)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct fake_python py;
 		struct fake_item items[NR_THREADS];
 		struct named_thread threads[NR_THREADS];
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		make_items(&py, FAKE_NO_DICT, items);
 		items[0].value_addr = items[1].value_addr; /* another thread's Thread */
 		items[1].value_addr = 0;		   /* removed */
@@ -90,13 +90,13 @@ Test(thread_names, belong_to_the_thread_with_their_ident)
 /* A thread has ended, and the next one has its ident. */
 Test(thread_names, do_not_pass_to_the_next_thread)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct fake_python py;
 		struct fake_item items[NR_THREADS];
 		struct thread_name_hints hints = {0};
 		struct named_thread thread = {.ident = idents[1], .native_id = 5000};
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		make_items(&py, FAKE_NO_DICT, items);
 		(void)fake_threading(&py, items, NR_THREADS);
 		cr_assert(zero(int, thread_names_read(&py.fake.memory, &py.build, py.interp_addr,
@@ -109,7 +109,7 @@ Test(thread_names, do_not_pass_to_the_next_thread)
 
 Test(thread_names, are_cut_between_code_points)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++)
 		for (size_t extra = 0; extra < 4; extra++) {
 			struct fake_python py;
 			struct fake_item items[NR_THREADS];
@@ -117,7 +117,7 @@ Test(thread_names, are_cut_between_code_points)
 			char ascii[200];
 			remote_addr thread_addr;
 
-			fake_python_init(&py, fake_versions[v]);
+			fake_python_init(&py, fake_minors[v]);
 			memset(ascii, 'x', sizeof(ascii));
 			ascii[126 + extra] = '\0';
 			make_items(&py, FAKE_NO_DICT, items);
@@ -133,13 +133,13 @@ Test(thread_names, are_cut_between_code_points)
 
 Test(thread_names, are_absent_without_threading)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		static const struct fake_item modules[] = {{"sys", 0, 8}};
 		struct fake_python py;
 		struct named_thread threads[NR_THREADS];
 		uint64_t modules_at;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		modules_at = py.interp_addr + py.build.offsets.interpreter.modules;
 		cr_expect(eq(int, read_names(&py, threads), -ENOENT));
 		fake_memory_write_u64(&py.fake, modules_at, fake_dict(&py, modules, 1).addr);
@@ -168,14 +168,14 @@ static bool names_are_true(const struct named_thread threads[NR_THREADS])
 
 Test(thread_names, torn_dict_gives_no_wrong_name)
 {
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct fake_python py;
 		struct fake_item items[NR_THREADS];
 		struct named_thread threads[NR_THREADS];
 		struct fake_dict active;
 		size_t nr_bytes;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		make_items(&py, FAKE_NO_DICT, items);
 		active = fake_threading(&py, items, NR_THREADS);
 		nr_bytes = active.entries_addr + 3 * 24 - active.keys_addr;
@@ -216,7 +216,7 @@ Test(thread_names, are_found_among_a_limited_number_of_attributes)
 		const char *name;
 	} cases[] = {{THREAD_MAX_ATTRIBUTES - 2, "worker"}, {THREAD_MAX_ATTRIBUTES, ""}};
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++)
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++)
 		for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 			struct thread_name_hints hints = {0};
 			struct fake_item item = {.number = idents[0]};
@@ -224,7 +224,7 @@ Test(thread_names, are_found_among_a_limited_number_of_attributes)
 			struct fake_python py;
 			struct fake_item pad;
 
-			fake_python_init(&py, fake_versions[v]);
+			fake_python_init(&py, fake_minors[v]);
 			pad = (struct fake_item){"pad", 0, py.none_addr};
 			item.value_addr =
 				fake_long_thread(&py, &pad, cases[i].nr_pads, idents[0], "worker");
@@ -241,7 +241,7 @@ Test(thread_names, hostile_dict_is_bounded)
 {
 	enum { NR_KEYS = 1500, NR_ATTRIBUTES = 100000, MAX_READS = 5000 };
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct thread_name_hints hints = {0};
 		struct bounded_memory bounded;
 		struct named_thread thread;
@@ -249,7 +249,7 @@ Test(thread_names, hostile_dict_is_bounded)
 		struct fake_python py;
 		struct fake_item pad;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		pad = (struct fake_item){"pad", 0, py.none_addr};
 		pad.value_addr = fake_long_thread(&py, &pad, NR_ATTRIBUTES, idents[0], "x");
 		pad = (struct fake_item){NULL, idents[0], pad.value_addr};
@@ -282,7 +282,7 @@ Test(thread_names, misses_are_remembered)
 {
 	enum { NR_MODULES = 3000, FEW = 8 };
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct fake_item items[NR_THREADS];
 		struct thread_name_hints hints = {0};
 		struct named_thread thread;
@@ -290,7 +290,7 @@ Test(thread_names, misses_are_remembered)
 		struct fake_python py;
 		struct fake_item pad;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		make_items(&py, FAKE_NO_DICT, items);
 		active = fake_dict(&py, items, NR_THREADS);
 		pad = (struct fake_item){"pad", 0, py.none_addr};
@@ -352,14 +352,14 @@ Test(thread_names, search_continues_after_the_last_one)
 	enum { NR_OTHERS = 6000, MAX_READS = 70 };
 	static const size_t order[] = {0, 1, 2, 0, 1, 0, 1, 2};
 
-	for (size_t v = 0; v < NR_FAKE_VERSIONS; v++) {
+	for (size_t v = 0; v < NR_FAKE_MINORS; v++) {
 		struct thread_name_hints hints = {0};
 		struct fake_item items[NR_THREADS];
 		struct fake_item pad = {NULL, 77, 64};
 		struct fake_dict active;
 		struct fake_python py;
 
-		fake_python_init(&py, fake_versions[v]);
+		fake_python_init(&py, fake_minors[v]);
 		make_items(&py, FAKE_NO_DICT, items);
 		active = fake_long_dict(&py, &pad, NR_OTHERS, items, NR_THREADS);
 		pad = (struct fake_item){"threading", 0, fake_threading_module(&py, &active)};

@@ -82,12 +82,12 @@ static bool has_name(struct type_names *names, remote_addr addr, const char *nam
 
 Test(type_names, missing_name_comes_from_a_module)
 {
-	for (size_t i = 0; i < NR_FAKE_VERSIONS; i++) {
+	for (size_t i = 0; i < NR_FAKE_MINORS; i++) {
 		struct type_names names;
 		struct program program;
 		uint64_t word;
 
-		program_init(&program, fake_versions[i]);
+		program_init(&program, fake_minors[i]);
 		struct fake_python *py = &program.py;
 
 		cr_assert(zero(int, type_names_init(&names, &py->fake.memory, &py->build,
