@@ -166,7 +166,7 @@ class Caveats(unittest.TestCase):
                 self.assertGreater(int(info["approximate"]), 0)
 
 
-class Told(unittest.TestCase):
+class RunInfoInFormats(unittest.TestCase):
     def test_no_format_is_forgotten(self):
         text = FORMATS.search(support.pysample("report", "--help").stdout)[1]
         forms = {line.split()[0] for line in text.splitlines()}

@@ -204,8 +204,8 @@ class InterruptsOfWaiting(InterruptsTestCase):
             result = attach(target, "-r", 100, "-d", 1, "--mode", "cpu", "--stats-json", path)
             passed_s = time.monotonic() - begin_s
             self.assertIn(result.status, (0, 5), result.stderr)
-            told_s = json.loads(support.read(path))["sampled_cpu_s"] or 0
-            self.assertLessEqual(told_s, passed_s + 0.01)
+            sampled_s = json.loads(support.read(path))["sampled_cpu_s"] or 0
+            self.assertLessEqual(sampled_s, passed_s + 0.01)
 
 
 def account(pid):
@@ -236,18 +236,18 @@ class InterruptsOfTurns(InterruptsTestCase):
                 "report", path, "-f", "jsonl").stdout.splitlines()]
         frames = {record["id"]: {frame["name"] for frame in record["frames"]}
                   for record in records if record["type"] == "stack"}
-        told_ns = collections.Counter()
+        sampled_ns = collections.Counter()
         for record in records:
             if record["type"] == "sample":
-                told_ns["wait" in frames[record["stack"]]] += record["wall_ns"]
+                sampled_ns["wait" in frames[record["stack"]]] += record["wall_ns"]
         # The account covers a longer time, and a look may come between running and waiting.
         slack_ns = self.SLACK_PERIODS * self.PERIOD_NS
-        self.assertLessEqual(told_ns[False], ran_ns + wanted_ns + slack_ns)
-        self.assertLessEqual(told_ns[True], passed_ns - ran_ns + slack_ns)
-        self.assertLessEqual(told_ns.total(), passed_ns + slack_ns)
+        self.assertLessEqual(sampled_ns[False], ran_ns + wanted_ns + slack_ns)
+        self.assertLessEqual(sampled_ns[True], passed_ns - ran_ns + slack_ns)
+        self.assertLessEqual(sampled_ns.total(), passed_ns + slack_ns)
         # Some of the time that it ran was before or after the sampling.
         beside_ns = passed_ns - self.SECONDS * 10**9
-        self.assertGreaterEqual(told_ns[False], ran_ns - beside_ns - slack_ns)
+        self.assertGreaterEqual(sampled_ns[False], ran_ns - beside_ns - slack_ns)
 
     def test_shorter_than_a_period(self):
         self.check(0.001, 0.003)
@@ -280,9 +280,9 @@ class InterruptsOfStarved(InterruptsTestCase):
                 self.assertIn(result.status, (0, 5), result.stderr)
                 samples = [record for record in map(json.loads, result.stdout.splitlines())
                            if record["type"] == "sample"]
-                told_s = sum(sample["wall_ns"] for sample in samples) / 1e9
-                self.assertLess(told_s, 2.5)
-                return told_s > 1.5 and len(samples) > 150
+                sampled_s = sum(sample["wall_ns"] for sample in samples) / 1e9
+                self.assertLess(sampled_s, 2.5)
+                return sampled_s > 1.5 and len(samples) > 150
 
             support.wait_until(has_all, "most of the time is credited")
 

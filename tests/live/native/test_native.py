@@ -35,7 +35,7 @@ def attach_native(pid, *args, seconds=DURATION_S):
                             pid)
 
 
-def nr_with_natives(result, function):
+def nr_with_native_frames(result, function):
     """The number of samples that begin with a C frame and have that Python function."""
     return sum(number for stack, number in support.parse_collapsed(result.stdout).items()
                if not trampoline_truth.PYTHON.match(stack[0])
@@ -207,7 +207,7 @@ class Native(CallsTests, unittest.TestCase):
         def is_seen():
             result = attach_native(target.pid, "-r", 1000)
             skip_without_c_frames(result)
-            return nr_with_natives(result, "run")
+            return nr_with_native_frames(result, "run")
 
         with support.python_target(self.interpreter, "crowd", 300) as target:
             support.wait_until(is_seen, "the running thread is seen with C frames")
@@ -248,7 +248,7 @@ class Native(CallsTests, unittest.TestCase):
         def is_seen():
             result = attach_native(target.pid)
             skip_without_c_frames(result)
-            return nr_with_natives(result, "work")
+            return nr_with_native_frames(result, "work")
 
         with support.python_target(self.interpreter, "subinterpreter_calls", "main") as target:
             support.wait_until(is_seen, "the running thread is seen with C frames")
@@ -514,9 +514,9 @@ class Waiting(unittest.TestCase):
             self.assertEqual({sample["stack"] for sample in samples[1:]}, {samples[-1]["stack"]})
             # A look that comes late is shown as several samples.
             passed_ns = samples[-1]["time_ns"] - samples[0]["time_ns"]
-            told_ns = sum(sample["wall_ns"] for sample in samples
+            sampled_ns = sum(sample["wall_ns"] for sample in samples
                           if sample["time_ns"] > samples[0]["time_ns"])
-            self.assertLessEqual(abs(told_ns - passed_ns), 2 * PERIOD_NS)
+            self.assertLessEqual(abs(sampled_ns - passed_ns), 2 * PERIOD_NS)
             self.assertFalse(any(sample["on_cpu"] or sample["gil"] for sample in samples[1:]))
         return stats["reads"] < 2 * stats["native"]["stacks"]  # a look takes three or more
 

@@ -36,7 +36,7 @@ def frames_of(frame):
         else:
             runs.append([key, parking.described(frame), 1])
         frame = frame.f_back
-    return [[told, nr] for _, told, nr in runs[::-1]]
+    return [[description, nr] for _, description, nr in runs[::-1]]
 
 
 def described(exception):

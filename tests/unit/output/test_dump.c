@@ -173,7 +173,7 @@ Test(dump, no_thread_is_listed_twice)
 {
 	static const struct {
 		pid_t tid;
-		size_t nr_natives;
+		size_t nr_native_frames;
 		const char *text, *json;
 	} cases[] = {
 		{1, 1, "Native threads unknown to Python:\n", "\"tid\": 2,"},
@@ -191,10 +191,10 @@ Test(dump, no_thread_is_listed_twice)
 		add_native_threads(dump, 2);
 		write_text(dump, dump_write_text, text, sizeof(text));
 		cr_expect(ne(ptr, strstr(text, cases[i].text), NULL), "%s", text);
-		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_natives));
+		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_native_frames));
 		write_text(dump, dump_write_json, text, sizeof(text));
 		cr_expect(ne(ptr, strstr(text, cases[i].json), NULL), "%s", text);
-		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_natives));
+		cr_expect(eq(sz, count_of(text, "\"native\""), cases[i].nr_native_frames));
 		dump_destroy(dump);
 	}
 }

@@ -754,14 +754,14 @@ static uint32_t frame_of(const struct profile *profile, const char *qualname)
 
 Test(profile, plumbing_frames_count_as_their_callers)
 {
-	static const struct function natives[] = {
+	static const struct function native_functions[] = {
 		{3, 0, "_start", "/usr/bin/python3", FUNCTION_NATIVE},
 		{4, 0, "Py_RunMain", "/usr/bin/python3", FUNCTION_NATIVE},
 		{5, 0, "_PyEval_Vector", "/usr/bin/python3", FUNCTION_NATIVE},
 	};
 	const struct frame deep[] = {
-		{&natives[0], 0}, {&natives[1], 0},    {&functions[0], 11},
-		{&natives[2], 0}, {&functions[1], 21}, {&natives[2], 0},
+		{&native_functions[0], 0}, {&native_functions[1], 0}, {&functions[0], 11},
+		{&native_functions[2], 0}, {&functions[1], 21},	      {&native_functions[2], 0},
 	};
 	static const struct {
 		bool by_thread, keep_plumbing;
