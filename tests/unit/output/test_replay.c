@@ -12,6 +12,7 @@
 #include "output/recording/recorder.h"
 #include "output/recording/replay.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 
 #define NR(array)  (sizeof(array) / sizeof((array)[0]))
 #define NS_PER_MS  1000000u
@@ -125,14 +126,9 @@ static void play(struct recording *recording, const struct replay_filter *filter
 static char *collapsed(const struct profile *profile)
 {
 	const struct artefact artefact = {.profile = profile};
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, collapsed_write(&artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
-	return text;
+	return artefact_text(collapsed_write, &artefact, &size);
 }
 
 /* Record plain, replay it, and return the collapsed stacks. */
@@ -511,6 +507,35 @@ static uint32_t next_stack(struct frame *frames, uint32_t nr, unsigned *seed, ui
 	return nr;
 }
 
+enum { NR_SAMPLES = 3000 };
+
+/* Pass the same random samples to both sinks. */
+static void push_random_samples(struct sample_sink *const sinks[2])
+{
+	struct frame frames[NR(threads)][MAX_FRAMES];
+	uint32_t nr[NR(threads)] = {0};
+	unsigned seed = 1;
+
+	for (unsigned k = 0; k < NR_SAMPLES; k++) {
+		const unsigned t = k % NR(threads);
+		struct sample sample = {
+			.time_ns = EPOCH_NS + (uint64_t)(k / NR(threads)) * NS_PER_MS,
+			.wall_ns = NS_PER_MS,
+			.cpu_ns = 1000u * ((unsigned)rand_r(&seed) % 3),
+			.thread = &threads[t],
+			.frames = frames[t],
+			.flags = SAMPLE_CPU_MEASURED | (rand_r(&seed) % 2 ? SAMPLE_HOLDS_GIL : 0),
+		};
+
+		if (sample.cpu_ns)
+			sample.flags |= SAMPLE_ON_CPU;
+		nr[t] = next_stack(frames[t], nr[t], &seed, &sample.nr_unchanged);
+		sample.nr_frames = nr[t];
+		for (size_t s = 0; s < 2; s++)
+			cr_assert(eq(int, sinks[s]->ops->sample(sinks[s], &sample), 0));
+	}
+}
+
 /* Samples give the same profile directly and through a recording. */
 Test(replay, agrees_with_direct_profiling)
 {
@@ -523,42 +548,19 @@ Test(replay, agrees_with_direct_profiling)
 		{.by_line = true, .max_nodes = 100},
 		{.by_thread = true, .max_nodes = 100},
 	};
-	enum { NR_SAMPLES = 3000 };
 
 	for (size_t i = 0; i < NR(cases); i++) {
 		const struct run run = {.info = {.engine = "preempt", .mode = cases[i].mode}};
 		struct profile *direct = new_profile(cases[i]), *replayed = new_profile(cases[i]);
-		struct frame frames[NR(threads)][MAX_FRAMES];
-		uint32_t nr[NR(threads)] = {0};
 		struct recorder *recorder;
 		struct recording *recording;
-		unsigned seed = 1;
 		int fd = memory_file();
 		cleanup_free char *expected = NULL, *text = NULL;
 
 		cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
 		cr_assert(eq(int, recorder_add_process(recorder, 7, "app"), 0));
-		for (unsigned k = 0; k < NR_SAMPLES; k++) {
-			const unsigned t = k % NR(threads);
-			struct sample_sink *const sinks[] = {profile_sink(direct),
-							     recorder_sink(recorder)};
-			struct sample sample = {
-				.time_ns = EPOCH_NS + (uint64_t)(k / NR(threads)) * NS_PER_MS,
-				.wall_ns = NS_PER_MS,
-				.cpu_ns = 1000u * ((unsigned)rand_r(&seed) % 3),
-				.thread = &threads[t],
-				.frames = frames[t],
-				.flags = SAMPLE_CPU_MEASURED |
-					 (rand_r(&seed) % 2 ? SAMPLE_HOLDS_GIL : 0),
-			};
-
-			if (sample.cpu_ns)
-				sample.flags |= SAMPLE_ON_CPU;
-			nr[t] = next_stack(frames[t], nr[t], &seed, &sample.nr_unchanged);
-			sample.nr_frames = nr[t];
-			for (size_t s = 0; s < NR(sinks); s++)
-				cr_assert(eq(int, sinks[s]->ops->sample(sinks[s], &sample), 0));
-		}
+		push_random_samples((struct sample_sink *const[]){profile_sink(direct),
+								  recorder_sink(recorder)});
 		cr_expect(eq(u64, recorder_sums(recorder)->time_ns,
 			     profile_sums(direct, PROFILE_SHOWN)->time_ns));
 		cr_assert(eq(int, recorder_finish(recorder, &run), 0));

@@ -94,6 +94,18 @@ Test(core_notes, reads_registers_of_threads)
 	}
 }
 
+static void expect_death(const char *name, const struct core_death *got,
+			 const struct core_death *want)
+{
+	cr_expect(eq(int, got->signal, want->signal), "%s", name);
+	cr_expect(eq(int, got->code, want->code), "%s", name);
+	cr_expect(eq(int, got->has_addr, want->has_addr), "%s", name);
+	cr_expect(eq(u64, got->addr, want->addr), "%s", name);
+	cr_expect(eq(int, got->has_sender, want->has_sender), "%s", name);
+	cr_expect(eq(int, got->sender_pid, want->sender_pid), "%s", name);
+	cr_expect(eq(u32, got->sender_uid, want->sender_uid), "%s", name);
+}
+
 Test(core_notes, reads_the_cause_of_death)
 {
 	enum { NONE = 1000 };
@@ -143,7 +155,6 @@ Test(core_notes, reads_the_cause_of_death)
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct made_core file = MADE_CORE_EMPTY;
 		int32_t siginfo[32] = {cases[i].siginfo_signal, 0, cases[i].siginfo_code, 0, 3, 7};
-		const struct core_death *want = &cases[i].expected;
 
 		add_thread(&file, 1, cases[i].thread_signal);
 		if (cases[i].siginfo_signal != NONE)
@@ -152,15 +163,8 @@ Test(core_notes, reads_the_cause_of_death)
 		if (cases[i].siginfo_signal != NONE)
 			made_core_add_note(&file, "CORE", NT_SIGINFO, siginfo, sizeof(siginfo));
 		struct core_notes notes = read_all(&file, EM_X86_64);
-		const struct core_death *got = &notes.death;
 
-		cr_expect(eq(int, got->signal, want->signal), "%s", cases[i].name);
-		cr_expect(eq(int, got->code, want->code), "%s", cases[i].name);
-		cr_expect(eq(int, got->has_addr, want->has_addr), "%s", cases[i].name);
-		cr_expect(eq(u64, got->addr, want->addr), "%s", cases[i].name);
-		cr_expect(eq(int, got->has_sender, want->has_sender), "%s", cases[i].name);
-		cr_expect(eq(int, got->sender_pid, want->sender_pid), "%s", cases[i].name);
-		cr_expect(eq(u32, got->sender_uid, want->sender_uid), "%s", cases[i].name);
+		expect_death(cases[i].name, &notes.death, &cases[i].expected);
 		core_notes_done(&notes);
 	}
 }

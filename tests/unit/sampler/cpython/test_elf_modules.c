@@ -25,18 +25,30 @@ static int parse(struct maps *ret_maps, const char *const lines[], size_t nr_lin
 
 enum { MAX_LINES = 12, MAX_EXPECTED = 4 };
 
+struct expected_module {
+	enum module_kind kind;
+	size_t code; /* all are indices of mappings */
+	size_t header;
+	size_t first;
+	size_t end;
+};
+
+static void expect_module(const char *name, const struct maps *maps,
+			  const struct elf_module *module, const struct expected_module *expected)
+{
+	cr_expect(eq(int, module->kind, expected->kind), "%s", name);
+	cr_expect(eq(sz, (size_t)(module->code - maps->mappings), expected->code), "%s", name);
+	cr_expect(eq(sz, (size_t)(module->header - maps->mappings), expected->header), "%s", name);
+	cr_expect(eq(sz, module->first, expected->first), "%s", name);
+	cr_expect(eq(sz, module->end, expected->end), "%s", name);
+}
+
 Test(elf_modules, lists_what_is_loaded)
 {
 	static const struct {
 		const char *name;
 		const char *lines[MAX_LINES];
-		struct {
-			enum module_kind kind;
-			size_t code; /* all are indices of mappings */
-			size_t header;
-			size_t first;
-			size_t end;
-		} expected[MAX_EXPECTED];
+		struct expected_module expected[MAX_EXPECTED];
 		size_t nr_expected;
 	} cases[] = {
 		{"a library with .bss",
@@ -80,22 +92,9 @@ Test(elf_modules, lists_what_is_loaded)
 		cr_assert(zero(int, parse(&maps, cases[i].lines, MAX_LINES)), "%s", cases[i].name);
 		cr_assert(zero(int, elf_modules_list(&maps, "", &modules)));
 		cr_assert(eq(sz, modules.nr_modules, cases[i].nr_expected), "%s", cases[i].name);
-		for (size_t j = 0; j < modules.nr_modules; j++) {
-			const struct elf_module *module = &modules.modules[j];
-
-			cr_expect(eq(int, module->kind, cases[i].expected[j].kind), "%s",
-				  cases[i].name);
-			cr_expect(eq(sz, (size_t)(module->code - maps.mappings),
-				     cases[i].expected[j].code),
-				  "%s", cases[i].name);
-			cr_expect(eq(sz, (size_t)(module->header - maps.mappings),
-				     cases[i].expected[j].header),
-				  "%s", cases[i].name);
-			cr_expect(eq(sz, module->first, cases[i].expected[j].first), "%s",
-				  cases[i].name);
-			cr_expect(eq(sz, module->end, cases[i].expected[j].end), "%s",
-				  cases[i].name);
-		}
+		for (size_t j = 0; j < modules.nr_modules; j++)
+			expect_module(cases[i].name, &maps, &modules.modules[j],
+				      &cases[i].expected[j]);
 		elf_modules_done(&modules);
 		maps_done(&maps);
 	}
