@@ -11,6 +11,7 @@
 #include "cmd/print.h"
 #include "cmd/search_schedule.h"
 #include "procmem/clock.h"
+#include "procmem/permission.h"
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"
 
@@ -41,7 +42,7 @@ enum exit_status target_explain(struct target *target, int err, struct message *
 	switch (underlying_error(target, err)) {
 	case -EPERM:
 	case -EACCES:
-		process_explain_eperm(&target->process, reterr);
+		permission_explain(&target->process, reterr);
 		return EXIT_PERMISSION;
 	case -ESRCH:
 		message_set(reterr,

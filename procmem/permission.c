@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Explains why a process may not be read: process_explain_eperm(). */
-#include "procmem/process.h"
+#include "procmem/permission.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -171,7 +170,7 @@ static const char *target_difference(const struct process *process, const struct
 				     const struct rights *theirs)
 {
 	if (!are_all_ours(theirs->gids, ours->gids[0]))
-		return "runs with another group than ours";
+		return "runs under another group";
 	if (is_undumpable(process))
 		return "has made itself undumpable (a set-user-ID program, one with file "
 		       "capabilities or without read permission, or prctl PR_SET_DUMPABLE)";
@@ -219,7 +218,7 @@ static void explain_unprivileged(const struct process *process, const struct rig
 	}
 }
 
-void process_explain_eperm(const struct process *process, struct message *ret_message)
+void permission_explain(const struct process *process, struct message *ret_message)
 {
 	struct rights ours = {.cap_permitted = 0};
 	struct rights theirs;

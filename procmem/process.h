@@ -137,11 +137,3 @@ int process_other_namespace(const struct process *process, const char *kind, boo
 
 /* Whether the process is known to have our root folder. In a chroot, a path names another file. */
 bool process_has_our_root(const struct process *process);
-
-/*
- * Explain in one sentence, with the remedy, why an open or a read of the process's memory gave
- * -EPERM: another user's or group's process, Yama's ptrace_scope, a missing CAP_SYS_PTRACE, a user
- * namespace, a process that made itself undumpable or has more capabilities, a seccomp filter or a
- * security module. Only reads settings. Source: ptrace(2), "Ptrace access mode checking".
- */
-void process_explain_eperm(const struct process *process, struct message *ret_message);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "procmem/permission.h"
 #include "procmem/sysroot.h"
 
 static enum exit_status open_process(pid_t pid, struct jit_target *target, struct message *reterr)
@@ -88,7 +89,7 @@ static enum exit_status check_file(const struct jit_sources *sources, struct mes
 static enum exit_status explain(const struct jit_target *target, int err, struct message *reterr)
 {
 	if (err == -EPERM) {
-		process_explain_eperm(&target->process, reterr);
+		permission_explain(&target->process, reterr);
 		return EXIT_PERMISSION;
 	}
 	if (err == -ESRCH) {

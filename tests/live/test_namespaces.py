@@ -304,7 +304,7 @@ class Unprivileged(NamespaceTestCase):
     def test_another_groups_process(self):
         command = [word.replace("nogroup", "daemon") for word in NOBODYS]
         target = self.start(*command, "/usr/bin/python3", "-c", self.PARK)
-        self.assert_refused(target.pid, "runs with another group than ours")
+        self.assert_refused(target.pid, "runs under another group")
 
     def test_an_undumpable_process(self):
         script = "import ctypes; ctypes.CDLL(None).prctl(4, 0); " + self.PARK

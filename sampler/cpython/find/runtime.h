@@ -60,7 +60,7 @@ struct runtime {
  * Returns 0; -EINTR (*stop was set); -ENOENT with a message (no CPython); -ENOTSUP with a message
  * (an unsupported one); -EAGAIN with a message (a CPython is loaded, or a file with such a name is
  * mapped, but no interpreter runs in it yet or any more: try again later if the program is alive);
- * -EPERM (see process_explain_eperm()); -ENOMEM; -ESRCH (the process has ended or called exec
+ * -EPERM (see permission_explain()); -ENOMEM; -ESRCH (the process has ended or called exec
  * meanwhile, so nothing is known; a kernel thread, which has no mappings, looks the same).
  */
 int runtime_find(const struct program *program, const volatile sig_atomic_t *stop,

@@ -14,6 +14,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/live.h"
 #include "procmem/maps.h"
+#include "procmem/permission.h"
 
 /* A child process; run() ends with saying that it is ready. Killed at the end of the test. */
 struct child {
@@ -494,7 +495,7 @@ static void explain_as_nobody(pid_t pid, struct message *ret_message)
 		live_memory_init(&live, &process);
 		if (remote_memory_read_u64(&live.memory, (uintptr_t)child_start, &value) != -EPERM)
 			_exit(2);
-		process_explain_eperm(&process, &message);
+		permission_explain(&process, &message);
 		_exit(write(fds[1], &message, sizeof(message)) != (ssize_t)sizeof(message));
 	}
 	int status = -1;
@@ -545,7 +546,7 @@ Test(process, explains_refused_access)
 	} cases[] = {
 		{"another user", run_pause, "another user (uid 0, ours is"},
 		{"undumpable", run_undumpable, "undumpable"},
-		{"another group", run_in_other_group, "another group than ours"},
+		{"another group", run_in_other_group, "runs under another group"},
 		{"capabilities", run_with_capabilities, "more capabilities than we have"},
 	};
 
