@@ -14,7 +14,7 @@ ALLOWED = {
     "sampler/cpython": {"sampler/cpython", "symbols", "procmem"},
     "output": {"output", "sampler/sample.h", "sampler/cpython/base", "procmem/array.h",
                "procmem/byte_cursor.h", "procmem/capabilities.h", "procmem/cleanup.h",
-               "procmem/clock.h", "procmem/message.h", "procmem/sysroot.h"},
+               "procmem/clock.h", "procmem/hash.h", "procmem/message.h", "procmem/sysroot.h"},
     "cmd": {"cmd", "output", "sampler", "symbols", "procmem"},
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)

@@ -10,6 +10,7 @@
 #include "output/profile/label.h"
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
+#include "procmem/hash.h"
 
 void dump_tasks_done(struct dump_tasks *tasks)
 {
@@ -28,21 +29,13 @@ void dump_tasks_done(struct dump_tasks *tasks)
 	*tasks = (struct dump_tasks){0};
 }
 
-/* FNV-1a. */
-static uint64_t add_to_hash(uint64_t hash, uint64_t value)
-{
-	for (unsigned int i = 0; i < sizeof(value); i++)
-		hash = (hash ^ (value >> 8 * i & 0xff)) * 0x100000001b3;
-	return hash;
-}
-
 static uint64_t hash_of(const struct task_sample *task)
 {
-	uint64_t hash = 0xcbf29ce484222325;
+	uint64_t hash = HASH_BEGIN;
 
 	for (uint32_t i = 0; i < task->nr_frames; i++) {
-		hash = add_to_hash(hash, task->frames[i].function->id);
-		hash = add_to_hash(hash, (uint32_t)task->frames[i].line);
+		hash = hash_add_u64(hash, task->frames[i].function->id);
+		hash = hash_add_u64(hash, (uint32_t)task->frames[i].line);
 	}
 	return hash;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/array.h"
+#include "procmem/hash.h"
 
 /* Nodes of one record: a few pages, however much the tree grew. */
 enum { MAX_NODES = 4096 };
@@ -26,16 +27,6 @@ void tree_records_reset(struct tree_records *records)
 	records->nr_nodes = 0;
 	records->nr_paths = 0;
 	records->strings_bytes = 0;
-}
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_path(const char *path)
-{
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);
-
-	for (; *path; path++)
-		hash = (hash ^ (unsigned char)*path) * UINT64_C(0x100000001b3);
-	return hash;
 }
 
 /*
@@ -65,7 +56,7 @@ static int put_path(struct tree_records *records, const struct profile_function 
 		    uint32_t function, struct byte_buffer *payload)
 {
 	const char *path = functions[function].path;
-	const uint64_t hash = hash_path(path);
+	const uint64_t hash = hash_add_string(HASH_BEGIN, path);
 	const uint32_t index =
 		pair_map_find(&records->path_of_hash, (uint32_t)(hash >> 32), (uint32_t)hash);
 

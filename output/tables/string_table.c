@@ -7,6 +7,7 @@
 #include <sys/random.h>
 
 #include "procmem/array.h"
+#include "procmem/hash.h"
 
 #define MIN_SLOTS 64
 
@@ -19,13 +20,10 @@ void string_table_done(struct string_table *table)
 	*table = (struct string_table){0};
 }
 
-/* FNV-1a, 64 bits, from a seed; http://www.isthe.com/chongo/tech/comp/fnv/ */
 static uint64_t hash_of(const char *string, uint64_t seed)
 {
-	uint64_t hash = 0xcbf29ce484222325 ^ seed;
+	const uint64_t hash = hash_add_string(HASH_BEGIN ^ seed, string);
 
-	for (; *string; string++)
-		hash = (hash ^ (unsigned char)*string) * 0x100000001b3;
 	return hash ^ hash >> 32;
 }
 

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/hash.h"
 #include "procmem/sched/run_count.h"
 #include "procmem/sched/thread_stat.h"
 
@@ -51,7 +52,7 @@ static int parse_word(const char *word, uint64_t *ret_number)
 
 int wait_place_parse(const char *text, struct wait_place *ret_place)
 {
-	struct wait_place place = {.call_hash = 0xcbf29ce484222325};
+	struct wait_place place;
 	const char *last = strrchr(text, ' ');
 	const char *before = last;
 	int err;
@@ -62,9 +63,7 @@ int wait_place_parse(const char *text, struct wait_place *ret_place)
 		before--;
 	if (!last || before == text)
 		return -EBADMSG;
-	/* FNV-1a. */
-	for (const char *c = text; c < before; c++)
-		place.call_hash = (place.call_hash ^ (unsigned char)*c) * 0x100000001b3;
+	place.call_hash = hash_add_bytes(HASH_BEGIN, text, (size_t)(before - text));
 	err = parse_word(before, &place.sp_addr);
 	if (!err)
 		err = parse_word(last + 1, &place.pc_addr);

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "procmem/hash.h"
+
 enum { FIRST_NR_SLOTS = 256 };
 
 struct function_entry {
@@ -11,16 +13,6 @@ struct function_entry {
 	uint64_t hash;
 	char text[]; /* qualname, NUL, path, NUL */
 };
-
-/* FNV-1a, 64 bits. */
-static uint64_t hash_bytes(uint64_t hash, const void *data, size_t size)
-{
-	const unsigned char *bytes = data;
-
-	for (size_t i = 0; i < size; i++)
-		hash = (hash ^ bytes[i]) * 0x100000001b3u;
-	return hash;
-}
 
 static size_t slot_find(const struct function_table *table, uint64_t hash,
 			const struct function *wanted)
@@ -94,11 +86,11 @@ const struct function *function_table_get(struct function_table *table, enum fun
 		.path = path,
 		.first_line = first_line,
 	};
-	uint64_t hash = hash_bytes(0xcbf29ce484222325u, qualname, strlen(qualname) + 1);
+	uint64_t hash = hash_add_bytes(HASH_BEGIN, qualname, strlen(qualname) + 1);
 	size_t i;
 
-	hash = hash_bytes(hash, path, strlen(path) + 1);
-	hash = hash_bytes(hash, &first_line, sizeof(first_line));
+	hash = hash_add_bytes(hash, path, strlen(path) + 1);
+	hash = hash_add_bytes(hash, &first_line, sizeof(first_line));
 	if (table->nr_functions + 1u > table->nr_slots / 4 * 3 && !table_grow(table))
 		return NULL;
 	i = slot_find(table, hash, &wanted);
