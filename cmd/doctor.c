@@ -17,6 +17,7 @@
 #include "output/profile/label.h"
 #include "output/text/text.h"
 #include "procmem/sched/cpu_pin.h"
+#include "procmem/sched/sched_policy.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 
@@ -110,11 +111,12 @@ static enum reach reach_of(const struct cpu_pin *pin, pid_t tid)
 {
 	if (!cpu_pin_shares_cpu(pin, tid))
 		return REACH_NO_SHARED_CPU;
-	if (cpu_pin_is_outranked(tid))
+	if (sched_policy_is_outranked(tid))
 		return REACH_REAL_TIME;
-	if (!cpu_pin_may_preempt(tid))
+	if (!sched_policy_may_preempt(tid))
 		return REACH_NICER;
-	return pin->slice_is_refused && !cpu_pin_is_real_time() ? REACH_OLD_KERNEL : REACH_AT_ONCE;
+	return pin->slice_is_refused && !sched_policy_is_real_time() ? REACH_OLD_KERNEL
+								     : REACH_AT_ONCE;
 }
 
 /* A sink that counts proven, unproven and broken stacks. */

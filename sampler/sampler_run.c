@@ -4,6 +4,7 @@
 
 #include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
+#include "procmem/sched/sched_policy.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 
@@ -554,7 +555,7 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 			return false;
 		}
 		is_known = is_known || tid;
-		is_outranked = is_outranked && (!tid || cpu_pin_is_outranked(tid));
+		is_outranked = is_outranked && (!tid || sched_policy_is_outranked(tid));
 	}
 	*ret_end = END_REAL_TIME;
 	return !is_known || !is_outranked;

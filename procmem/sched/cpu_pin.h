@@ -76,21 +76,3 @@ static inline bool cpu_has_stayed(struct context_switches before, struct context
 	return before.voluntary != UINT64_MAX && before.voluntary == after.voluntary &&
 	       before.involuntary == after.involuntary;
 }
-
-/*
- * Whether the calling thread has a real-time policy: it takes any CPU at once, except from threads
- * of a higher or equal priority.
- */
-bool cpu_pin_is_real_time(void);
-
-/*
- * Whether thread tid has a real-time policy that prevents the calling thread from taking its CPU.
- */
-bool cpu_pin_is_outranked(pid_t tid);
-
-/*
- * Whether the scheduler lets the calling thread take the CPU of thread tid: tid does not outrank
- * it, does not have a better nice value, and we are not SCHED_IDLE while tid is not. False if
- * unknown.
- */
-bool cpu_pin_may_preempt(pid_t tid);

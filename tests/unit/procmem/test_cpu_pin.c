@@ -10,6 +10,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "procmem/sched/sched_policy.h"
 #include "tests/support/pipe_waiter.h"
 
 static cpu_set_t affinity(void)
@@ -184,13 +185,13 @@ Test(cpu_pin, lower_priority_yields, .timeout = 60)
 	pipe_waiter_begin(&waiter);
 	while (!(tid = __atomic_load_n(&waiter.tid, __ATOMIC_ACQUIRE)))
 		(void)usleep(1000);
-	cr_expect(cpu_pin_may_preempt(tid), "equal priority");
+	cr_expect(sched_policy_may_preempt(tid), "equal priority");
 	cr_assert(zero(int, setpriority(PRIO_PROCESS, 0, nice_value + 1)));
-	cr_expect(not(cpu_pin_may_preempt(tid)), "higher priority");
+	cr_expect(not(sched_policy_may_preempt(tid)), "higher priority");
 	cr_assert(zero(int, setpriority(PRIO_PROCESS, (id_t)tid, nice_value + 2)));
-	cr_expect(cpu_pin_may_preempt(tid), "lower priority");
+	cr_expect(sched_policy_may_preempt(tid), "lower priority");
 	cr_assert(zero(int, sched_setscheduler(tid, SCHED_IDLE, &none)));
-	cr_expect(cpu_pin_may_preempt(tid), "idle policy");
+	cr_expect(sched_policy_may_preempt(tid), "idle policy");
 	pipe_waiter_end(&waiter);
-	cr_expect(not(cpu_pin_may_preempt(0x7fffffff)), "no such thread");
+	cr_expect(not(sched_policy_may_preempt(0x7fffffff)), "no such thread");
 }
