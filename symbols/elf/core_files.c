@@ -94,7 +94,7 @@ static bool is_same(const struct search *search, const struct image *image)
 /* One place. */
 
 /* Who named the path. */
-enum origin { ORIGIN_CORE, ORIGIN_USER };
+enum path_source { PATH_FROM_CORE, PATH_FROM_USER };
 
 /* Record the state and the path. Of several files that are not used the first one is kept. */
 static void record_state(struct search *search, enum core_file_state state, const char *path)
@@ -121,7 +121,7 @@ static void record_error(struct search *search, int err, const char *path)
  * Use the file of descriptor fd if it is the one searched for. Takes ownership of fd, which may
  * be a negative errno instead.
  */
-static bool try_fd(struct search *search, int fd, const char *path, enum origin origin)
+static bool try_fd(struct search *search, int fd, const char *path, enum path_source source)
 {
 	struct image *image;
 
@@ -137,7 +137,7 @@ static bool try_fd(struct search *search, int fd, const char *path, enum origin 
 		return false;
 	if (!is_same(search, image)) {
 		record_state(search, CORE_FILE_DIFFERS, path);
-	} else if (!has_proof(search) && origin == ORIGIN_CORE) {
+	} else if (!has_proof(search) && source == PATH_FROM_CORE) {
 		record_state(search, CORE_FILE_UNPROVEN, path);
 	} else {
 		record_state(search, has_proof(search) ? CORE_FILE_PROVEN : CORE_FILE_TRUSTED,
@@ -150,14 +150,14 @@ static bool try_fd(struct search *search, int fd, const char *path, enum origin 
 }
 
 /* As try_fd(), for a path in our own root. */
-static bool try_path(struct search *search, const char *path, enum origin origin)
+static bool try_path(struct search *search, const char *path, enum path_source source)
 {
 	const struct sysroot own = SYSROOT_OWN;
 
 	return try_fd(search,
-		      origin == ORIGIN_USER ? sysroot_open_named(path)
-					    : sysroot_open_file(&own, path),
-		      path, origin);
+		      source == PATH_FROM_USER ? sysroot_open_named(path)
+					       : sysroot_open_file(&own, path),
+		      path, source);
 }
 
 /* The places. */
@@ -168,7 +168,7 @@ static bool try_executable(struct search *search)
 
 	return files->places.executable && files->executable_inode &&
 	       search->file == &files->files[files->executable_inode - 1] &&
-	       try_path(search, files->places.executable, ORIGIN_USER);
+	       try_path(search, files->places.executable, PATH_FROM_USER);
 }
 
 /* Try the path below the sysroot. path has no leading slash. */
@@ -181,7 +181,7 @@ static bool try_below_sysroot(struct search *search, const char *path)
 		name = NULL;
 		return false;
 	}
-	return try_fd(search, sysroot_open_file(&files->sysroot, path), name, ORIGIN_USER);
+	return try_fd(search, sysroot_open_file(&files->sysroot, path), name, PATH_FROM_USER);
 }
 
 /* Try the path below the sysroot, then without its first folder, and so on. */
@@ -217,7 +217,7 @@ static bool try_folders(struct search *search)
 			path = NULL;
 			break;
 		}
-		found = length && try_path(search, path, ORIGIN_USER);
+		found = length && try_path(search, path, PATH_FROM_USER);
 		folder += length + (folder[length] == ':');
 	}
 	return found;
@@ -234,7 +234,7 @@ static void core_file_search(struct core_files *files, struct core_file *file)
 		return;
 	}
 	(void)(try_executable(&search) || try_sysroot(&search) ||
-	       (file->path[0] == '/' && try_path(&search, file->path, ORIGIN_CORE)) ||
+	       (file->path[0] == '/' && try_path(&search, file->path, PATH_FROM_CORE)) ||
 	       try_folders(&search));
 }
 
