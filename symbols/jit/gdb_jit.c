@@ -13,7 +13,8 @@
 
 /* struct jit_descriptor and struct jit_code_entry, of 64-bit programs. */
 enum { DESCRIPTOR_BYTES = 24, DESCRIPTOR_VERSION = 1, FIRST_ENTRY_OFFSET = 16 };
-enum { ENTRY_BYTES = 32, PREV_OFFSET = 8, IMAGE_ADDR_OFFSET = 16, IMAGE_BYTES_OFFSET = 24 };
+enum { ENTRY_BYTES = 32, NEXT_OFFSET = 0, PREV_OFFSET = 8 };
+enum { IMAGE_ADDR_OFFSET = 16, IMAGE_BYTES_OFFSET = 24 };
 
 /* The part of a section header that holds its address, offset and size. */
 enum { FINGERPRINT_OFFSET = 16, FINGERPRINT_BYTES = 24 };
@@ -263,7 +264,7 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 		.reading = reading->gdb_jit->nr_readings,
 	};
 
-	*ret_next_addr = field_u64(bytes, 0);
+	*ret_next_addr = field_u64(bytes, NEXT_OFFSET);
 	if (known && is_same(known, &entry, fingerprint)) {
 		known->reading = reading->gdb_jit->nr_readings;
 		return 0;

@@ -14,6 +14,7 @@ enum { HEAD_BYTES = 16, LIST_VERSION = 0, FIRST_ENTRY_OFFSET = 8 };
 
 /* unw_dyn_info_t, up to the name, the first member of each kind of description. */
 enum {
+	NEXT_OFFSET = 0,
 	PREV_OFFSET = 8,
 	START_OFFSET = 16,
 	END_OFFSET = 24,
@@ -232,7 +233,7 @@ static int read_entry(struct remote_list *list, remote_addr addr, remote_addr pr
 
 	if (err || field_u64(entry, PREV_OFFSET) != prev_addr)
 		return remote_error_is_fatal(err) ? err : -EAGAIN;
-	*ret_next_addr = field_u64(entry, 0);
+	*ret_next_addr = field_u64(entry, NEXT_OFFSET);
 	return add_entry(walk, addr, entry);
 }
 

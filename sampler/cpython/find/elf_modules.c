@@ -25,7 +25,8 @@ static enum module_kind kind_of(const struct lister *lister, const struct mappin
 
 	if (lister->exe_path[0] && strcmp(mapping->path, lister->exe_path) == 0)
 		return MODULE_EXECUTABLE;
-	return name && strncmp(name, "/libpython", 10) == 0 ? MODULE_LIBPYTHON : MODULE_OTHER;
+	return name && strncmp(name, "/libpython", strlen("/libpython")) == 0 ? MODULE_LIBPYTHON
+									      : MODULE_OTHER;
 }
 
 static int add_module(struct lister *lister, const struct elf_module *module)
@@ -55,7 +56,7 @@ static size_t bss_end(const struct maps *maps, size_t index)
 		const struct mapping *mapping = &maps->mappings[index];
 
 		if (mapping->inode || mapping->start != mapping[-1].end ||
-		    (mapping->path[0] && strncmp(mapping->path, "[anon", 5) != 0))
+		    (mapping->path[0] && strncmp(mapping->path, "[anon", strlen("[anon")) != 0))
 			break;
 	}
 	return index;
