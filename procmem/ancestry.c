@@ -9,7 +9,10 @@
 #include "procmem/cleanup.h"
 #include "procmem/procfile.h"
 
-/* What identifies one exec: the auxiliary vector, about 20 pairs, and the bytes at AT_RANDOM. */
+/*
+ * What identifies one exec: the auxiliary vector and the bytes at AT_RANDOM. Linux 6 writes some 20
+ * pairs of 16 bytes; of a longer vector only the first 127 pairs are compared.
+ */
 enum { MAX_VECTOR_BYTES = 2048, RANDOM_BYTES = 16 };
 
 struct program_identity {

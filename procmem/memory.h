@@ -14,6 +14,12 @@
  *   -ENOENT   not found
  *   -E2BIG    a limit named in the header was reached
  *   -ENOMEM   out of memory
+ *   -EMFILE   no descriptor is left, or only the reserve of procmem/descriptor_limit.h
+ *   -EINTR    the caller's stop flag was set
+ *   -EPROTO   written by a newer version of pysample
+ *   -ESTALE   a file was replaced or changed meanwhile
+ *   -ESPIPE   the file cannot be read back
+ *   -EIO      a write was cut short, or a library reports no reason
  *
  * Set-up calls may also return another errno of a system call that failed.
  */
@@ -126,11 +132,12 @@ int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buf
 int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ranges,
 			   size_t nr_ranges);
 
+enum { REMOTE_FAULT_IN_BYTES = 4096 };
+
 /*
  * Make the target's pages of the REMOTE_FAULT_IN_BYTES at addr resident, for readers that see
  * resident memory only. Returns whether any of these bytes could be read.
  */
-enum { REMOTE_FAULT_IN_BYTES = 4096 };
 bool remote_memory_fault_in(struct remote_memory *memory, remote_addr addr);
 
 /* Read the eight bytes at addr as an unsigned number. Errors of remote_memory_read(). */

@@ -4,7 +4,7 @@
  */
 #pragma once
 
-/* Enough for the longest sentence with a path in it. A longer one is cut. */
+/* A sentence with an ordinary path fits. A longer one is cut. */
 #define MESSAGE_MAX_BYTES 1024
 
 /* A zero-initialised message is the empty sentence. */

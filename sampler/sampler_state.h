@@ -109,7 +109,8 @@ struct sampled_thread {
 
 /* What identifies threads; each list is as old as a refresh of the snapshot, or 0: never made. */
 struct identities {
-	uint32_t nr_seen;		   /* number of threads ever seen; the id of the next one */
+	/* number of threads ever seen; the id of the next one */
+	uint32_t nr_seen;
 	bool is_in_other_namespace;	   /* the target is in another PID namespace */
 	struct process_thread *os_threads; /* the kernel's list of threads; owned */
 	size_t nr_os_threads;

@@ -2,9 +2,9 @@
 /*
  * Copies of the registers and stacks of the threads of a process. The kernel interrupts each thread
  * briefly whenever it has used a certain amount of CPU time, and copies both. It does not stop the
- * threads otherwise and writes nothing to the process. Either each copy wakes the user, who then
- * fetches it; or a BPF program that runs in the same interrupts reports which copies exist, and
- * nobody is woken.
+ * threads otherwise and writes nothing to the process. Either each copy wakes the caller, which
+ * then fetches it; or a BPF program that runs in the same interrupts reports which copies exist,
+ * and nobody is woken.
  *
  * Each thread needs its own event with its own ring buffer: events with cpu -1 can neither share a
  * buffer nor be inherited by threads created later. Source: perf_event_open(2);
@@ -24,7 +24,10 @@ struct perf_events_options {
 	uint64_t period_ns;	  /* CPU time of a thread between two of its copies */
 	uint32_t max_stack_bytes; /* a multiple of 8, at most PERF_RECORD_MAX_STACK_BYTES */
 	bool kernel_frames;	  /* also record the thread's kernel frames, if that is permitted */
-	/* each interrupt runs program_fd, a BPF program that chooses what is copied */
+	/*
+	 * If has_program, each interrupt runs program_fd, a BPF program that chooses what is
+	 * copied.
+	 */
 	bool has_program;
 	int program_fd;
 };
@@ -36,7 +39,7 @@ struct perf_events_options {
 struct perf_events_stats {
 	uint64_t nr_copies;
 	uint64_t nr_lost;      /* copies that did not fit into a ring */
-	uint64_t nr_mapped;    /* files with code mapped by threads since they have been followed */
+	uint64_t nr_mapped;    /* files with code mapped by threads since they were followed */
 	uint64_t nr_anonymous; /* likewise, anonymous mappings for code */
 	uint64_t nr_refused;   /* threads that could not be followed: descriptors, memory */
 };
@@ -46,7 +49,10 @@ struct perf_thread;
 struct perf_events {
 	const struct process *process; /* borrowed */
 	struct perf_events_options options;
-	/* Kernel mode is not permitted: a thread inside the kernel is not interrupted, nor copied. */
+	/*
+	 * Kernel mode is not permitted: threads inside the kernel are neither interrupted nor
+	 * copied.
+	 */
 	bool user_only;
 	int epoll_fd;
 	struct perf_thread *threads; /* private; owned */
@@ -112,7 +118,7 @@ const struct perf_copy *perf_events_find(struct perf_events *events, pid_t tid, 
 					 uint64_t time_ns);
 
 /*
- * Returns how many copies of each thread fit into its ring, at least, before they must be fetched.
+ * Returns the minimum number of copies that each thread's ring holds before they must be fetched.
  */
 uint32_t perf_events_room(const struct perf_events *events);
 
