@@ -8,6 +8,7 @@
 
 #include <stddef.h>
 
+#include "procmem/hash.h"
 #include "procmem/memory.h"
 
 /*
@@ -16,5 +17,5 @@
  */
 static inline size_t addr_slot(remote_addr addr, size_t nr_slots)
 {
-	return (size_t)(addr * 0x9e3779b97f4a7c15u >> 32) % nr_slots;
+	return (size_t)(addr * HASH_GOLDEN_RATIO >> 32) % nr_slots;
 }

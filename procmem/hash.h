@@ -8,6 +8,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/*
+ * 2^64 divided by the golden ratio, an odd number: a product with it spreads neighbouring numbers
+ * over the upper bits (Knuth, TAOCP 3, 6.4).
+ */
+#define HASH_GOLDEN_RATIO UINT64_C(0x9e3779b97f4a7c15)
+
 /* The hash of no bytes. */
 #define HASH_BEGIN UINT64_C(0xcbf29ce484222325)
 

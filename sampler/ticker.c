@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "procmem/clock.h"
+#include "procmem/hash.h"
 #include "sampler/sample.h"
 
 static uint64_t monotonic_now_ns(void *context)
@@ -46,7 +47,7 @@ void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
 		.interval_ns = (uint64_t)(NS_PER_S / rate_hz),
 		.stats = stats,
 		/* Spread over all bits; never 0, which the generator could not leave. */
-		.random = (seed * 0x9e3779b97f4a7c15u) | 1,
+		.random = (seed * HASH_GOLDEN_RATIO) | 1,
 	};
 	ticker->begin_ns = ticker_now(ticker);
 	ticker->deadline_ns = ticker->begin_ns;

@@ -5,6 +5,8 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "procmem/hash.h"
+
 #define MIN_SLOTS 64
 
 void pair_map_done(struct pair_map *map)
@@ -21,7 +23,7 @@ void pair_map_done(struct pair_map *map)
  */
 static size_t pair_hash(uint32_t first, uint32_t second)
 {
-	uint64_t product = ((uint64_t)first << 32 | second) * UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t product = ((uint64_t)first << 32 | second) * HASH_GOLDEN_RATIO;
 
 	return (size_t)(product ^ product >> 32);
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "procmem/array.h"
+#include "procmem/hash.h"
 
 /* The value of functions[].first_row until the function is compiled. */
 #define NOT_COMPILED UINT32_MAX
@@ -208,7 +209,7 @@ static uint32_t hash_rule(const struct unwind_rule *rule)
 
 	for (unsigned int i = 0; i < rule->nr_saves; i++)
 		hash = (hash + rule->saves[i].number + (uint32_t)rule->saves[i].value) *
-		       0x9e3779b97f4a7c15u;
+		       HASH_GOLDEN_RATIO;
 	return (uint32_t)(hash >> 32);
 }
 

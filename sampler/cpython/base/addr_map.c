@@ -7,6 +7,8 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+#include "procmem/hash.h"
+
 enum { FIRST_SLOT_BITS = 8 };
 
 /* An odd number that other processes cannot know: from the 16 random bytes of getauxval(3). */
@@ -14,7 +16,7 @@ static uint64_t secret_multiplier(void)
 {
 	/* An address, as the kernel passes it. NOLINTNEXTLINE(performance-no-int-to-ptr) */
 	const void *random = (const void *)getauxval(AT_RANDOM);
-	uint64_t multiplier = 0x9e3779b97f4a7c15u;
+	uint64_t multiplier = HASH_GOLDEN_RATIO;
 
 	if (random)
 		memcpy(&multiplier, random, sizeof(multiplier));
