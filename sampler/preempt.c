@@ -33,7 +33,7 @@ enum { MAX_GUARDS = 7 };
 #define GUARD_WAIT_NS 100000u
 
 /* The state of a guard. */
-enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT };
+enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT, NR_GUARD_STATES };
 
 struct guard {
 	pthread_t thread;
@@ -47,11 +47,11 @@ struct guard {
 	_Atomic uint64_t look_ns; /* expected duration of a look, for its slice */
 	_Atomic uint32_t cpu;
 	_Atomic uint64_t deadline_ns; /* start of the look */
-	_Atomic uint32_t order;	      /* increased for each look that needs it; a futex */
-	_Atomic uint32_t released;    /* the last order whose look is over */
+	_Atomic uint32_t request;     /* increased for each look that needs it; a futex */
+	_Atomic uint32_t released;    /* the last request whose look is over */
 	_Atomic bool ends;
 	/* Written by the guard: */
-	_Atomic uint32_t answer; /* order * 4 + enum guard_state */
+	_Atomic uint32_t answer; /* request * NR_GUARD_STATES + enum guard_state */
 };
 
 /* A CPU where a thread that may run was found. */
@@ -101,40 +101,41 @@ static void pause_cpu(void)
 #endif
 }
 
-/* Whether the look of that order is over or cancelled. */
-static bool is_released(const struct guard *guard, uint32_t order)
+/* Whether the look of that request is over or cancelled. */
+static bool is_released(const struct guard *guard, uint32_t request)
 {
-	return (int32_t)(atomic_load(&guard->released) - order) >= 0;
+	return (int32_t)(atomic_load(&guard->released) - request) >= 0;
 }
 
 /* Hold the guard's CPU from now until the look is over. */
-static void hold_cpu(struct guard *guard, uint32_t order)
+static void hold_cpu(struct guard *guard, uint32_t request)
 {
 	const struct context_switches before = context_switches_read();
 	const uint64_t late_ns = atomic_load(&guard->deadline_ns) + GUARD_LATE_NS;
 	struct context_switches after;
 	bool stayed;
 
-	if (is_released(guard, order) || cpu_current() != atomic_load(&guard->cpu) ||
+	if (is_released(guard, request) || cpu_current() != atomic_load(&guard->cpu) ||
 	    clock_now_ns() > late_ns)
 		return;
-	atomic_store(&guard->answer, order * 4 + GUARD_HERE);
-	while (!is_released(guard, order)) {
+	atomic_store(&guard->answer, request * NR_GUARD_STATES + GUARD_HERE);
+	while (!is_released(guard, request)) {
 		pause_cpu();
 		if (clock_now_ns() > late_ns)
 			break;
 	}
-	stayed = is_released(guard, order);
+	stayed = is_released(guard, request);
 	after = context_switches_read();
 	stayed = stayed && cpu_has_stayed(before, after);
-	atomic_store(&guard->answer, order * 4 + (stayed ? GUARD_STAYED : GUARD_LEFT));
+	atomic_store(&guard->answer,
+		     request * NR_GUARD_STATES + (stayed ? GUARD_STAYED : GUARD_LEFT));
 }
 
 static void *run_guard(void *argument)
 {
 	struct guard *guard = argument;
 	struct cpu_pin pin = {.is_open = false};
-	uint32_t order = 0;
+	uint32_t request = 0;
 	uint64_t time_ns;
 
 	if (cpu_pin_open(&pin))
@@ -142,19 +143,19 @@ static void *run_guard(void *argument)
 	pin.usual = guard->usual;
 	(void)prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
 	while (!atomic_load(&guard->ends)) {
-		if (atomic_load(&guard->order) == order) {
-			futex_wait(&guard->order, order, UINT64_MAX);
+		if (atomic_load(&guard->request) == request) {
+			futex_wait(&guard->request, request, UINT64_MAX);
 			continue;
 		}
-		order = atomic_load(&guard->order);
+		request = atomic_load(&guard->request);
 		if (cpu_pin_move(&pin, atomic_load(&guard->cpu)))
 			continue;
 		cpu_pin_fit_slice(&pin, atomic_load(&guard->look_ns));
-		/* Until the look of this order, or until a new order. */
+		/* Until the look of this request, or until a new request. */
 		time_ns = atomic_load(&guard->deadline_ns);
-		while (atomic_load(&guard->order) == order && clock_now_ns() < time_ns)
-			futex_wait(&guard->order, order, time_ns);
-		hold_cpu(guard, order);
+		while (atomic_load(&guard->request) == request && clock_now_ns() < time_ns)
+			futex_wait(&guard->request, request, time_ns);
+		hold_cpu(guard, request);
 	}
 	return NULL;
 }
@@ -174,36 +175,38 @@ static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 	return guard->has_thread;
 }
 
-/* Order a guard, which is awake or will be woken, to be on a CPU at a time. */
-static void order_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
+/* Request a guard, which is awake or will be woken, to be on a CPU at a time. */
+static void request_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
 {
 	guard->is_armed = true;
 	atomic_store(&guard->cpu, cpu);
 	atomic_store(&guard->deadline_ns, deadline_ns);
 	atomic_store(&guard->look_ns, look_ns);
-	atomic_fetch_add(&guard->order, 1);
+	atomic_fetch_add(&guard->request, 1);
 }
 
-static enum guard_state state_of(struct guard *guard, uint32_t order)
+static enum guard_state state_of(struct guard *guard, uint32_t request)
 {
 	const uint32_t answer = atomic_load(&guard->answer);
 
-	return answer / 4 == (order & UINT32_MAX / 4) ? (enum guard_state)(answer % 4) : GUARD_AWAY;
+	return answer / NR_GUARD_STATES == (request & UINT32_MAX / NR_GUARD_STATES)
+		       ? (enum guard_state)(answer % NR_GUARD_STATES)
+		       : GUARD_AWAY;
 }
 
-/* Wait for a guard to leave a state of that order, until until_ns. */
-static enum guard_state await_guard(struct guard *guard, uint32_t order, enum guard_state state,
+/* Wait for a guard to leave a state of that request, until until_ns. */
+static enum guard_state await_guard(struct guard *guard, uint32_t request, enum guard_state state,
 				    uint64_t until_ns)
 {
-	while (state_of(guard, order) == state && clock_now_ns() < until_ns)
+	while (state_of(guard, request) == state && clock_now_ns() < until_ns)
 		pause_cpu();
-	return state_of(guard, order);
+	return state_of(guard, request);
 }
 
 /* The guard's look is over or cancelled. */
 static void release_guard(struct guard *guard)
 {
-	atomic_store(&guard->released, guard->order);
+	atomic_store(&guard->released, guard->request);
 	guard->is_armed = false;
 }
 
@@ -236,8 +239,8 @@ void preempt_destroy(struct preempt *preempt)
 
 		release_guard(guard);
 		atomic_store(&guard->ends, true);
-		atomic_fetch_add(&guard->order, 1);
-		futex_wake(&guard->order);
+		atomic_fetch_add(&guard->request, 1);
+		futex_wake(&guard->request);
 	}
 	/* No guard spins while another one is joined. */
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
@@ -342,8 +345,8 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 
 		if (!guard || cpu == preempt->cpu || !start_guard(guard, &preempt->pin.usual))
 			continue;
-		order_guard(guard, cpu, deadline_ns, preempt->long_ns);
-		futex_wake(&guard->order);
+		request_guard(guard, cpu, deadline_ns, preempt->long_ns);
+		futex_wake(&guard->request);
 	}
 }
 
@@ -376,7 +379,7 @@ void preempt_set_next(struct preempt *preempt, uint64_t time_ns)
 
 /* Looks. */
 
-void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
+void preempt_hold(struct preempt *preempt, cpu_set_t *ret_held)
 {
 	const uint64_t now_ns = clock_now_ns();
 
@@ -388,7 +391,7 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 		/* Guards wait for the first look of a tick only. */
 		guard->is_due = guard->is_armed && guard->deadline_ns <= now_ns;
 		guard->was_here = guard->is_due &&
-				  await_guard(guard, guard->order, GUARD_AWAY,
+				  await_guard(guard, guard->request, GUARD_AWAY,
 					      guard->deadline_ns + GUARD_WAIT_NS) == GUARD_HERE;
 		if (guard->was_here)
 			CPU_SET(guard->cpu, ret_held);
@@ -400,43 +403,43 @@ void preempt_hold(struct preempt *preempt, held_cpus *ret_held)
 	preempt->held_ns = clock_now_ns();
 }
 
-/* Release a guard that was to hold this look. Returns the order that it had. */
+/* Release a guard that was to hold this look. Returns the request that it had. */
 static uint32_t release_due_guard(const struct preempt *preempt, struct guard *guard)
 {
-	const uint32_t order = guard->order;
+	const uint32_t request = guard->request;
 
 	if (!guard->is_due)
-		return order;
+		return request;
 	if (guard->was_here && preempt->next_ns > clock_now_ns() + GUARD_WAIT_NS)
-		order_guard(guard, guard->cpu, preempt->next_ns, preempt->long_ns);
+		request_guard(guard, guard->cpu, preempt->next_ns, preempt->long_ns);
 	else
 		guard->is_armed = false;
-	atomic_store(&guard->released, order);
+	atomic_store(&guard->released, request);
 	/* It may have given up during a long look, and sleep. */
-	if (guard->is_armed && state_of(guard, order) != GUARD_HERE)
-		futex_wake(&guard->order);
-	return order;
+	if (guard->is_armed && state_of(guard, request) != GUARD_HERE)
+		futex_wake(&guard->request);
+	return request;
 }
 
-bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
+bool preempt_release(struct preempt *preempt, cpu_set_t *ret_held)
 {
 	/*
 	 * The slice settles where 3 of 100 looks are longer: those that a virtual machine's host
 	 * interrupts.
 	 */
-	enum { LEAST_NS = 16000, RISES = 8, FADES = 256 };
+	enum { MIN_LOOK_NS = 16000, SLICE_RISE_DIVISOR = 8, SLICE_FADE_DIVISOR = 256 };
 	const uint64_t look_ns = clock_now_ns() - preempt->held_ns;
-	uint32_t orders[MAX_GUARDS];
+	uint32_t requests[MAX_GUARDS];
 	struct context_switches now;
 
 	CPU_ZERO(ret_held);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++)
-		orders[i] = release_due_guard(preempt, &preempt->guards[i]);
+		requests[i] = release_due_guard(preempt, &preempt->guards[i]);
 	now = context_switches_read();
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
-		if (guard->was_here && await_guard(guard, orders[i], GUARD_HERE,
+		if (guard->was_here && await_guard(guard, requests[i], GUARD_HERE,
 						   clock_now_ns() + GUARD_WAIT_NS) == GUARD_STAYED)
 			CPU_SET(guard->cpu, ret_held);
 		guard->was_here = false;
@@ -449,11 +452,11 @@ bool preempt_release(struct preempt *preempt, held_cpus *ret_held)
 	 * guards does not count, since guards are late if slices are long.
 	 */
 	if (preempt->long_ns < look_ns)
-		preempt->long_ns += preempt->long_ns / RISES;
+		preempt->long_ns += preempt->long_ns / SLICE_RISE_DIVISOR;
 	else
-		preempt->long_ns -= preempt->long_ns / FADES;
-	if (preempt->long_ns < LEAST_NS)
-		preempt->long_ns = LEAST_NS;
+		preempt->long_ns -= preempt->long_ns / SLICE_FADE_DIVISOR;
+	if (preempt->long_ns < MIN_LOOK_NS)
+		preempt->long_ns = MIN_LOOK_NS;
 	cpu_pin_fit_slice(&preempt->pin, preempt->long_ns);
 	return now.voluntary != preempt->switches.voluntary;
 }
