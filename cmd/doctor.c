@@ -292,7 +292,7 @@ static int try_native(struct target *target, struct sampler *sampler)
 		report("C frames", "for waiting threads only: %s", engine.why_no_native.text);
 	else
 		report("C frames", "available%s: attach -n",
-		       sampler_native_stats(engine.native)->user_only ? ", user CPU only" : "");
+		       sampler_native_stats(engine.native)->is_user_only ? ", user CPU only" : "");
 	if (engine.why_no_kernel.text[0])
 		report("kernel", "no frames: %s", engine.why_no_kernel.text);
 	else

@@ -169,7 +169,7 @@ static uint32_t choose_anchor(const struct frame_list *list, uint32_t end)
 	for (int n = 0; i > MIN_KEPT && n < MAX_CHOICES; n++) {
 		const struct walked_frame *frame = &list->frames[--i];
 
-		if (!frame->hidden && !frame->code->foreign &&
+		if (!frame->hidden && !frame->code->is_not_code &&
 		    frame->previous == list->frames[i - 1].addr)
 			return i;
 	}

@@ -32,8 +32,8 @@ enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
 enum { GIL_ENABLED_BEFORE_HOLDER = 16, GIL_ON_FOR_GOOD = INT_MAX };
 
 struct gil {
-	bool known; /* it was read, and some thread has held it */
-	bool held;
+	bool is_known; /* it was read, and some thread has held it */
+	bool is_held;
 	bool is_counted;	      /* nr_switches is valid (3.7+) */
 	remote_addr last_holder_addr; /* the thread state that holds it, or held it last */
 	uint64_t nr_switches;	      /* how often another thread state took it */
@@ -63,7 +63,7 @@ static inline uint32_t gil_place_bytes(const struct gil_place *place)
 }
 
 /*
- * Decode the words of a place. known is false for a GIL that was never held, which belongs to an
+ * Decode the words of a place. is_known is false for a GIL that was never held, which belongs to an
  * interpreter that shares another one's; for a free one of 3.6; and for one that is not on for
  * good.
  */
@@ -84,13 +84,13 @@ remote_addr gil_find_current(const struct maps *maps, struct image_source *image
 /* The thread state that holds it; 0: none, or unknown. */
 static inline remote_addr gil_holder_addr(const struct gil *gil)
 {
-	return gil->known && gil->held ? gil->last_holder_addr : 0;
+	return gil->is_known && gil->is_held ? gil->last_holder_addr : 0;
 }
 
 /* Whether any other thread may have run between two looks. */
 static inline bool gil_switched(const struct gil *before, const struct gil *now)
 {
-	return !before->known || !now->known || before->nr_switches != now->nr_switches ||
+	return !before->is_known || !now->is_known || before->nr_switches != now->nr_switches ||
 	       before->last_holder_addr != now->last_holder_addr;
 }
 
@@ -103,15 +103,15 @@ static inline bool gil_had_third_holder(const struct gil *before, const struct g
 {
 	if (!now->is_counted)
 		return true;
-	return gil_switched(before, now) &&
-	       (!before->known || !now->known || now->nr_switches != before->nr_switches + 1 ||
-		now->last_holder_addr == before->last_holder_addr);
+	return gil_switched(before, now) && (!before->is_known || !now->is_known ||
+					     now->nr_switches != before->nr_switches + 1 ||
+					     now->last_holder_addr == before->last_holder_addr);
 }
 
 /* Whether a thread is one of the two known holders. */
 static inline bool gil_is_known_holder(const struct gil *before, const struct gil *now,
 				       remote_addr thread_addr)
 {
-	return (before->known && before->last_holder_addr == thread_addr) ||
-	       (now->known && now->last_holder_addr == thread_addr);
+	return (before->is_known && before->last_holder_addr == thread_addr) ||
+	       (now->is_known && now->last_holder_addr == thread_addr);
 }

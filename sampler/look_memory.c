@@ -239,7 +239,7 @@ static int begin(struct look_memory *look, uint32_t nr_ahead)
 		return err;
 	note_ranges(look);
 	look->is_open = true;
-	look->is_late = false;
+	look->has_unsealed_reads = false;
 	look->run_addr = 0;
 	return 0;
 }
@@ -282,7 +282,7 @@ int look_memory_end(struct look_memory *look)
 	if (!look->is_open)
 		return 0;
 	look->is_open = false;
-	if (!look->is_late)
+	if (!look->has_unsealed_reads)
 		return 0;
 	for (uint32_t i = 0; i < look->nr_seals; i++) {
 		struct look_seal *seal = &look->seals[look->nr_seals - 1 - i];
@@ -355,7 +355,7 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 		nr_left -= nr;
 		end -= (uint64_t)nr * LOOK_BLOCK_BYTES;
 	}
-	look->is_late = true;
+	look->has_unsealed_reads = true;
 	*ret_err = remote_memory_read_ranges(look->inner, ranges, nr_ranges);
 	if (*ret_err)
 		return NULL;
@@ -418,6 +418,6 @@ static int read_ranges(struct remote_memory *memory, struct remote_range *ranges
 		if (err != -ENOENT)
 			return err;
 	}
-	look->is_late = true;
+	look->has_unsealed_reads = true;
 	return remote_memory_read_ranges(look->inner, ranges, nr_ranges);
 }

@@ -41,7 +41,7 @@ struct look_memory {
 	struct remote_memory memory; /* the interface for readers */
 	struct remote_memory *inner; /* borrowed while this is used */
 	bool is_open;		     /* a look is in progress */
-	bool is_late;		     /* something was read after the last seals */
+	bool has_unsealed_reads;     /* something was read after the last seals */
 	bool is_narrow;	 /* the current or last look is narrow: the table has only its own blocks */
 	bool is_changed; /* the ranges no longer match the blocks */
 	uint64_t look;	 /* number of looks so far */

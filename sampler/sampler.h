@@ -29,7 +29,8 @@ enum sampler_engine {
 
 struct sampler_options {
 	enum sampler_engine engine;
-	bool may_change; /* END_TOO_DEEP may end the run, so that another engine can continue */
+	/* END_TOO_DEEP may end the run, so that another engine can continue */
+	bool ends_when_too_deep;
 	double rate_hz;
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */

@@ -163,7 +163,7 @@ static int read_variables(struct variable_reader *reader, const struct walked_fr
 	uint64_t executable;
 	int err;
 
-	if (frame->code->foreign)
+	if (frame->code->is_not_code)
 		return 0;
 	if (!reader->nr_bytes_left) {
 		detail->lacks_variables = true;
@@ -410,7 +410,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	/* Identify all threads before their stacks are read. */
 	sampler->identities.nr_os_names_left = UINT32_MAX;
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--)
-		if (snapshot->threads[i - 1]->copied)
+		if (snapshot->threads[i - 1]->was_copied)
 			err = sampler_thread_begin(sampler, snapshot->threads[i - 1]);
 	if (!err)
 		err = sampler_names_read(sampler, NULL, false);
@@ -421,7 +421,7 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
 		struct snapshot_thread *thread = snapshot->threads[i - 1];
 
-		err = thread->copied ? -EAGAIN : 0;
+		err = thread->was_copied ? -EAGAIN : 0;
 		while (err == -EAGAIN)
 			err = dump_thread(sampler, thread, sink);
 	}

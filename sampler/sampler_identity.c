@@ -302,7 +302,7 @@ static bool needs_name(const struct reading *reading, const struct snapshot_thre
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
 	/* A new thread may have no entry in threads yet: the tick that found it was cut off. */
-	if (thread->is_new || !thread->copied || !thread->ref.thread_id ||
+	if (thread->is_new || !thread->was_copied || !thread->ref.thread_id ||
 	    sampled->identity.nr_named >= reading->max_named)
 		return false;
 	/* The second lookup is due long enough after the first. */
@@ -350,11 +350,11 @@ static int read_some(struct reading *reading, size_t *end)
 	struct snapshot *snapshot = &sampler->snapshot;
 	const size_t index = snapshot->threads[*end - 1]->ref.interpreter;
 	struct snapshot_interpreter *interpreter = &snapshot->interpreters[index];
-	struct named_thread named[NAMES_OF_TICK];
+	struct named_thread named[MAX_NAMES_PER_TICK];
 	size_t nr = 0;
 	int err;
 
-	for (; *end > 0 && nr < NAMES_OF_TICK && reading->max_threads > 0; --*end) {
+	for (; *end > 0 && nr < MAX_NAMES_PER_TICK && reading->max_threads > 0; --*end) {
 		const struct snapshot_thread *thread = snapshot->threads[*end - 1];
 		struct sampled_thread *sampled;
 
@@ -413,7 +413,7 @@ static void reading_init(struct reading *reading, struct sampler *sampler, size_
 {
 	*reading = (struct reading){.sampler = sampler, .max_threads = max_threads, .sink = sink};
 	bounded_memory_init(&reading->memory, sampler->snapshot.memory,
-			    NAMES_MAX_READS + max_threads * NAME_MAX_READS, stop, cut_ns);
+			    NAMES_BASE_READS + max_threads * READS_PER_NAME, stop, cut_ns);
 }
 
 int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool is_last)
@@ -442,7 +442,7 @@ int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 		return 0;
 	if (is_due)
 		sampler->identities.names_due_ns = now_ns;
-	reading_init(&reading, sampler, NAMES_OF_TICK, sink, sampler->snapshot.stop,
+	reading_init(&reading, sampler, MAX_NAMES_PER_TICK, sink, sampler->snapshot.stop,
 		     sampler->tick.cut_ns);
 	err = read_wanted(&reading, is_due ? NAME_READINGS : 1);
 	/* There may be more for the next tick. */

@@ -24,7 +24,7 @@ enum { STARVED_PERIODS = 4 };
  * Limit on the periods, and so samples, that a look may stand for. It is exceeded only if no look
  * was possible for long, because pysample was stopped; then the samples weigh more.
  */
-enum { MOST_PERIODS = 1024 };
+enum { MAX_PERIODS = 1024 };
 
 /*
  * After this many ticks in which all threads ran all the time, records are left to gather for a
@@ -300,7 +300,7 @@ static int emit_walked(struct sampler_interrupts *interrupts, struct snapshot_th
 	}
 	/* The state may be run by another thread than the interrupted one. */
 	thread->proof.stood_still = true;
-	if (snapshot_is_foreign(&sampler->snapshot, thread)) {
+	if (snapshot_record_foreign(&sampler->snapshot, thread)) {
 		lose(interrupts, thread, LOSS_MOVED);
 		return 0;
 	}
@@ -467,9 +467,9 @@ uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrup
 	const int64_t total_ns = (int64_t)wall_ns + *uncounted_ns;
 	const int64_t nr = (total_ns + period_ns / 2) / period_ns;
 
-	if (nr > MOST_PERIODS) {
+	if (nr > MAX_PERIODS) {
 		*uncounted_ns = 0;
-		return MOST_PERIODS;
+		return MAX_PERIODS;
 	}
 	*uncounted_ns = total_ns - (nr < 1 ? 1 : nr) * period_ns;
 	return nr < 1 ? 1 : (uint32_t)nr;
@@ -525,7 +525,7 @@ int sampler_interrupts_create(struct sampler *sampler,
 	int err;
 
 	if (!interrupts) {
-		interrupts_close(options->before);
+		interrupts_close(options->reused);
 		return -ENOMEM;
 	}
 	interrupts->sampler = sampler;
@@ -537,7 +537,7 @@ int sampler_interrupts_create(struct sampler *sampler,
 			.period_ns = options->period_ns,
 			.clock = options->clock,
 			.is_verbose = options->is_verbose,
-			.before = options->before,
+			.reused = options->reused,
 		},
 		&interrupts->interrupts, reterr);
 	if (err) {

@@ -15,9 +15,9 @@ struct sampler_interrupts;
 
 struct sampler_interrupts_options {
 	uint64_t period_ns;	     /* CPU time of a thread between two of its samples */
-	enum interrupts_clock clock; /* with sampler_native: INTERRUPTS_USERS_EVENTS */
+	enum interrupts_clock clock; /* with sampler_native: INTERRUPTS_CALLER_EVENTS */
 	bool is_verbose;	     /* print the kernel's messages about the program to stderr */
-	struct interrupts *before;   /* from sampler_interrupts_release(), consumed; may be NULL */
+	struct interrupts *reused;   /* from sampler_interrupts_release(), consumed; may be NULL */
 };
 
 /*

@@ -60,7 +60,7 @@ struct sampler_native {
 	struct sample_sink merge;
 	struct sample_sink *merge_next;
 	const struct loop_entry *entries; /* of the thread's list */
-	/* Number of outer visible frames to keep; a hole replaces the others. */
+	/* Number of outer visible frames to keep; a gap replaces the others. */
 	uint32_t nr_kept;
 	struct sample_sink *next; /* the run's sink */
 	struct sampler_native_options options;
@@ -71,7 +71,7 @@ struct sampler_native {
 	struct jit_frames *jit;
 	struct kernel_frames kernel; /* closed unless kernel frames are requested */
 	struct evidence evidence;
-	const struct function *hole;
+	const struct function *gap;
 	struct sampler_native_stats stats;
 };
 
@@ -129,7 +129,7 @@ void sampler_native_add(struct sampler_native *native, const struct sample_threa
 /* Samples with C frames. */
 
 /*
- * Replace the frames that are not kept by a hole, which is placed with the loop of the first of
+ * Replace the frames that are not kept by a gap, which is placed with the loop of the first of
  * them.
  */
 static int merge(struct sample_sink *sink, const struct sample *sample)
@@ -155,7 +155,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 		frames = array_copy(sample->frames, nr + 1, sizeof(*frames));
 		if (!frames)
 			return -ENOMEM;
-		frames[nr] = (struct frame){.function = native->hole};
+		frames[nr] = (struct frame){.function = native->gap};
 		detailed.frames = frames;
 		detailed.nr_frames = nr + 1;
 		native->stats.nr_python_gaps++;
@@ -164,7 +164,7 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 }
 
 /*
- * Continue the unwound stack, whose memory is window, across holes, with the entries of Python
+ * Continue the unwound stack, whose memory is window, across gaps, with the entries of Python
  * frames of the same moment. Also notes whether the mappings have to be read again.
  */
 static void complete(struct sampler_native *native, const struct loop_entry *entries,
@@ -176,13 +176,13 @@ static void complete(struct sampler_native *native, const struct loop_entry *ent
 	/* An incomplete stack may have led into a new module. */
 	if (!stacks->is_whole && !unwind_modules_has(stacks->modules, last_addr))
 		native->maps.are_stale = true;
-	native_stacks_cross_holes(stacks, entries, nr_entries, window);
+	native_stacks_cross_gaps(stacks, entries, nr_entries, window);
 }
 
 /*
  * Emit what is in the thread's list, with its entries, as the sample, with the C frames unwound
  * last and the kernel's in native->kernel, to next. Keeps the outer nr_kept frames of the list;
- * a hole replaces the others. Errors of sampler_tick().
+ * a gap replaces the others. Errors of sampler_tick().
  */
 static int emit_merged(struct sampler_native *native, const struct snapshot_thread *thread,
 		       const struct loop_entry *entries, uint32_t nr_kept, struct sample_sink *next,
@@ -355,7 +355,7 @@ static int sample_copy(struct sampler_native *native, const struct perf_copy *co
 			err = emit_copy(native, thread, evidence->entries, nr_kept, copy,
 					(struct sample){.time_ns = now_ns});
 	}
-	native->stats.nr_foreign += !is_known;
+	native->stats.nr_unknown_threads += !is_known;
 	return err;
 }
 
@@ -390,7 +390,7 @@ uint64_t sampler_native_covered_until(const struct sampler_native *native)
 	const struct snapshot *snapshot = &sampler->snapshot;
 	uint64_t until_ns = sampler->tick.last_ns + TICK_AT_LEAST_NS;
 
-	if (!native->has_events || snapshot->stale)
+	if (!native->has_events || snapshot->is_stale)
 		return 0;
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_thread *thread = snapshot->threads[i];
@@ -479,7 +479,7 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 		return err;
 	if (wait_place_check(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
-	/* A stack with a hole, or an uncertain one, may be better at the next tick. */
+	/* A stack with a gap, or an uncertain one, may be better at the next tick. */
 	is_cached = native->stacks.is_whole && is_stable(sampler, thread);
 	return emit_merged(native, thread, entries, sampled->list.nr_frames,
 			   is_cached ? &caching.sink : native->next,
@@ -591,16 +591,16 @@ int sampler_native_create(const struct sampler_native_options *options,
 					 });
 	if (!err)
 		err = renew_modules(native, clock_now_ns());
-	native->hole = sampler_function(options->sampler, FUNCTION_NATIVE, MERGED_STACK_HOLE, "");
+	native->gap = sampler_function(options->sampler, FUNCTION_NATIVE, MERGED_STACK_GAP, "");
 	native->evidence.stack = malloc(SAMPLER_NATIVE_STACK_BYTES);
-	if (!err && (!native->hole || !native->evidence.stack))
+	if (!err && (!native->gap || !native->evidence.stack))
 		err = -ENOMEM;
 	if (err) {
 		sampler_native_destroy(native);
 		return err;
 	}
-	native->stats.are_proven = native->events.options.has_program;
-	native->stats.user_only = native->events.user_only;
+	native->stats.is_proven = native->events.options.has_program;
+	native->stats.is_user_only = native->events.user_only;
 	/* Permission to trace user space does not imply permission to see kernel addresses. */
 	if (native->kernel.names && native->events.user_only)
 		message_set(ret_why_no_kernel,

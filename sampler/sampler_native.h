@@ -3,7 +3,7 @@
  * Samples with C frames of a running process, which is never stopped. The kernel copies a
  * thread's registers and stack each time it has used a period of CPU time (perf_events.h). If
  * stacks are read in the same interrupts (sampler_interrupts.h), Python's frames are of the same
- * moment. Otherwise a look reads them afterwards, and evidence shows whether they match; a hole
+ * moment. Otherwise a look reads them afterwards, and evidence shows whether they match; a gap
  * replaces what may have changed. Waiting threads are sampled at the ticks:
  * /proc/PID/task/TID/syscall shows where they are.
  */
@@ -15,23 +15,24 @@
 
 /*
  * Bytes of stack that are copied. Recursions through C of 40 calls and more take 16 KiB; longer
- * stacks have a hole at the outer end.
+ * stacks have a gap at the outer end.
  */
 #define SAMPLER_NATIVE_STACK_BYTES 32768
 
-/* Stacks with more C frames have a hole. SAMPLER_NATIVE_STACK_BYTES cannot hold that many. */
+/* Stacks with more C frames have a gap. SAMPLER_NATIVE_STACK_BYTES cannot hold that many. */
 #define SAMPLER_NATIVE_MAX_FRAMES 2048
 
 /* Exact counters, and how the samples were taken. */
 struct sampler_native_stats {
-	bool are_proven; /* C and Python frames are of one instant; otherwise there is evidence */
-	bool user_only;	 /* the kernel does not report threads while they are in the kernel */
+	bool is_proven;	   /* C and Python frames are of one instant; otherwise there is evidence */
+	bool is_user_only; /* the kernel does not report threads while they are in the kernel */
 	uint64_t nr_stacks; /* emitted with C frames */
-	uint64_t nr_c_gaps; /* of those, stacks whose C frames have a hole */
-	/* of those, stacks where a hole replaces some of Python's frames */
+	uint64_t nr_c_gaps; /* of those, stacks whose C frames have a gap */
+	/* of those, stacks where a gap replaces some of Python's frames */
 	uint64_t nr_python_gaps;
 	uint64_t nr_without_copy; /* samples of interrupts whose copies were lost */
-	uint64_t nr_foreign; /* copies of threads that Python does not know, or no longer knows */
+	/* copies of threads that Python does not know, or no longer knows */
+	uint64_t nr_unknown_threads;
 };
 
 struct sampler_native;

@@ -189,7 +189,7 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 static int prepare(struct sampler *sampler)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	const bool is_stale = snapshot->stale;
+	const bool is_stale = snapshot->is_stale;
 	int err = 0;
 
 	/* Lists that refer to dropped code must not be reused. */
@@ -202,7 +202,7 @@ static int prepare(struct sampler *sampler)
 			frame_list_use_codes(&sampler->threads[i].list);
 		code_cache_drop_unused(&sampler->codes);
 	}
-	sampler->identities.nr_os_names_left = NAMES_OF_TICK;
+	sampler->identities.nr_os_names_left = MAX_NAMES_PER_TICK;
 	sampler_resolve_stacks(sampler, false);
 	if (is_stale)
 		err = snapshot_refresh(snapshot);
@@ -236,16 +236,16 @@ static int emit_thread(struct sampler *sampler, struct snapshot_thread *thread, 
 {
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
-	if (thread->unchanged)
+	if (thread->is_unchanged)
 		return sampler_thread_repeat(sampler, thread, now_ns, sink);
 	thread->proof.is_known = false;
-	if (!thread->copied)
+	if (!thread->was_copied)
 		return 0; /* it has ended */
 	if (!sampled->walked.is_whole) {
 		sampler->stats.lost[sampled->walked.loss]++;
 		return 0;
 	}
-	if (thread->checked && sampler_stack_moved(sampled))
+	if (thread->is_checked && sampler_stack_moved(sampled))
 		sampler->snapshot.instant.gil_distrusted = true;
 	snapshot_mark_known(thread);
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
@@ -254,7 +254,7 @@ static int emit_thread(struct sampler *sampler, struct snapshot_thread *thread, 
 /* Skip a thread, which may no longer be where it was. */
 static void skip_thread(struct snapshot_thread *thread)
 {
-	thread->proof.is_known = thread->proof.is_known && thread->unchanged;
+	thread->proof.is_known = thread->proof.is_known && thread->is_unchanged;
 }
 
 /* Emit what a look found of all threads. */
@@ -273,13 +273,13 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 			continue;
 		}
 		/* The look met it where it slept, and not where it was at the tick. */
-		if (thread->slept) {
+		if (thread->has_slept) {
 			was_late = true;
 			sampler->stats.lost[LOSS_LATE]++;
-		} else if (sampler->interrupts && !thread->unchanged &&
+		} else if (sampler->interrupts && !thread->is_unchanged &&
 			   sampler_interrupts_covers(sampler->interrupts, thread, now_ns)) {
 			skip_thread(thread);
-		} else if (thread->proven || snapshot_was_waiting(snapshot, thread)) {
+		} else if (thread->is_proven || snapshot_was_waiting(snapshot, thread)) {
 			err = emit_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
 			err = sampler_thread_sample_racing(sampler, thread, now_ns, sink);
@@ -314,7 +314,7 @@ static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 
 		walked->is_whole = false;
 		walked->loss = LOSS_MOVED;
-		if (thread->copied && !thread->unchanged && needs_sample(sampler, thread))
+		if (thread->was_copied && !thread->is_unchanged && needs_sample(sampler, thread))
 			err = sampler_thread_walk(sampler, thread);
 	}
 	end_err = snapshot_end(snapshot, ret_verdict);
@@ -334,7 +334,7 @@ static int tick_native(struct sampler *sampler, uint64_t now_ns)
 			skip_thread(thread);
 			continue;
 		}
-		if (thread->copied)
+		if (thread->was_copied)
 			err = sampler_native_tick(sampler->native, thread, now_ns);
 	}
 	return err;
@@ -480,7 +480,7 @@ static int run_loop(struct sampler *sampler, const struct sampler_options *optio
 		if (sink_err)
 			return sink_err;
 		*ret_end = END_TOO_DEEP;
-		if (options->may_change && sampler->interrupts &&
+		if (options->ends_when_too_deep && sampler->interrupts &&
 		    sampler->stats.lost[LOSS_TOO_DEEP])
 			return 0;
 		if (!err) {

@@ -78,8 +78,8 @@ struct accounted_time {
 /* The room for a thread's visible frames, and which of them are converted. */
 struct frame_room {
 	uint32_t max_frames;
-	uint32_t most_frames;  /* maximum length of the list in the current ROOM_TICKS walks */
-	uint32_t nr_walks;     /* number of walks so far, up to ROOM_TICKS */
+	uint32_t most_frames;  /* maximum length of the list in the current ROOM_WALKS walks */
+	uint32_t nr_walks;     /* number of walks so far, up to ROOM_WALKS */
 	uint32_t nr_converted; /* number of frames of the list already converted into frames */
 	uint32_t nr_listed;    /* length of the list when it was last converted */
 };
@@ -169,7 +169,7 @@ struct sampler {
  * and the kernel's names of 16 new threads are read, with four system calls each. The rest waits
  * for the next ticks.
  */
-enum { NAMES_OF_TICK = 16 };
+enum { MAX_NAMES_PER_TICK = 16 };
 
 /*
  * Limit on the memory reads of one reading of names: a fixed number, plus a number for each
@@ -178,7 +178,7 @@ enum { NAMES_OF_TICK = 16 };
  * time is limited as well, for a dump and for the end of a run. Threads beyond the limit keep
  * their names.
  */
-enum { NAMES_MAX_READS = 16384, NAME_MAX_READS = 256 };
+enum { NAMES_BASE_READS = 16384, READS_PER_NAME = 256 };
 
 /* Pause before a thread list that changes is read again. */
 #define REFRESH_PAUSE_US 1000
@@ -191,9 +191,9 @@ static inline bool sampler_is_transient(int err)
 
 /*
  * Number of walks after which room for frames is given back: a thread keeps the room that its
- * deepest stack of the last ROOM_TICKS to 2 * ROOM_TICKS walks needs.
+ * deepest stack of the last ROOM_WALKS to 2 * ROOM_WALKS walks needs.
  */
-enum { ROOM_TICKS = 4096 };
+enum { ROOM_WALKS = 4096 };
 
 /* Give a new thread its slot and description. Returns 0 or -ENOMEM. */
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);
@@ -218,9 +218,9 @@ void sampler_identify(struct sampler *sampler, const struct snapshot_thread *thr
 int sampler_names_read(struct sampler *sampler, struct sample_sink *sink, bool is_last);
 
 /*
- * Read names at the end of a tick, of at most NAMES_OF_TICK threads. New threads are looked up at
- * once, and once more at the first tick 100 ms later: a thread state is listed before threading
- * knows its thread, and a thread may be named after its start. Reports changed names to sink,
+ * Read names at the end of a tick, of at most MAX_NAMES_PER_TICK threads. New threads are looked
+ * up at once, and once more at the first tick 100 ms later: a thread state is listed before
+ * threading knows its thread, and a thread may be named after its start. Reports changed names to sink,
  * which may be NULL. Stops at *stop and at the run's cut-off. Errors of sampler_names_read().
  */
 int sampler_names_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns);

@@ -249,7 +249,7 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 			.head_addr = thread->ref.addr + tasks.asyncio.thread.tasks_head,
 		};
 
-		if (thread->copied)
+		if (thread->was_copied)
 			err = dump_owner(&tasks, &owner);
 		else
 			tasks.complete = false;

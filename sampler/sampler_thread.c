@@ -221,7 +221,7 @@ static uint32_t find_collector(const struct sampler *sampler, const struct snaps
 		&sampler->snapshot.interpreters[thread->ref.interpreter];
 	uint32_t nr = list->nr_frames;
 
-	if (!interpreter->collecting)
+	if (!interpreter->is_collecting)
 		return NOT_COLLECTING;
 	if (sampler->build->offsets.gc.frame != OFFSET_ABSENT) {
 		nr = frame_list_find(list, interpreter->gc_frame_addr);
@@ -391,20 +391,20 @@ static int look_once(struct sampler *sampler, struct snapshot_thread *thread,
 	if (err)
 		return err;
 	sampled->walked.is_whole = false;
-	if (thread->copied)
+	if (thread->was_copied)
 		err = sampler_thread_walk(sampler, thread);
 	if (!err && sampler->native && sampled->walked.is_whole)
 		err = sampler_native_look(sampler->native, thread);
 	end_err = snapshot_end(&sampler->snapshot, &verdict);
 	if (err || end_err)
 		return err ? err : end_err;
-	if (!thread->copied)
+	if (!thread->was_copied)
 		return -ENOENT;
 	/* That the thread stood still proves nothing about a state that another one runs. */
 	if (is_proven_elsewhere &&
-	    (thread->proof.has_moved || snapshot_is_foreign(&sampler->snapshot, thread)))
+	    (thread->proof.has_moved || snapshot_record_foreign(&sampler->snapshot, thread)))
 		return -EBADMSG;
-	if (!is_proven_elsewhere && !thread->proven &&
+	if (!is_proven_elsewhere && !thread->is_proven &&
 	    !snapshot_was_waiting(&sampler->snapshot, thread)) {
 		frame_cache_invalidate(&sampler->cache);
 		return -EBADMSG;
@@ -650,7 +650,7 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 		err = emit_frames(sampler, thread, sample, sink);
 	if (sampled->room.most_frames < list->nr_frames)
 		sampled->room.most_frames = list->nr_frames;
-	if (++sampled->room.nr_walks < ROOM_TICKS)
+	if (++sampled->room.nr_walks < ROOM_WALKS)
 		return err;
 	/* Give back the room for stacks that were much deeper. */
 	frame_list_fit(list, sampled->room.most_frames);

@@ -35,7 +35,7 @@ void snapshot_init(struct snapshot *snapshot, struct remote_memory *memory,
 	*snapshot = (struct snapshot){
 		.build = build,
 		.runtime_addr = runtime_addr,
-		.stale = true,
+		.is_stale = true,
 		.instant.is_dead = true,
 	};
 	look_memory_init(&snapshot->instant.look, memory);
@@ -87,14 +87,14 @@ bool snapshot_may_swap(const struct snapshot *snapshot)
 static bool is_relevant(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	return !snapshot->only || thread == snapshot->only ||
-	       snapshot_gil(snapshot, thread)->now.known;
+	       snapshot_gil(snapshot, thread)->now.is_known;
 }
 
 bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
 	const struct gil *gil = &snapshot_gil(snapshot, thread)->now;
 
-	return !gil->known || gil->last_holder_addr == thread->ref.addr ||
+	return !gil->is_known || gil->last_holder_addr == thread->ref.addr ||
 	       snapshot_may_swap(snapshot);
 }
 
@@ -170,13 +170,13 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 		struct snapshot_thread *thread = addr_map_get(&known, ref->addr);
 
 		/* Thread states are reused: compare the ids. */
-		if (!thread || thread->seen || thread->has_ended ||
+		if (!thread || thread->was_seen || thread->has_ended ||
 		    thread->ref.native_tid != ref->native_tid ||
 		    thread->ref.thread_id != ref->thread_id ||
 		    thread->ref.unique_id != ref->unique_id)
 			continue;
 		threads[i] = thread;
-		thread->seen = true;
+		thread->was_seen = true;
 		thread->ref = *ref;
 		used[thread->slot] = 1;
 	}
@@ -221,19 +221,19 @@ int snapshot_refresh(struct snapshot *snapshot)
 	if (complete) {
 		/* Destroy threads that are not listed any more. */
 		for (size_t i = 0; i < snapshot->nr_threads; i++)
-			if (!snapshot->threads[i]->seen)
+			if (!snapshot->threads[i]->was_seen)
 				thread_destroy(snapshot->threads[i]);
 		free(snapshot->threads);
 		snapshot->threads = take_ptr(threads);
 		snapshot->nr_threads = list.nr_threads;
 		snapshot->nr_refreshes++;
-		snapshot->stale = false;
+		snapshot->is_stale = false;
 	}
 	for (size_t i = 0; threads && i < list.nr_threads; i++)
-		if (threads[i] && !threads[i]->seen) /* made here */
+		if (threads[i] && !threads[i]->was_seen) /* made here */
 			thread_destroy(threads[i]);
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
-		snapshot->threads[i]->seen = false;
+		snapshot->threads[i]->was_seen = false;
 	thread_list_done(&list);
 	return complete ? 0 : -ENOMEM;
 }
@@ -259,7 +259,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 	struct thread_stat now;
 
 	proof->is_own = proof->is_foreign = proof->runner_is_unknown = proof->has_moved = false;
-	proof->slept = false;
+	proof->has_slept = false;
 	proof->is_watched = !instant->is_dead && !proof->needs_no_proof && proof->runner_look &&
 			    proof->runner_look + EXPECTED_LOOKS >= instant->nr_looks;
 	if (!proof->is_watched)
@@ -283,7 +283,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 		/* It has run, and then slept, if it got a CPU since the last late look. */
 		if (run_count_read(&proof->witness.runs, &proof->late_runs))
 			proof->late_runs = 0;
-		proof->slept = !before || before != proof->late_runs;
+		proof->has_slept = !before || before != proof->late_runs;
 	}
 	return witness_begin(&proof->witness, &instant->look, &instant->held);
 }
@@ -343,7 +343,7 @@ static struct gil read_gil(const struct snapshot *snapshot, const struct instant
 		gil->place.addr ? look_memory_seal_at(&snapshot->instant.look, gil->seal) : NULL;
 
 	return seal && seal->is_read ? gil_decode(&gil->place, is_last ? seal->last : seal->first)
-				     : (struct gil){.known = false};
+				     : (struct gil){.is_known = false};
 }
 
 /* Read everything that is read ahead, with the witnesses of all threads that may run. */
@@ -369,7 +369,7 @@ static int begin_reading(struct snapshot *snapshot)
 
 			interpreter->gil.now = read_gil(snapshot, &interpreter->gil, false);
 			interpreter->has_own_gil =
-				interpreter->gil.now.known || i + 1 == snapshot->nr_interpreters;
+				interpreter->gil.now.is_known || i + 1 == snapshot->nr_interpreters;
 		}
 		all_watched = true;
 		for (size_t i = 0; i < snapshot->nr_threads; i++) {
@@ -419,7 +419,7 @@ static void set_collector(const struct snapshot *snapshot, struct snapshot_inter
 	const bool is_frame = snapshot->build->offsets.gc.frame != OFFSET_ABSENT;
 
 	interpreter->gc_frame_addr = is_frame ? word : 0;
-	interpreter->collecting = is_frame ? word != 0 : (uint32_t)word == 1;
+	interpreter->is_collecting = is_frame ? word != 0 : (uint32_t)word == 1;
 }
 
 /*
@@ -441,7 +441,7 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 	    remote_memory_read_u64(snapshot->memory, addr + offsets->interpreter.next,
 				   &next_addr) ||
 	    next_addr != interpreter->ref.next_addr)
-		snapshot->stale = true;
+		snapshot->is_stale = true;
 	*clock = (struct code_clock){.interp_addr = addr, .tick = snapshot->instant.nr_looks};
 	clock->has_generation = offsets->interpreter.code_object_generation != OFFSET_ABSENT &&
 				read_seal(look, interpreter->generation_seal, &clock->generation,
@@ -474,7 +474,7 @@ static bool is_unmoved(const struct snapshot *snapshot, const struct snapshot_th
 	    proof->known_cpu_ns && proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
 		return true;
 	return !thread->is_new && !snapshot_may_swap(snapshot) && !instant->is_dead &&
-	       gil->now.known &&
+	       gil->now.is_known &&
 	       !gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr) &&
 	       !gil_had_third_holder(&gil->committed, &gil->now);
 }
@@ -500,20 +500,20 @@ static void read_threads(struct snapshot *snapshot)
 		    (snapshot->instant.is_dead || !snapshot_may_run(snapshot, thread) ||
 		     !is_relevant(snapshot, thread)))
 			continue;
-		thread->checked = is_proven && checks && i == turn % snapshot->nr_threads;
-		thread->unchanged = is_proven && !thread->checked;
-		if (thread->unchanged)
+		thread->is_checked = is_proven && checks && i == turn % snapshot->nr_threads;
+		thread->is_unchanged = is_proven && !thread->is_checked;
+		if (thread->is_unchanged)
 			continue;
 		interpreter = &snapshot->interpreters[thread->ref.interpreter];
 		/* It may be another thread's state now. */
-		thread->copied =
+		thread->was_copied =
 			remote_memory_read(snapshot->memory, thread->ref.addr, thread->state,
 					   thread_head_bytes(offsets)) == 0 &&
 			field_u64(thread->state, offsets->thread.interp) == interpreter->ref.addr &&
 			thread_ref_matches(&thread->ref, offsets, thread->state);
-		if (!thread->copied ||
+		if (!thread->was_copied ||
 		    field_u64(thread->state, offsets->thread.next) != thread->ref.next_addr)
-			snapshot->stale = true;
+			snapshot->is_stale = true;
 		thread->clock = interpreter->clock;
 		thread->holds_gil = snapshot_holds_gil(snapshot, thread);
 	}
@@ -522,7 +522,7 @@ static void read_threads(struct snapshot *snapshot)
 /* Release the CPUs. */
 static void release_cpus(struct instant *instant)
 {
-	instant->slept = instant->preempt && preempt_release(instant->preempt, &instant->held);
+	instant->has_slept = instant->preempt && preempt_release(instant->preempt, &instant->held);
 }
 
 int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
@@ -554,7 +554,7 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 				   snapshot->runtime_addr + offsets->runtime.interpreters_head,
 				   &head_addr) ||
 	    !snapshot->nr_interpreters || head_addr != snapshot->interpreters[0].ref.addr)
-		snapshot->stale = true;
+		snapshot->is_stale = true;
 	read_threads(snapshot);
 	return 0;
 }
@@ -579,17 +579,17 @@ static bool gil_proven(const struct snapshot *snapshot,
 		if (snapshot->threads[i]->ref.addr == gil->last_holder_addr)
 			return snapshot->threads[i]->proof.stood_still;
 	/* Its last holder has ended. That proves something only if no thread has begun since. */
-	return !gil->held && !snapshot->stale && head->is_read &&
+	return !gil->is_held && !snapshot->is_stale && head->is_read &&
 	       memcmp(head->first, head->last, sizeof(uint64_t)) == 0;
 }
 
 /* Whether a thread could run in this look, by a state that is still its own. */
 static bool is_runner(const struct snapshot *snapshot, const struct snapshot_thread *thread)
 {
-	return thread->copied && snapshot_may_run(snapshot, thread);
+	return thread->was_copied && snapshot_may_run(snapshot, thread);
 }
 
-bool snapshot_is_foreign(struct snapshot *snapshot, struct snapshot_thread *thread)
+bool snapshot_record_foreign(struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	struct instant *instant = &snapshot->instant;
 	struct instant_thread *proof = &thread->proof;
@@ -615,7 +615,7 @@ static bool thread_stood_still(struct snapshot *snapshot, struct snapshot_thread
 		return instant->is_dead;
 	proof->stood_still = witness_stood_still(witness, &instant->look, &instant->held);
 	instant->nr_stood_still += proof->stood_still;
-	if (proof->stood_still && snapshot_is_foreign(snapshot, thread))
+	if (proof->stood_still && snapshot_record_foreign(snapshot, thread))
 		proof->stood_still = false;
 	if (!proof->stood_still && witness->kind != WITNESS_RSEQ &&
 	    !witness_now(witness, &instant->means, thread->tid, &now))
@@ -633,18 +633,18 @@ static void prove_thread(struct snapshot *snapshot, struct snapshot_thread *thre
 {
 	struct snapshot_interpreter *owner = gil_owner(snapshot, thread->ref.interpreter);
 
-	thread->proof.stood_still = thread->slept = false;
+	thread->proof.stood_still = thread->has_slept = false;
 	if (!is_runner(snapshot, thread))
 		return;
 	thread->proof.stood_still = thread_stood_still(snapshot, thread);
 	if (thread->proof.witness.has_ended)
-		thread->has_ended = snapshot->stale = true;
+		thread->has_ended = snapshot->is_stale = true;
 	/* If states may be swapped, it is unknown which thread runs this one. */
 	if (!snapshot->instant.is_late || snapshot_may_swap(snapshot))
 		return;
-	thread->slept = thread->proof.slept;
-	if (owner->gil.now.known)
-		owner->slept = owner->slept || thread->slept;
+	thread->has_slept = thread->proof.has_slept;
+	if (owner->gil.now.is_known)
+		owner->has_slept = owner->has_slept || thread->has_slept;
 }
 
 int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
@@ -658,7 +658,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 
 		if (is_runner(snapshot, thread) && thread->proof.is_watched)
 			witness_end(&thread->proof.witness, &instant->means, thread->tid);
-		thread->proven = instant->is_dead;
+		thread->is_proven = instant->is_dead;
 	}
 	release_cpus(instant);
 	if (err)
@@ -667,7 +667,7 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 	if (instant->is_dead)
 		return 0;
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
-		snapshot->interpreters[i].slept = false;
+		snapshot->interpreters[i].has_slept = false;
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		prove_thread(snapshot, snapshot->threads[i]);
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++) {
@@ -676,17 +676,18 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict)
 		const struct gil last = read_gil(snapshot, gil, true);
 
 		gil->not_taken = !gil_switched(&gil->now, &last);
-		interpreter->proven = gil_proven(snapshot, interpreter);
+		interpreter->is_proven = gil_proven(snapshot, interpreter);
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
 		const struct snapshot_interpreter *owner =
 			gil_owner(snapshot, thread->ref.interpreter);
 
-		thread->proven = owner->gil.now.known ? owner->proven : thread->proof.stood_still;
-		thread->slept = thread->slept || owner->slept;
-		if (!thread->proven)
-			*ret_verdict = instant->slept ? INSTANT_LOCKED : INSTANT_MOVED;
+		thread->is_proven =
+			owner->gil.now.is_known ? owner->is_proven : thread->proof.stood_still;
+		thread->has_slept = thread->has_slept || owner->has_slept;
+		if (!thread->is_proven)
+			*ret_verdict = instant->has_slept ? INSTANT_LOCKED : INSTANT_MOVED;
 	}
 	return 0;
 }
@@ -724,7 +725,7 @@ void snapshot_set_words(struct snapshot *snapshot, struct snapshot_thread *threa
 {
 	const struct gil_place *place = &snapshot_gil(snapshot, thread)->place;
 	const struct gil gil =
-		place->addr ? gil_decode(place, gil_words) : (struct gil){.known = false};
+		place->addr ? gil_decode(place, gil_words) : (struct gil){.is_known = false};
 
 	thread->holds_gil = gil_holder_addr(&gil) == thread->ref.addr;
 	set_collector(snapshot, &snapshot->interpreters[thread->ref.interpreter], collector);

@@ -87,7 +87,8 @@ struct instant_thread {
 	bool has_moved; /* set by the caller in a look: the state is no longer where it was found */
 	/* until this look another thread is assumed to run the state */
 	uint64_t foreign_until_look;
-	bool slept; /* of a late look: it ran since the last late look, and slept before this one */
+	/* of a late look: it ran since the last late look, and slept before this one */
+	bool has_slept;
 	uint64_t late_runs; /* its run count at the last late look; 0: not read */
 	/* the last look in which it could run, so that its witness is needed */
 	uint64_t runner_look;
@@ -100,9 +101,9 @@ struct instant {
 	bool is_dead;		    /* nothing runs: no proof is needed */
 	struct witness_means means; /* used unless is_dead */
 	struct preempt *preempt;    /* borrowed; NULL: no CPU is held */
-	held_cpus held;
+	cpu_set_t held;
 	uint64_t nr_looks;
-	bool slept; /* after a look: the sampler went to sleep in it */
+	bool has_slept; /* after a look: the sampler went to sleep in it */
 	/* set by the caller: this look is so late that the target may have gone to sleep */
 	bool is_late;
 	bool gil_distrusted;	 /* set by the caller: a thread moved without having had it */
@@ -114,17 +115,17 @@ struct instant {
 
 struct snapshot_thread {
 	struct thread_ref ref;
-	uint32_t slot;	/* index into the caller's array; reused after the thread has ended */
-	pid_t tid;	/* in our PID namespace, set by the caller; 0: not known (yet) */
-	bool is_new;	/* not seen in a look yet; the caller resets it */
-	bool copied;	/* state was read and is still the thread's */
-	bool unchanged; /* proven to be where it was: nothing of it was read */
-	bool checked;	/* copied only to verify what the GIL says */
-	bool seen;	/* used while the list is refreshed */
-	bool has_ended; /* the witness says so: the state is another thread's, or gone */
+	uint32_t slot;	   /* index into the caller's array; reused after the thread has ended */
+	pid_t tid;	   /* in our PID namespace, set by the caller; 0: not known (yet) */
+	bool is_new;	   /* not seen in a look yet; the caller resets it */
+	bool was_copied;   /* state was read and is still the thread's */
+	bool is_unchanged; /* proven to be where it was: nothing of it was read */
+	bool is_checked;   /* copied only to verify what the GIL says */
+	bool was_seen;	   /* used while the list is refreshed */
+	bool has_ended;	   /* the witness says so: the state is another thread's, or gone */
 	bool holds_gil;
-	bool proven; /* after a look: what was read of it is of one instant */
-	bool slept;  /* after a late look: the thread that could run has gone to sleep meanwhile */
+	bool is_proven; /* after a look: what was read of it is of one instant */
+	bool has_slept; /* after a late look: the thread that could run has gone to sleep meanwhile */
 	struct thread_stack stack; /* the caller's */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
@@ -140,9 +141,9 @@ struct snapshot_interpreter {
 	/* of the counters of code in this look, if the version has them */
 	uint32_t generation_seal;
 	uint32_t version_seal;
-	bool proven;		   /* after a look: no thread ran that could have had the GIL */
-	bool slept;		   /* after a late look: its last holder has gone to sleep */
-	bool collecting;	   /* some thread of it collects garbage */
+	bool is_proven;		   /* after a look: no thread ran that could have had the GIL */
+	bool has_slept;		   /* after a late look: its last holder has gone to sleep */
+	bool is_collecting;	   /* some thread of it collects garbage */
 	remote_addr gc_frame_addr; /* 3.15: the frame in which that began, or 0 */
 	/* the caller's; kept while the interpreter is listed */
 	struct thread_name_hints name_hints;
@@ -161,7 +162,7 @@ struct snapshot {
 	size_t nr_threads;
 	uint32_t nr_slots;     /* one above the highest slot in use so far */
 	uint64_t nr_refreshes; /* number of thread lists read */
-	bool stale;	       /* the thread list has changed: refresh before the next look */
+	bool is_stale;	       /* the thread list has changed: refresh before the next look */
 	bool is_core;	       /* the memory does not change, and may lack pieces */
 	int list_err; /* with is_core: why the lists could not be read to their ends, or 0 */
 
@@ -196,13 +197,13 @@ static inline bool snapshot_stopped(const struct snapshot *snapshot)
  * Begin a look, at every thread that may have run since it was known or, unless only is NULL, at
  * that one thread, and read their states. What snapshot->memory reads until snapshot_end()
  * belongs to the look. A thread whose state could not be read, or belongs to another thread now,
- * has copied == false, and stale is set. Returns 0; -ENOMEM, -ESRCH, -EPERM: then no look is in
+ * has was_copied == false, and is_stale is set. Returns 0; -ENOMEM, -ESRCH, -EPERM: then no look is in
  * progress.
  */
 int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only);
 
 /*
- * End the look, and set proven of each thread. *ret_verdict is INSTANT_PROVEN if all are proven,
+ * End the look, and set is_proven of each thread. *ret_verdict is INSTANT_PROVEN if all are proven,
  * and otherwise the reason. Returns 0; -ENOMEM, -ESRCH, -EPERM.
  */
 int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
@@ -217,7 +218,7 @@ bool snapshot_was_waiting(const struct snapshot *snapshot, const struct snapshot
  * Whether, by what the caller has set, another thread runs a state in the current look, which is
  * counted, or may do so.
  */
-bool snapshot_is_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
+bool snapshot_record_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
 
 /* The caller has the stack of a thread as the last look found it. */
 void snapshot_mark_known(struct snapshot_thread *thread);

@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The smallest stack (PTHREAD_STACK_MIN). */
-enum { LEAST_BYTES = 16384 };
+enum { MIN_STACK_BYTES = 16384 };
 
 /* Distance below the known part that is read to see whether it is the same stack. */
 enum { NEAR_BYTES = 256 << 10 };
@@ -17,9 +17,10 @@ enum { CONTROL_BYTES = 24, CONTROL_SELF_OFFSET = 16 };
 
 struct thread_stack thread_stack_of_id(uint64_t thread_id)
 {
-	if (thread_id < LEAST_BYTES)
+	if (thread_id < MIN_STACK_BYTES)
 		return (struct thread_stack){0};
-	return (struct thread_stack){.low_addr = thread_id - LEAST_BYTES, .end_addr = thread_id};
+	return (struct thread_stack){.low_addr = thread_id - MIN_STACK_BYTES,
+				     .end_addr = thread_id};
 }
 
 /* Whether the kernel names the mapping as the first thread's stack. */

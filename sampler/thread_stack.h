@@ -65,7 +65,7 @@ struct thread_stack thread_stack_of_first(const struct maps *maps);
 /*
  * The owner of the stack that addr is on. If addr is a little below the known part, the memory
  * between is read, once: the stack is the thread's if there is no other control block in it,
- * provided that control blocks can be recognized. If the owner is still unknown, pending_addr is
+ * provided that control blocks can be recognised. If the owner is still unknown, pending_addr is
  * set to addr.
  */
 enum stack_owner thread_stack_owner(struct thread_stack *stack, struct remote_memory *memory,

@@ -65,7 +65,7 @@ static bool find_on_stack(struct core *core, struct unwind_modules *modules,
 	struct unwound unwound = {.frames = frames, .max_frames = MAX_FRAMES};
 	size_t i = 0;
 
-	/* The frames up to a hole are enough. */
+	/* The frames up to a gap are enough. */
 	(void)unwind_stack(modules, window, &registers, &unwound);
 	while (i < unwound.nr_frames && !frames[i].is_signal_frame)
 		i++;

@@ -28,7 +28,7 @@ static int emit_with_c_frames(struct core_native *native, const struct core_thre
 					  ? stacks->nr_frames
 					  : native->nr_frames_left;
 	native->nr_stacks++;
-	native->nr_holed += !stacks->is_whole;
+	native->nr_with_gaps += !stacks->is_whole;
 	return native_stacks_emit(stacks, sample, native->next);
 }
 
@@ -42,7 +42,7 @@ static int core_native_sample(struct sample_sink *sink, const struct sample *sam
 
 	if (thread)
 		native->has_sample[thread - native->core->notes.threads] = true;
-	/* Without a C stack there is nothing to add, not even a hole. */
+	/* Without a C stack there is nothing to add, not even a gap. */
 	if (!thread || !sample->details || (sample->flags & SAMPLE_C_STACK_MISSING))
 		return native->next->ops->sample(native->next, sample);
 	return emit_with_c_frames(native, thread, sample);

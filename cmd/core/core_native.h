@@ -16,7 +16,7 @@
 
 /*
  * Limit on the C frames of all stacks of a core, some 300 MiB: a thousand threads with 4,000
- * each. After that a stack has its innermost frame only, and a hole.
+ * each. After that a stack has its innermost frame only, and a gap.
  */
 #define CORE_NATIVE_MAX_KEPT_FRAMES (4u << 20)
 
@@ -32,9 +32,9 @@ struct core_native {
 	struct sample_sink *next; /* borrowed, as are core and threads */
 	const struct core *core;
 	const struct core_threads *threads;
-	size_t nr_stacks; /* stacks that were unwound */
-	size_t nr_holed;  /* those of them that are not whole */
-	size_t nr_added;  /* samples of threads that Python does not know */
+	size_t nr_stacks;    /* stacks that were unwound */
+	size_t nr_with_gaps; /* those of them that are not whole */
+	size_t nr_added;     /* samples of threads that Python does not know */
 
 	/* Private. */
 	struct jit_frames *jit; /* owned */

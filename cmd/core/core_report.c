@@ -104,23 +104,23 @@ static void find_problems(struct core_report *report, const struct core_target *
 		problems_add(&report->problems,
 			     "%zu of %zu stacks have missing links between frames",
 			     threads->nr_bridged, threads->nr_samples);
-	if (threads->nr_gapped)
+	if (threads->nr_with_gaps)
 		problems_add(&report->problems,
 			     "%zu of %zu stacks have frames that are only partly in the core",
-			     threads->nr_gapped, threads->nr_samples);
+			     threads->nr_with_gaps, threads->nr_samples);
 	if (threads->list_err)
 		problems_add(&report->problems,
 			     "the list of threads is damaged: some may be missing");
-	if (report->native.nr_holed)
+	if (report->native.nr_with_gaps)
 		problems_add(
 			&report->problems,
-			"%zu of %zu C stacks have holes: the files of their modules are unknown "
+			"%zu of %zu C stacks have gaps: the files of their modules are unknown "
 			"or do not describe a frame, or the limit on frames was "
 			"reached",
-			report->native.nr_holed, report->native.nr_stacks);
-	if (threads->nr_broken)
+			report->native.nr_with_gaps, report->native.nr_stacks);
+	if (threads->nr_incomplete)
 		problems_add(&report->problems, "%zu of %zu stacks could not be read to the bottom",
-			     threads->nr_broken, threads->nr_samples);
+			     threads->nr_incomplete, threads->nr_samples);
 }
 
 static void describe(struct core_report *report, const struct core_target *target)

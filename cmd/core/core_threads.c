@@ -76,8 +76,8 @@ static int core_threads_sample(struct sample_sink *sink, const struct sample *sa
 
 	described.thread = &thread;
 	threads->nr_samples++;
-	threads->nr_broken += sample->error != 0;
-	threads->nr_gapped += (sample->flags & SAMPLE_GAPS) != 0;
+	threads->nr_incomplete += sample->error != 0;
+	threads->nr_with_gaps += (sample->flags & SAMPLE_GAPS) != 0;
 	threads->nr_bridged += (sample->flags & SAMPLE_BRIDGED) != 0;
 	if (entry)
 		describe(threads, entry, &thread, &described);

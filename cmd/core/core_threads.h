@@ -19,9 +19,9 @@ struct core_threads {
 	struct core *core;
 	struct core_thread_index *index; /* sorted by thread pointer; owned */
 	size_t nr_python;		 /* threads of the core that run Python */
-	size_t nr_broken;		 /* stacks that could not be followed to the bottom */
+	size_t nr_incomplete;		 /* stacks that could not be followed to the bottom */
 	size_t nr_bridged;		 /* stacks that lack links between frames */
-	size_t nr_gapped;	 /* stacks with frames that are missing, wholly or in part */
+	size_t nr_with_gaps;	 /* stacks with frames that are missing, wholly or in part */
 	size_t nr_without_stack; /* threads whose C stack is not in the core */
 	size_t nr_astray;	 /* threads whose stack pointer leads to no stack */
 	size_t nr_samples;

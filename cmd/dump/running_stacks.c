@@ -93,22 +93,22 @@ static int list_threads(struct running_stacks *running, const struct process *pr
 	return err;
 }
 
-static bool has_hole(const struct sample *sample)
+static bool sample_has_gap(const struct sample *sample)
 {
 	for (uint32_t i = 0; i < sample->nr_frames; i++)
-		if (native_stacks_is_hole(sample->frames[i].function))
+		if (native_stacks_is_gap(sample->frames[i].function))
 			return true;
 	return false;
 }
 
 /*
- * Store a sample that has C frames, which only those with details have. A stack without a hole is
- * not replaced by one with a hole.
+ * Store a sample that has C frames, which only those with details have. A stack without a gap is
+ * not replaced by one with a gap.
  */
 static int running_stacks_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct running_stacks *running = (struct running_stacks *)sink;
-	const bool is_holed = has_hole(sample);
+	const bool has_gap = sample_has_gap(sample);
 	struct running_stack *stack;
 	struct frame *frames;
 	struct frame_detail *details;
@@ -116,7 +116,7 @@ static int running_stacks_sample(struct sample_sink *sink, const struct sample *
 
 	if (err)
 		return err;
-	if (!stack || !sample->details || (stack->frames && is_holed && !stack->is_holed))
+	if (!stack || !sample->details || (stack->frames && has_gap && !stack->has_gap))
 		return 0;
 	frames = array_copy(sample->frames, sample->nr_frames, sizeof(*frames));
 	details = array_copy(sample->details, sample->nr_frames, sizeof(*details));
@@ -131,7 +131,7 @@ static int running_stacks_sample(struct sample_sink *sink, const struct sample *
 	stack->details = details;
 	stack->interpreter_id = sample->thread->interpreter_id;
 	stack->nr_frames = sample->nr_frames;
-	stack->is_holed = is_holed;
+	stack->has_gap = has_gap;
 	return 0;
 }
 
@@ -163,7 +163,7 @@ static int sample_threads(struct running_stacks *running, struct target *target,
 	return sampler_run(running->sampler,
 			   &(struct sampler_options){
 				   .engine = engine->kind,
-				   .may_change = true,
+				   .ends_when_too_deep = true,
 				   .rate_hz = RATE_HZ,
 				   .duration_ns = DURATION_NS,
 			   },

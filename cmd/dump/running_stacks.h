@@ -3,7 +3,7 @@
  * The stacks, with C frames, of the threads of a process that are running now. It samples for a
  * tenth of a second, while the kernel copies each of them after every millisecond of CPU time
  * (sampler/sampler_native.h), and keeps the last stack of each thread, preferring one without a
- * hole.
+ * gap.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct running_stack {
 	uint32_t nr_frames;
 	struct frame *frames;	      /* owned; NULL: none yet */
 	struct frame_detail *details; /* owned; one for each of frames */
-	bool is_holed;
+	bool has_gap;
 };
 
 struct running_stacks {

@@ -45,13 +45,13 @@ static int try_interrupts(const struct engine_options *options, struct sampler *
 {
 	const bool has_tick = options->is_named && options->kind == ENGINE_TICK;
 	const enum interrupts_clock clock = has_tick	      ? INTERRUPTS_TICK
-					    : options->native ? INTERRUPTS_USERS_EVENTS
+					    : options->native ? INTERRUPTS_CALLER_EVENTS
 							      : INTERRUPTS_OWN_EVENTS;
 	const struct sampler_interrupts_options interrupts_options = {
 		.period_ns = options->period_ns,
 		.clock = clock,
 		.is_verbose = options->is_verbose,
-		.before = engine->before,
+		.reused = engine->before,
 	};
 	int err = sampler_interrupts_create(sampler, &interrupts_options, &engine->interrupts,
 					    &engine->why_no_interrupts);

@@ -112,7 +112,7 @@ static void print_refused(uint64_t nr)
 			   nr, text_plural(nr));
 }
 
-/* Print how many stacks have C frames, and how many have holes. */
+/* Print how many stacks have C frames, and how many have gaps. */
 static void print_native(const struct session *session)
 {
 	struct run_native native;
@@ -120,7 +120,7 @@ static void print_native(const struct session *session)
 	session_count_native(session, &native);
 	if (!native.is_on)
 		return;
-	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " MERGED_STACK_HOLE
+	print_note("%" PRIu64 " sample%s with C frames%s; %" PRIu64 " have " MERGED_STACK_GAP
 		   " for Python frames that could not be proven, %" PRIu64 " for C frames",
 		   native.nr_stacks, text_plural(native.nr_stacks),
 		   native.user_cpu_only ? ", user CPU only" : "", native.nr_python_gaps,
@@ -146,7 +146,7 @@ static void print_interrupts(const struct session *session)
 		   counts.nr_interrupts
 			   ? (double)counts.program_ns / 1e3 / (double)counts.nr_interrupts
 			   : 0,
-		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_doubled);
+		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_duplicates);
 }
 
 /* Print all counters, for --verbose. */

@@ -86,8 +86,8 @@ void session_count_native(const struct session *session, struct run_native *ret_
 		return;
 	stats = sampler_native_stats(session->engine.native);
 	ret_native->is_on = true;
-	ret_native->is_inferred |= !stats->are_proven;
-	ret_native->user_cpu_only |= stats->user_only;
+	ret_native->is_inferred |= !stats->is_proven;
+	ret_native->user_cpu_only |= stats->is_user_only;
 	if (!session->is_sampling)
 		return;
 	events = sampler_native_events(session->engine.native);
@@ -95,7 +95,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	ret_native->nr_c_gaps += stats->nr_c_gaps;
 	ret_native->nr_python_gaps += stats->nr_python_gaps;
 	ret_native->nr_without_copy += stats->nr_without_copy;
-	ret_native->nr_foreign += stats->nr_foreign;
+	ret_native->nr_foreign += stats->nr_unknown_threads;
 	ret_native->nr_copies += events->nr_copies;
 	ret_native->nr_lost_copies += events->nr_lost;
 	ret_native->nr_refused += events->nr_refused;
@@ -418,7 +418,7 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 {
 	const struct sampler_options options = {
 		.engine = session->engine.kind,
-		.may_change = may_change(&session->engine_options),
+		.ends_when_too_deep = may_change(&session->engine_options),
 		.rate_hz = session->engine.kind == ENGINE_TICK
 				   ? (double)NS_PER_S / (double)session->engine.period_ns
 				   : session->options.rate_hz,

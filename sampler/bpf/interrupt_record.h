@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The protocol between the BPF program and its user: where things are in the target, its threads,
+ * The protocol between the BPF program and its caller: where things are in the target, its threads,
  * and one record per interrupt. Both sides are compiled with this file.
  */
 #pragma once
@@ -98,7 +98,7 @@ struct interrupt_state {
 	__u64 interpreter_id; /* never reused */
 	__u64 tlbc_addr;      /* of the generation of thread-local bytecode; 0: none */
 	__u32 gil_bytes;      /* number of bytes at gil_addr */
-	__u32 slot;	      /* the user's */
+	__u32 slot;	      /* the caller's */
 };
 
 /* A thread has a state in each interpreter that it has been in; this many are reported. */
@@ -169,7 +169,7 @@ struct interrupt_record {
 struct interrupt_code {
 	struct interrupt_head head; /* INTERRUPT_CODE */
 	__u64 addr;
-	/* reported once, until another object is found at addr or the user forgets it */
+	/* reported once, until another object is found at addr or the caller forgets it */
 	__u64 identity;
 	__u32 qualname_bytes, filename_bytes, linetable_bytes, unused;
 	__u64 bytecode_length; /* for bytecode that is a separate object */
@@ -183,7 +183,7 @@ struct interrupt_code {
 struct interrupt_counts {
 	__u64 nr_interrupts; /* threads of the process that were interrupted */
 	__u64 nr_unknown;    /* of these, threads without a state, or unknown to the program */
-	__u64 nr_doubled;    /* the thread has two events: it was made while they were opened */
+	__u64 nr_duplicates; /* the thread has two events: it was made while they were opened */
 	__u64 nr_full;	     /* no room for the record */
 	__u64 nr_skipped;    /* from the kernel: the program was already running */
 	__u64 program_ns;    /* time that the program took */

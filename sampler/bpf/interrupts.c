@@ -306,8 +306,8 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
  */
 static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 {
-	enum { MOST_TICKS = 20 };
-	const uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MOST_TICKS * tick_ns();
+	enum { MAX_TICKS = 20 };
+	const uint64_t end_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) + MAX_TICKS * tick_ns();
 	struct interrupt_counts counts = {0};
 
 	interrupts->tick = bpf_program__attach(interrupts->program->progs.handle_tick);
@@ -337,7 +337,7 @@ static bool has_same_options(const struct interrupts *before,
 }
 
 /* Delete all entries of a map. Returns whether that succeeded. */
-static bool empty(const struct bpf_map *map)
+static bool clear_map(const struct bpf_map *map)
 {
 	enum { NR_AT_ONCE = 1024 };
 	cleanup_free uint8_t *keys = malloc(NR_AT_ONCE * (size_t)bpf_map__key_size(map));
@@ -361,15 +361,15 @@ static bool empty(const struct bpf_map *map)
  *
  * Source: fs/exec.c (perf_event_exit_task()).
  */
-static bool begin_anew(struct interrupts *interrupts)
+static bool restart(struct interrupts *interrupts)
 {
 	unfollow_all(interrupts);
 	interrupts->program->bss->code_type_addr = 0;
 	interrupts->program->bss->unreachable_addr = 0;
 	interrupts->before = (struct interrupt_counts){0};
 	interrupts_count(interrupts, &interrupts->before);
-	return empty(interrupts->program->maps.threads) &&
-	       empty(interrupts->program->maps.known_codes) &&
+	return clear_map(interrupts->program->maps.threads) &&
+	       clear_map(interrupts->program->maps.known_codes) &&
 	       interrupts_drain(interrupts, NULL) == 0 &&
 	       (interrupts->options.clock != INTERRUPTS_OWN_EVENTS || follow_all(interrupts) == 0);
 }
@@ -377,10 +377,10 @@ static bool begin_anew(struct interrupts *interrupts)
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr)
 {
-	struct interrupts *interrupts = options->before;
+	struct interrupts *interrupts = options->reused;
 	int err;
 
-	if (interrupts && has_same_options(interrupts, options) && begin_anew(interrupts)) {
+	if (interrupts && has_same_options(interrupts, options) && restart(interrupts)) {
 		*ret_interrupts = interrupts;
 		return 0;
 	}
@@ -390,7 +390,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 		return -ENOMEM;
 	interrupts->epoll_fd = -1;
 	interrupts->options = *options;
-	interrupts->options.before = NULL;
+	interrupts->options.reused = NULL;
 	interrupts->layout = options->layout;
 	interrupts->period_ns = options->period_ns;
 	if (!interrupts_layout_fits(&interrupts->layout)) {
@@ -407,7 +407,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 		interrupts->layout.period_ns = options->period_ns;
 	if (!err)
 		err = load(interrupts, options->is_verbose, reterr);
-	if (!err && options->clock != INTERRUPTS_USERS_EVENTS) {
+	if (!err && options->clock != INTERRUPTS_CALLER_EVENTS) {
 		err = options->clock == INTERRUPTS_TICK ? attach_tick(interrupts, reterr)
 							: follow_all(interrupts);
 		if (err == -EPERM)

@@ -2,9 +2,9 @@
 /*
  * Samples that a BPF program (interrupt_walk.bpf.c) takes in the target's own interrupts. Each
  * thread has an event that interrupts it after a period of CPU time; threads that it makes later
- * inherit one from the kernel. Alternatively the user has such events (perf_events.h), which
+ * inherit one from the kernel. Alternatively the caller has such events (perf_events.h), which
  * record more about the same interrupts: record.count_ns identifies them. Nothing is woken for a
- * sample, except for one that lacks memory; the user takes records when it likes, while there is
+ * sample, except for one that lacks memory; the caller drains records when it likes, while there is
  * room.
  *
  * A third way makes no events: the program runs in the interrupt of the kernel's own tick, which
@@ -29,9 +29,9 @@ struct interrupts;
 
 /* What interrupts threads. */
 enum interrupts_clock {
-	INTERRUPTS_OWN_EVENTS,	 /* one event per thread */
-	INTERRUPTS_USERS_EVENTS, /* the user's events, which run interrupts_program_fd() */
-	INTERRUPTS_TICK,	 /* the kernel's timer tick, which interrupts at no extra cost */
+	INTERRUPTS_OWN_EVENTS,	  /* one event per thread */
+	INTERRUPTS_CALLER_EVENTS, /* the caller's events, which run interrupts_program_fd() */
+	INTERRUPTS_TICK,	  /* the kernel's timer tick, which interrupts at no extra cost */
 };
 
 /* Arguments of interrupts_open(); process is borrowed until interrupts_close(). */
@@ -46,7 +46,7 @@ struct interrupts_options {
 	 * case. If everything else is unchanged they are continued, so that nothing has to be
 	 * loaded. May be NULL.
 	 */
-	struct interrupts *before;
+	struct interrupts *reused;
 };
 
 /*
@@ -59,7 +59,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 		    struct message *reterr);
 void interrupts_close(struct interrupts *interrupts);
 
-/* The program, for the user's own events. */
+/* The program, for the caller's own events. */
 int interrupts_program_fd(const struct interrupts *interrupts);
 
 /* The period of the options, rounded to a multiple of the tick for INTERRUPTS_TICK. */
@@ -78,7 +78,7 @@ int interrupts_set_thread(struct interrupts *interrupts, uint32_t own_tid,
 /* Let the code object at code_addr be reported again. */
 void interrupts_forget_code(struct interrupts *interrupts, uint64_t code_addr);
 
-/* Do not wake the user for faults at addr, which cannot be read. Only the last address counts. */
+/* Do not wake the caller for faults at addr, which cannot be read. Only the last address counts. */
 void interrupts_ignore_fault(struct interrupts *interrupts, uint64_t addr);
 
 /* Set the type of code objects: from now on no other object is reported as one. */

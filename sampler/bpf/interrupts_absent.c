@@ -8,7 +8,7 @@
 int interrupts_open(const struct interrupts_options *options, struct interrupts **ret_interrupts,
 		    struct message *reterr)
 {
-	interrupts_close(options->before);
+	interrupts_close(options->reused);
 	*ret_interrupts = NULL;
 	message_set(reterr, "this pysample was built without BPF (meson: libbpf, clang or bpftool "
 			    "was missing)");

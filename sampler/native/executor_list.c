@@ -173,7 +173,7 @@ void executor_list_read(struct executor_list *list, const struct code_cache *cod
 		const struct code *code = map->slots[slot].value;
 		uint64_t array_addr;
 
-		if (!code || code->foreign || !code->function)
+		if (!code || code->is_not_code || !code->function)
 			continue;
 		nr_codes++;
 		if (!remote_memory_read_u64(codes->memory, code->addr + executors, &array_addr) &&

@@ -12,7 +12,7 @@
  * Limit on the activations that are skipped, each after a search of all C frames, whose order is
  * not relied on (signals have stacks of their own). Activations after that are not placed.
  */
-enum { MAX_PASSED_OVER = 1024 };
+enum { MAX_SKIPPED_ACTIVATIONS = 1024 };
 
 /* Precedes the name of a trampoline's function; a colon and the file's name follow. */
 static const char prefix[] = "py::";
@@ -42,7 +42,7 @@ struct merge {
 	struct activation *activations; /* outermost first */
 	uint32_t nr_activations;
 	struct merged_stack stack; /* with room for all frames */
-	bool has_hole;		   /* its innermost frame is a hole */
+	bool has_gap;		   /* its innermost frame is a gap */
 	bool lacks_functions;	   /* a function could not be made: out of memory */
 };
 
@@ -57,7 +57,7 @@ static void place_by_address(struct merge *merge)
 	const struct native_frame *native_frames = merge->native->frames;
 	const uint32_t nr_native_frames = merge->native->nr_frames;
 	uint32_t next = 0;
-	uint32_t nr_left = MAX_PASSED_OVER;
+	uint32_t nr_left = MAX_SKIPPED_ACTIVATIONS;
 
 	for (uint32_t i = merge->nr_activations; nr_left && i-- > 0;) {
 		struct activation *activation = &merge->activations[i];
@@ -66,7 +66,7 @@ static void place_by_address(struct merge *merge)
 
 		/*
 		 * A frame without a known end holds nothing: the address may belong to a frame
-		 * after a hole.
+		 * after a gap.
 		 */
 		while (native < nr_native_frames && (addr < native_frames[native].sp_addr ||
 						     addr >= native_frames[native].cfa_addr))
@@ -89,7 +89,7 @@ static bool is_loop(const struct native_frame *native)
 
 /*
  * Place activations by counting functions named like the loop. There may be one more loop than
- * activations: the innermost one is just being called, or about to return. If a hole hides the
+ * activations: the innermost one is just being called, or about to return. If a gap hides the
  * outer loops the inner ones can still be counted; with a whole stack any other difference proves
  * nothing.
  */
@@ -120,7 +120,7 @@ static void place_by_count(struct merge *merge)
 /* Trampolines. */
 
 /* The text after a prefix; NULL: the text lacks the prefix, or is NULL. */
-static const char *skip(const char *text, const char *start)
+static const char *after_prefix(const char *text, const char *start)
 {
 	const size_t length = strlen(start);
 
@@ -129,7 +129,7 @@ static const char *skip(const char *text, const char *start)
 
 bool trampoline_is_name(const char *name)
 {
-	return skip(name, prefix) != NULL;
+	return after_prefix(name, prefix) != NULL;
 }
 
 /* Whether a native frame is the trampoline that called the activation's loop. */
@@ -145,8 +145,8 @@ static bool is_trampoline_of(const struct merge *merge, uint32_t native,
 		return false;
 	if (!frame->function)
 		return true;
-	rest = skip(frame->function->qualname, prefix);
-	rest = skip(skip(rest, python->qualname), ":");
+	rest = after_prefix(frame->function->qualname, prefix);
+	rest = after_prefix(after_prefix(rest, python->qualname), ":");
 	return rest && strcmp(rest, python->path) == 0;
 }
 
@@ -182,21 +182,21 @@ static void append(struct merge *merge, struct frame frame, const struct frame_d
 	struct merged_stack *stack = &merge->stack;
 
 	merge->lacks_functions = merge->lacks_functions || !frame.function;
-	merge->has_hole = false;
+	merge->has_gap = false;
 	stack->frames[stack->nr_frames] = frame;
 	stack->details[stack->nr_frames++] = *detail;
 }
 
-/* Adjacent holes are merged. */
-static void append_hole(struct merge *merge)
+/* Adjacent gaps are merged. */
+static void append_gap(struct merge *merge)
 {
-	if (merge->has_hole)
+	if (merge->has_gap)
 		return;
 	append(merge,
 	       (struct frame){.function = sampler_function(merge->merger->sampler, FUNCTION_NATIVE,
-							   MERGED_STACK_HOLE, "")},
+							   MERGED_STACK_GAP, "")},
 	       &no_detail);
-	merge->has_hole = true;
+	merge->has_gap = true;
 }
 
 static void append_native(struct merge *merge, const struct native_frame *native)
@@ -213,7 +213,7 @@ static void append_native(struct merge *merge, const struct native_frame *native
 
 /*
  * Append everything, outermost first. The Python frames of an activation replace its C frame. An
- * activation without one goes where the C frames so far end, with a hole on each side.
+ * activation without one goes where the C frames so far end, with a gap on each side.
  */
 static void append_all(struct merge *merge)
 {
@@ -227,7 +227,7 @@ static void append_all(struct merge *merge)
 		const bool is_found = activation->native != NOT_FOUND;
 
 		if (nr_left == native->nr_frames && !native->is_whole && is_found)
-			append_hole(merge);
+			append_gap(merge);
 		while (is_found && nr_left > activation->native + 1) {
 			const struct native_frame *frame = &native->frames[--nr_left];
 
@@ -246,15 +246,15 @@ static void append_all(struct merge *merge)
 		if (is_found)
 			nr_left--;
 		else if (nr_left < native->nr_frames)
-			append_hole(merge);
+			append_gap(merge);
 		for (uint32_t frame = activation->first; frame < activation->end; frame++)
 			append(merge, frames[frame], &merge->sample->details[frame]);
 		merge->stack.runs_executor = false;
 		if (!is_found)
-			append_hole(merge);
+			append_gap(merge);
 	}
 	if (nr_left == native->nr_frames && !native->is_whole)
-		append_hole(merge);
+		append_gap(merge);
 	while (nr_left > 0)
 		append_native(merge, &native->frames[--nr_left]);
 	for (uint32_t i = native->nr_kernel; i-- > 0;)
@@ -284,7 +284,7 @@ int merged_stack_make(struct stack_merger *merger, const struct sample *sample,
 		activations[merge.nr_activations - 1].end = i + 1;
 		has_addresses = has_addresses || sample->details[i].entry_addr;
 	}
-	/* At most a hole before and after each activation, and one at the end. */
+	/* At most a gap before and after each activation, and one at the end. */
 	max_frames = (uint64_t)sample->nr_frames + native->nr_frames + native->nr_kernel +
 		     2ull * merge.nr_activations + 1;
 	merge.stack.frames = reallocarray(NULL, max_frames, sizeof(*merge.stack.frames));

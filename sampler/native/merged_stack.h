@@ -3,8 +3,8 @@
  * One stack of a thread's Python and C frames. Each call of the interpreter's loop is one C frame
  * and runs one or more Python frames, which take its place in the stack. Since 3.10 a structure
  * in the loop's C frame identifies that frame (frame_detail.entry_addr). Before, the loops are
- * recognized by the function's name, and counted. Nothing else is guessed: what does not match is
- * not merged, and has a hole.
+ * recognised by the function's name, and counted. Nothing else is guessed: what does not match is
+ * not merged, and has a gap.
  *
  * Under -X perf and -X perf_jit CPython calls each Python function through a trampoline of its
  * own, which is named "py::QUALNAME:FILE" in CPython's output and does nothing but call the loop.
@@ -12,7 +12,7 @@
  *
  * The file of -X perf_jit lacks the last trampolines, as CPython writes 4096 bytes at a time: in
  * a running process half of all samples had one of those. If they are not found in the buffer of
- * its C library (symbols/elf/file_tail.h) they are recognized by their bytes
+ * its C library (symbols/elf/file_tail.h) they are recognised by their bytes
  * (symbols/jit/perf_trampoline.h), and named by the frames that they were seen with.
  *
  * Source: Python/perf_trampoline.c, Python/perf_jit_trampoline.c.
@@ -30,7 +30,7 @@
 #define MERGED_STACK_LOOP "_PyEval_EvalFrameDefault"
 
 /* Stands for frames that may be missing: a C function without a path, with line 0. */
-#define MERGED_STACK_HOLE "[unknown]"
+#define MERGED_STACK_GAP "[unknown]"
 
 /* The name of a trampoline whose function is not known yet. */
 #define MERGED_STACK_TRAMPOLINE "[trampoline]"

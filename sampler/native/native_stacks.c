@@ -29,10 +29,10 @@ struct native_anchor {
 	remote_addr lookup_addr;
 };
 
-bool native_stacks_is_hole(const struct function *function)
+bool native_stacks_is_gap(const struct function *function)
 {
 	return function->kind == FUNCTION_NATIVE && !function->path[0] &&
-	       strcmp(function->qualname, MERGED_STACK_HOLE) == 0;
+	       strcmp(function->qualname, MERGED_STACK_GAP) == 0;
 }
 
 int native_stacks_init(struct native_stacks *stacks, const struct native_stacks_options *options)
@@ -154,7 +154,7 @@ static bool is_in_executor(struct native_stacks *stacks, remote_addr addr)
 	return (!mapping || !mapping->inode) && is_executor(stacks, addr, find_code(stacks, addr));
 }
 
-/* Holes. */
+/* Gaps. */
 
 /* The C frame at an address; nr_frames: none, or one that was reached as an anchor. */
 static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
@@ -186,7 +186,7 @@ static int leave_unknown(const struct native_anchor *anchor, struct stack_window
 	return 0;
 }
 
-/* Return to the hole, where there were nr_frames. */
+/* Return to the gap, where there were nr_frames. */
 static void truncate_to(struct native_stacks *stacks, size_t nr_frames)
 {
 	stacks->nr_frames = nr_frames;
@@ -195,9 +195,9 @@ static void truncate_to(struct native_stacks *stacks, size_t nr_frames)
 }
 
 /*
- * Continue a stack that is not whole after its hole, at an anchor. The anchor's frame comes next,
+ * Continue a stack that is not whole after its gap, at an anchor. The anchor's frame comes next,
  * with only the stack pointer known, then the frames unwound from there. A frame of its own
- * (is_gap) marks the hole, unless the code that could not be unwound is CPython's JIT's: the
+ * (is_gap) marks the gap, unless the code that could not be unwound is CPython's JIT's: the
  * interpreter's loop calls that code, and it calls nothing but what was unwound. If the anchor's
  * function is unknown, its caller's frame pointer is assumed where functions push it first.
  * Returns 0; -ENOENT: the anchor's caller is no known function, or the stack leads on to
@@ -273,8 +273,8 @@ static bool find_distance(struct native_stacks *stacks, remote_addr entry_addr,
 	return most_frames > 0;
 }
 
-void native_stacks_cross_holes(struct native_stacks *stacks, const struct loop_entry *entries,
-			       uint32_t nr_entries, struct stack_window *window)
+void native_stacks_cross_gaps(struct native_stacks *stacks, const struct loop_entry *entries,
+			      uint32_t nr_entries, struct stack_window *window)
 {
 	struct native_loop *loop = &stacks->loop;
 
@@ -431,7 +431,7 @@ static int name_frames(struct native_stacks *stacks)
 		const struct unwind_frame *frame = &stacks->frames[i];
 		struct native_frame *native = &stacks->native_frames[i];
 		struct native_name found = {.path = ""};
-		const char *name = frame->is_gap	    ? MERGED_STACK_HOLE
+		const char *name = frame->is_gap	    ? MERGED_STACK_GAP
 				   : frame->is_anchor	    ? MERGED_STACK_LOOP
 				   : frame->is_signal_frame ? NATIVE_STACKS_SIGNAL
 							    : NULL;

@@ -7,7 +7,7 @@
  * Stacks may lead through code without unwind information: code of CPython 3.14's JIT, numba's
  * kernels, extensions without call frame information. Further out there is a call of the
  * interpreter's loop again. Python's frames have its address (loop_entries.h), at the same
- * distance from the end of its C frame in all calls. So unwinding continues there, after a hole.
+ * distance from the end of its C frame in all calls. So unwinding continues there, after a gap.
  *
  * For threads that wait in the kernel only two registers are known: the instruction and the stack
  * pointer. Most functions need no more to be unwound, or have called one that saved what they
@@ -43,8 +43,8 @@
 /* Number of addresses whose names are remembered, hashed by address: most stacks share them. */
 #define NATIVE_STACKS_NAMES 2048
 
-/* Whether a function stands for frames that may be missing (MERGED_STACK_HOLE). */
-bool native_stacks_is_hole(const struct function *function);
+/* Whether a function stands for frames that may be missing (MERGED_STACK_GAP). */
+bool native_stacks_is_gap(const struct function *function);
 
 /* What is known about a program's loop. All zero: nothing yet. */
 struct native_loop {
@@ -63,7 +63,7 @@ struct native_stacks_options {
 	struct sampler *sampler;	    /* owns the functions */
 	struct jit_frames *jit;		    /* names run-time code; NULL: it has no names */
 	const struct kernel_frames *kernel; /* kernel functions that a stack called; NULL: none */
-	size_t max_frames;		    /* longer stacks have a hole */
+	size_t max_frames;		    /* longer stacks have a gap */
 	bool keeps_trampolines;		    /* as in merged_stack.h */
 };
 
@@ -107,7 +107,7 @@ int native_stacks_set_maps(struct native_stacks *stacks, const struct maps *maps
 /*
  * Unwind the stack in window whose innermost frame has these registers, up to max_frames frames
  * (at least one, at most those of the options). Until the next call frames has the result,
- * is_whole says that it has no hole, and registers are those of the outermost frame.
+ * is_whole says that it has no gap, and registers are those of the outermost frame.
  */
 void native_stacks_unwind(struct native_stacks *stacks, const struct registers *innermost,
 			  struct stack_window *window, size_t max_frames);
@@ -123,12 +123,12 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct wai
 				  const struct loop_entry *entries, uint32_t nr_entries);
 
 /*
- * Learn from the last unwound stack and, if it ends at a hole, continue it from loop to loop as
+ * Learn from the last unwound stack and, if it ends at a gap, continue it from loop to loop as
  * far as possible. entries are those of its Python frames at the same moment; window is its
  * memory.
  */
-void native_stacks_cross_holes(struct native_stacks *stacks, const struct loop_entry *entries,
-			       uint32_t nr_entries, struct stack_window *window);
+void native_stacks_cross_gaps(struct native_stacks *stacks, const struct loop_entry *entries,
+			      uint32_t nr_entries, struct stack_window *window);
 
 /*
  * Emit a sample, which has details, to next, with the frames that were unwound last and the

@@ -552,7 +552,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 struct code *code_cache_missing(struct code_cache *cache)
 {
 	if (!cache->missing.function) {
-		cache->missing.foreign = true;
+		cache->missing.is_not_code = true;
 		cache->missing.has_gaps = true;
 		cache->missing.function = function_table_get(
 			&cache->functions, FUNCTION_PYTHON, "<code object not in the core>", "", 0);
@@ -862,7 +862,7 @@ int32_t code_line(const struct code_cache *cache, struct code *code, remote_addr
 {
 	size_t unit;
 
-	if (code->foreign)
+	if (code->is_not_code)
 		return code->function->first_line;
 	if (!code_known_place(code, instr_addr, &instr_addr))
 		return 0;

@@ -144,7 +144,7 @@ struct code {
 	 * Not a code object (executable_get()). Only function, nr_loads, kind, checked and
 	 * since_tick are set.
 	 */
-	bool foreign;
+	bool is_not_code;
 	enum executable_kind kind;
 	uint64_t since_tick;	   /* every look since has found the same object */
 	struct code_clock checked; /* when the entry was last known to be valid */
@@ -198,7 +198,7 @@ struct code_cache {
 	 * the like replaces a missing text.
 	 */
 	bool is_core;
-	struct code missing;		/* for frames whose code object cannot be read; foreign */
+	struct code missing;		/* for frames whose code object cannot be read */
 	size_t table_bytes;		/* of all entries, including lines not decoded yet */
 	bool tables_full;		/* an entry was refused for lack of room */
 	uint32_t nr_new;		/* entries since unused ones were last dropped */

@@ -299,7 +299,7 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 
 	if (err)
 		return err;
-	entry->foreign = true;
+	entry->is_not_code = true;
 	entry->in_use = true;
 	if (entry->kind == EXECUTABLE_UNREAD || entry->checked.tick != clock->tick)
 		err = load(codes, entry, clock);
@@ -319,7 +319,7 @@ int executable_get(struct code_cache *codes, remote_addr addr, const struct code
 	}
 	/* None, or the shims' code object of 3.12: never freed, so remembered for good. */
 	if (!entry->function ||
-	    (!entry->foreign && strcmp(entry->function->qualname, TRAMPOLINE_NAME) == 0)) {
+	    (!entry->is_not_code && strcmp(entry->function->qualname, TRAMPOLINE_NAME) == 0)) {
 		if (!executable_is_hidden(codes, addr))
 			codes->hidden_executables[codes->nr_hidden_executables++ %
 						  MAX_HIDDEN_EXECUTABLES] = addr;

@@ -145,7 +145,7 @@ int walk_lost(struct frame_walk *walk, enum sample_loss loss)
 static int walk_append(struct frame_walk *walk, remote_addr addr, const struct frame_words *words,
 		       struct code *code)
 {
-	const bool on_stack = !code->foreign && words->owner != OWNED_BY_GENERATOR;
+	const bool on_stack = !code->is_not_code && words->owner != OWNED_BY_GENERATOR;
 	const uint32_t locals = walk->build->offsets.frame.localsplus;
 	/*
 	 * When a frame is destroyed, CPython first clears its stack and its locals. A frame without
@@ -189,7 +189,7 @@ int walk_frame(struct frame_walk *walk, remote_addr addr, struct frame_words *wo
 	if (walk->clock->frames_are_older) {
 		err = code_cache_get_reported(walk->codes, words->executable, words->identity,
 					      &code);
-	} else if (known && known->executable == words->executable && !known->code->foreign &&
+	} else if (known && known->executable == words->executable && !known->code->is_not_code &&
 		   code_cache_is_current(walk->codes, known->code, walk->clock)) {
 		code = known->code;
 		err = code->function ? 0 : -EBADMSG;
@@ -234,7 +234,7 @@ static int walk_link(struct frame_walk *walk, remote_addr addr, struct frame_wor
 		return walk_lost(walk, LOSS_CODE);
 	if (err || !code)
 		return err;
-	if (code->foreign)
+	if (code->is_not_code)
 		return walk_append(walk, addr, words, code);
 	/* Without an instr_ptr it has not begun, for CPython as well. */
 	return words->instr_ptr ? walk_frame(walk, addr, words) : 0;

@@ -204,10 +204,10 @@ class Made(NativeTestCase):
 class Missing(NativeTestCase):
     """The files of the modules are missing."""
 
-    def test_hole(self):
+    def test_gap(self):
         with core_files.crashed(self.interpreter, "threads") as core:
             # A root without files.
             document = core_json("--native", "--sysroot", core.folder, core.path)
             if self.interpreter.root:
-                self.assertIn("holes", " ".join(document["problems"]))
+                self.assertIn("gaps", " ".join(document["problems"]))
             self.assert_python_is_the_same(core, document, "--sysroot", core.folder)

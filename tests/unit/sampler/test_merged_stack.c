@@ -12,7 +12,7 @@
 
 /*
  * python: the Python frames, outermost first. "E" begins an activation, "." continues it, "H" is
- * a hole that begins one. entry_addrs are those of each activation; 0: unknown. native_frames: the
+ * a gap that begins one. entry_addrs are those of each activation; 0: unknown. native_frames: the
  * native frames, innermost first. "n" is a function, "L" the loop, "X" an executor, "T" and "W"
  * are trampolines of these Python functions and of another one, "t" is a trampoline without a
  * name. Frame i takes [0x100 * i, 0x100 * (i + 1)) of the stack. merged: both, outermost first,
@@ -56,7 +56,7 @@ static const char *describe(const struct merged_stack *all, const struct merged_
 		const struct function *function = all->frames[i].function;
 		const char *separator = i ? " " : "";
 
-		if (strcmp(function->qualname, MERGED_STACK_HOLE) == 0)
+		if (strcmp(function->qualname, MERGED_STACK_GAP) == 0)
 			length += (size_t)snprintf(text + length, sizeof(text) - length, "%s?",
 						   separator);
 		else
@@ -80,7 +80,7 @@ static void expect_merged(const struct stack_case *stack, bool runs_executor)
 	static const struct function loop = {.qualname = MERGED_STACK_LOOP ".cold"};
 	static const struct function other = {.qualname = "_PyEval_Vector"};
 	static const struct function python = {.qualname = "f", .path = "/a.py"};
-	static const struct function hole = {.kind = FUNCTION_NATIVE, .qualname = "f"};
+	static const struct function gap = {.kind = FUNCTION_NATIVE, .qualname = "f"};
 	static const struct function of_python = {.qualname = "py::f:/a.py"};
 	static const struct function of_other = {.qualname = "py::f:/a.p"};
 	struct frame_detail details[MAX] = {{0}};
@@ -92,7 +92,7 @@ static void expect_merged(const struct stack_case *stack, bool runs_executor)
 	for (; stack->python[sample.nr_frames]; sample.nr_frames++) {
 		const char letter = stack->python[sample.nr_frames];
 
-		frames[sample.nr_frames].function = letter == 'H' ? &hole : &python;
+		frames[sample.nr_frames].function = letter == 'H' ? &gap : &python;
 		frames[sample.nr_frames].line = (int32_t)sample.nr_frames;
 		details[sample.nr_frames].is_entry = letter != '.';
 		details[sample.nr_frames].entry_addr = stack->entry_addrs[sample.nr_frames];
@@ -145,9 +145,9 @@ Test(merged_stack, merges_python_and_native_frames)
 		{"names do not matter then", "E", {0x110}, "LnL", true, "n2 p0 n0"},
 		{"the loop is innermost", "E", {0x10}, "nn", true, "n1 p0"},
 		{"at the start of its frame", "E", {0x100}, "nnn", true, "n2 p0 n0"},
-		{"a hole outside", "EE", {0x900, 0x110}, "nnn", false, "p0 ? n2 p1 n0"},
-		{"a hole, all placed", "E", {0x110}, "nnn", false, "? n2 p0 n0"},
-		{"a hole at once", "EE", {0x900, 0x800}, "n", false, "p0 ? p1 ? n0"},
+		{"a gap outside", "EE", {0x900, 0x110}, "nnn", false, "p0 ? n2 p1 n0"},
+		{"a gap, all placed", "E", {0x110}, "nnn", false, "? n2 p0 n0"},
+		{"a gap at once", "EE", {0x900, 0x800}, "n", false, "p0 ? p1 ? n0"},
 		{"a stack put aside",
 		 "EEE",
 		 {0x310, 0x9990, 0x110},
@@ -160,14 +160,14 @@ Test(merged_stack, merges_python_and_native_frames)
 		{"a loop that has no frame yet", "EE", {0}, "LnLnL", true, "p0 n3 p1 n1 n0"},
 		{"two too many", "E", {0}, "LLLn", true, "p0 ? n3 n2 n1 n0"},
 		{"one too few", "EE", {0}, "nLn", true, "p0 ? p1 ? n2 n1 n0"},
-		{"by count up to a hole", "EEE", {0}, "nLnLn", false, "p0 ? n4 p1 n2 p2 n0"},
-		{"too many, and a hole", "E", {0}, "LLn", false, "p0 ? n2 n1 n0"},
+		{"by count up to a gap", "EEE", {0}, "nLnLn", false, "p0 ? n4 p1 n2 p2 n0"},
+		{"too many, and a gap", "E", {0}, "LLn", false, "p0 ? n2 n1 n0"},
 		{"has no start", "..E", {0, 0, 0x110}, "nnn", true, "p0 p1 ? n2 p2 n0"},
 		{"trampolines", "EE", {0x410, 0x110}, "nnTnnt", true, "t5 p0 n3 t2 p1 n0"},
 		{"of another function", "E", {0x10}, "nW", true, "n1 p0"},
 		{"not called the loop", "E", {0x10}, "nnT", true, "n2 n1 p0"},
 		{"before it calls", "E", {0x110}, "Tn", true, "p0 n0"},
-		{"of a frame outside a hole", "H", {0x10}, "nt", true, "n1 p0"},
+		{"of a frame outside a gap", "H", {0x10}, "nt", true, "n1 p0"},
 		{"of the first frame of a loop", "E.", {0x10, 0}, "nT", true, "t1 p0 p1"},
 		{"by count", "E", {0}, "tLt", true, "t2 p0 n0"},
 		{"no frames", "", {0}, "", true, ""},
@@ -184,7 +184,7 @@ Test(merged_stack, recognises_a_running_executor)
 		{"of no Python", "", {0}, "Xn", true, "n1 n0"},
 		{"has called", "E", {0x410}, "nnXnn", true, "p0 n3 n2 n1 n0"},
 		{"was called", "E", {0x210}, "Xnn", true, "p0 n1 n0"},
-		{"outside a hole", "E", {0x9990}, "nX", true, "p0 ? n1 n0"},
+		{"outside a gap", "E", {0x9990}, "nX", true, "p0 ? n1 n0"},
 		{"before it calls, an executor", "E", {0x210}, "Xtn", true, "p0 n1 n0"},
 	};
 	static const struct stack_case not_running[] = {

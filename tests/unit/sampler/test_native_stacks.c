@@ -149,11 +149,11 @@ static void unwind(struct bridged *bridged)
 
 static void cross(struct bridged *bridged)
 {
-	native_stacks_cross_holes(&bridged->stacks, bridged->entries, 3, &bridged->window);
+	native_stacks_cross_gaps(&bridged->stacks, bridged->entries, 3, &bridged->window);
 }
 
 /*
- * Unwind, cross the hole, and describe the frames by letters, innermost first. "!" marks a hole
+ * Unwind, cross the gap, and describe the frames by letters, innermost first. "!" marks a gap
  * at the end.
  */
 static const char *crossed(struct bridged *bridged)
@@ -245,7 +245,7 @@ Test(native_stacks, known_loop_instruction_restores_registers)
 	bridged_done(&bridged);
 }
 
-Test(native_stacks, crosses_two_holes)
+Test(native_stacks, crosses_two_gaps)
 {
 	const remote_addr outer_entry_addr = STACK_ADDR + 0x400;
 	const remote_addr outer_frame_addr = STACK_ADDR + 0x500;

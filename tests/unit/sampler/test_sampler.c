@@ -858,7 +858,7 @@ Test(sampler, endless_threads_reuse_slots)
 			fake_memory_write_u64(&py.fake,
 					      stack.thread_addr + py.build.offsets.thread.thread_id,
 					      4096 + (uint64_t)turn);
-			sampler->snapshot.stale = true;
+			sampler->snapshot.is_stale = true;
 			sink.nr_samples = 0;
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, turn + 1)));
 			cr_assert(eq(sz, sink.nr_samples, 1), "3.%u", py.minor);

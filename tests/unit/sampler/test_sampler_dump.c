@@ -16,7 +16,7 @@ Test(sampler_dump, known_loop_entries_are_not_read_again)
 {
 	const struct loop_entry entry = {.is_entry = true, .c_addr = ENTRY_ADDR};
 	const struct function function = {.kind = FUNCTION_NATIVE};
-	struct code code = {.function = &function, .foreign = true};
+	struct code code = {.function = &function, .is_not_code = true};
 	struct walked_frame walked = {.addr = FRAME_ADDR, .code = &code, .is_entry = true};
 	const struct frame_list list = {.frames = &walked, .nr_frames = 1};
 	const struct frame frame = {.function = &function};

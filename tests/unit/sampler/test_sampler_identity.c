@@ -122,7 +122,7 @@ Test(sampler_identity, many_names_are_read_over_several_ticks)
 		for (ms = 1000; ms < 1005; ms++) {
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
 			cr_expect(eq(sz, sink.nr_renamed,
-				     min_size((ms - 999) * NAMES_OF_TICK, NR_MANY)),
+				     min_size((ms - 999) * MAX_NAMES_PER_TICK, NR_MANY)),
 				  "3.%u after %zu ms", py.minor, (size_t)ms);
 		}
 		/* The second reading of names is limited, too. */
@@ -130,7 +130,7 @@ Test(sampler_identity, many_names_are_read_over_several_ticks)
 		for (ms = 1150; ms < 1155; ms++) {
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, ms * MS)));
 			cr_expect(eq(sz, sink.nr_renamed,
-				     NR_MANY + min_size((ms - 1149) * NAMES_OF_TICK, NR_MANY)),
+				     NR_MANY + min_size((ms - 1149) * MAX_NAMES_PER_TICK, NR_MANY)),
 				  "3.%u after %zu ms", py.minor, (size_t)ms);
 		}
 		sampler_destroy(sampler);
@@ -153,7 +153,7 @@ Test(sampler_identity, remaining_names_are_read_at_the_end)
 		py.fake.nr_ranges = 0;
 		name_threads(&py, IDENT, NR_MANY, "b");
 		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
-		cr_expect(eq(sz, sink.nr_renamed, NAMES_OF_TICK + NR_MANY), "3.%u", py.minor);
+		cr_expect(eq(sz, sink.nr_renamed, MAX_NAMES_PER_TICK + NR_MANY), "3.%u", py.minor);
 		cr_expect(eq(str, sink.name, (char *)"b15"), "threads without a name come first");
 		py.fake.nr_ranges = 0;
 		cr_assert(zero(int, sampler_names_read(sampler, &sink.sink, true)));
@@ -179,7 +179,7 @@ static void make_hostile(struct fake_python *py)
 
 Test(sampler_identity, reads_of_a_hostile_target_are_bounded)
 {
-	enum { MAX_READS = NAMES_MAX_READS + NAMES_OF_TICK * NAME_MAX_READS, REST = 200 };
+	enum { MAX_READS = NAMES_BASE_READS + MAX_NAMES_PER_TICK * READS_PER_NAME, REST = 200 };
 
 	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
 		struct renaming_sink sink = {.sink.ops = &renaming_ops};
@@ -192,7 +192,7 @@ Test(sampler_identity, reads_of_a_hostile_target_are_bounded)
 		make_hostile(&py);
 		sampler = begin_sampler(&py);
 		cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1000 * MS)));
-		cr_expect(lt(u64, NAMES_MAX_READS, py.fake.nr_ranges),
+		cr_expect(lt(u64, NAMES_BASE_READS, py.fake.nr_ranges),
 			  "the unbounded search is too short for this test");
 		cr_expect(lt(u64, py.fake.nr_ranges, MAX_READS + REST), "3.%u", py.minor);
 		py.fake.nr_ranges = 0;
@@ -269,7 +269,7 @@ Test(sampler_identity, hints_are_kept_for_each_interpreter)
 				py.interp_addr = interpreters[i];
 				begin_threads(&py, IDENT + n, 1);
 			}
-			sampler->snapshot.stale = true;
+			sampler->snapshot.is_stale = true;
 			py.fake.nr_ranges = 0;
 			cr_assert(zero(int, sampler_tick(sampler, &sink.sink, (1000 + n) * MS)));
 			cr_expect(eq(sz, sink.nr_renamed, (n + 1) * NR_INTERPRETERS), "3.%u",

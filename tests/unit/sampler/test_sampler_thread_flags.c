@@ -58,11 +58,11 @@ static const struct walked_thread *look(struct stage *stage, const struct frame_
 	struct snapshot *snapshot = &stage->sampler.snapshot;
 	enum instant_verdict verdict;
 
-	if (snapshot->stale)
+	if (snapshot->is_stale)
 		cr_assert(zero(int, snapshot_refresh(snapshot)));
 	cr_assert(zero(int, snapshot_begin(snapshot, NULL)));
 	cr_assert(eq(sz, snapshot->nr_threads, 1));
-	cr_assert(snapshot->threads[0]->copied);
+	cr_assert(snapshot->threads[0]->was_copied);
 	stage->sampled.list = *list;
 	sampler_thread_set_flags(&stage->sampler, snapshot->threads[0]);
 	cr_assert(zero(int, snapshot_end(snapshot, &verdict)));

@@ -15,7 +15,7 @@ static void begin(struct fake_python *py, struct snapshot *snapshot, uint32_t mi
 {
 	fake_python_init(py, minor);
 	snapshot_init(snapshot, &py->fake.memory, &py->build, py->runtime_addr);
-	cr_assert(snapshot->stale);
+	cr_assert(snapshot->is_stale);
 }
 
 static void end(struct fake_python *py, struct snapshot *snapshot)
@@ -65,7 +65,7 @@ static enum instant_verdict tick(struct snapshot *snapshot)
 {
 	enum instant_verdict verdict;
 
-	if (snapshot->stale)
+	if (snapshot->is_stale)
 		cr_assert(zero(int, snapshot_refresh(snapshot)));
 	verdict = look(snapshot, NULL);
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
@@ -84,13 +84,13 @@ Test(snapshot, threads_are_added_and_removed)
 		(void)fake_python_thread(&py, 2);
 		tick(&snapshot);
 		cr_expect(eq(sz, snapshot.nr_threads, 2));
-		cr_expect(not(snapshot.stale));
+		cr_expect(not(snapshot.is_stale));
 		uint32_t slot = find(&snapshot, 1)->slot;
 
 		/* A new head is noticed at the next tick, and read for the tick after it. */
 		remote_addr third = fake_python_thread(&py, 3);
 		tick(&snapshot);
-		cr_expect(snapshot.stale);
+		cr_expect(snapshot.is_stale);
 		tick(&snapshot);
 		cr_expect(eq(sz, snapshot.nr_threads, 3));
 		check_slots(&snapshot);
@@ -99,7 +99,7 @@ Test(snapshot, threads_are_added_and_removed)
 		/* The thread in the middle ends: the previous one's link changes. */
 		fake_memory_write_u64(&py.fake, third + py.build.offsets.thread.next, first);
 		tick(&snapshot);
-		cr_expect(snapshot.stale);
+		cr_expect(snapshot.is_stale);
 		tick(&snapshot);
 		cr_expect(eq(sz, snapshot.nr_threads, 2));
 		cr_expect(not(has_thread(&snapshot, 2)));
@@ -163,8 +163,8 @@ Test(snapshot, reused_thread_state_is_another_thread)
 		tick(&snapshot);
 		fake_python_thread_at(&py, addr, 2, 0);
 		(void)look(&snapshot, NULL);
-		cr_expect(not(snapshot.threads[0]->copied));
-		cr_expect(snapshot.stale);
+		cr_expect(not(snapshot.threads[0]->was_copied));
+		cr_expect(snapshot.is_stale);
 		cr_assert(zero(int, snapshot_refresh(&snapshot)));
 		cr_assert(eq(sz, snapshot.nr_threads, 1));
 		cr_expect(eq(u64, snapshot.threads[0]->ref.native_tid, 2));
@@ -184,9 +184,9 @@ Test(snapshot, unmapped_thread_state_is_not_copied)
 	tick(&snapshot);
 	fake_memory_unmap(&py.fake, addr);
 	(void)look(&snapshot, NULL);
-	cr_expect(snapshot.stale);
-	cr_expect(not(find(&snapshot, 2)->copied));
-	cr_expect(find(&snapshot, 1)->copied);
+	cr_expect(snapshot.is_stale);
+	cr_expect(not(find(&snapshot, 2)->was_copied));
+	cr_expect(find(&snapshot, 1)->was_copied);
 	/* The old list stays while the new one cannot be read. */
 	cr_expect(eq(int, snapshot_refresh(&snapshot), -EFAULT));
 	cr_expect(eq(sz, snapshot.nr_threads, 2));
@@ -401,7 +401,7 @@ static enum instant_verdict tick_while(struct live *live, void (*happens)(struct
 static void expect_proven(const struct live *live, bool proven)
 {
 	for (int i = 0; i < NR_LIVE_THREADS; i++)
-		cr_expect(eq(int, thread_of(live, i)->proven, proven), "3.%u, thread %d",
+		cr_expect(eq(int, thread_of(live, i)->is_proven, proven), "3.%u, thread %d",
 			  live->py.minor, i);
 }
 
@@ -441,14 +441,14 @@ Test(snapshot, witnesses_prove_a_snapshot)
 			set_cpu(&live, 1, not_held_cpus[i]);
 			cr_expect(eq(int, tick(&live.snapshot),
 				     has_gil ? INSTANT_PROVEN : INSTANT_MOVED));
-			cr_expect(thread_of(&live, 0)->proven);
-			cr_expect(eq(int, thread_of(&live, 1)->proven, has_gil));
-			cr_expect(thread_of(&live, 2)->proven);
+			cr_expect(thread_of(&live, 0)->is_proven);
+			cr_expect(eq(int, thread_of(&live, 1)->is_proven, has_gil));
+			cr_expect(thread_of(&live, 2)->is_proven);
 			set_cpu(&live, 0, not_held_cpus[i]);
 			cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
-			cr_expect(not(thread_of(&live, 0)->proven));
-			cr_expect(not(thread_of(&live, 1)->proven));
-			cr_expect(eq(int, thread_of(&live, 2)->proven, !has_gil));
+			cr_expect(not(thread_of(&live, 0)->is_proven));
+			cr_expect(not(thread_of(&live, 1)->is_proven));
+			cr_expect(eq(int, thread_of(&live, 2)->is_proven, !has_gil));
 			set_cpu(&live, 0, HELD_CPU);
 			set_cpu(&live, 1, HELD_CPU);
 			cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
@@ -584,14 +584,14 @@ Test(snapshot, temporary_gil_proves_nothing_between_snapshots)
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			for (int i = 0; i < NR_LIVE_THREADS; i++)
-				cr_expect(not(thread_of(&live, i)->unchanged), "3.%u, thread %d",
+				cr_expect(not(thread_of(&live, i)->is_unchanged), "3.%u, thread %d",
 					  live.py.minor, i);
 			enable_gil(&live.py, GIL_ON_FOR_GOOD);
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 			for (int i = 0; i < NR_LIVE_THREADS; i++)
-				cr_expect(not(thread_of(&live, i)->unchanged));
+				cr_expect(not(thread_of(&live, i)->is_unchanged));
 			cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
-			cr_expect(not(thread_of(&live, 0)->unchanged));
+			cr_expect(not(thread_of(&live, 0)->is_unchanged));
 		}
 		end_live(&live);
 	}
@@ -633,7 +633,8 @@ static size_t nr_read(const struct live *live)
 	size_t nr = 0;
 
 	for (size_t i = 0; i < live->snapshot.nr_threads; i++)
-		nr += !live->snapshot.threads[i]->unchanged && !live->snapshot.threads[i]->checked;
+		nr += !live->snapshot.threads[i]->is_unchanged &&
+		      !live->snapshot.threads[i]->is_checked;
 	return nr;
 }
 
@@ -654,13 +655,13 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS), "no thread is known yet");
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 1));
-		cr_expect(not(thread_of(&live, 0)->unchanged));
+		cr_expect(not(thread_of(&live, 0)->is_unchanged));
 
 		/* The GIL went to the second thread, so the third did not have it. */
 		set_gil(&live.py, live.addrs[1], true, 2);
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), 2));
-		cr_expect(thread_of(&live, 2)->unchanged || thread_of(&live, 2)->checked);
+		cr_expect(thread_of(&live, 2)->is_unchanged || thread_of(&live, 2)->is_checked);
 
 		/*
 		 * A look that is not proven is no evidence: the switch count before it is the one to
@@ -697,9 +698,9 @@ Test(snapshot, unchanged_threads_are_checked_in_turn)
 		for (int i = 0; i < NR_LIVE_THREADS; i++) {
 			const struct snapshot_thread *thread = thread_of(&live, i);
 
-			cr_expect(not(thread->checked && thread->unchanged));
-			was_checked[i] = was_checked[i] || thread->checked;
-			nr_checked += thread->checked;
+			cr_expect(not(thread->is_checked && thread->is_unchanged));
+			was_checked[i] = was_checked[i] || thread->is_checked;
+			nr_checked += thread->is_checked;
 		}
 		cr_expect(le(sz, nr_checked, 1));
 	}
@@ -716,12 +717,12 @@ Test(snapshot, one_thread_can_be_read_alone)
 	begin_live(&live, 14);
 	(void)tick_and_commit(&live);
 	for (int i = 0; i < NR_LIVE_THREADS; i++)
-		thread_of(&live, i)->copied = false;
+		thread_of(&live, i)->was_copied = false;
 	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_PROVEN));
-	cr_expect(thread_of(&live, 0)->copied);
-	cr_expect(not(thread_of(&live, 1)->copied));
-	cr_expect(thread_of(&live, 2)->copied);
-	cr_expect(thread_of(&live, 2)->proven);
+	cr_expect(thread_of(&live, 0)->was_copied);
+	cr_expect(not(thread_of(&live, 1)->was_copied));
+	cr_expect(thread_of(&live, 2)->was_copied);
+	cr_expect(thread_of(&live, 2)->is_proven);
 
 	set_cpu(&live, 0, OTHER_CPU);
 	cr_expect(eq(int, look(&live.snapshot, thread_of(&live, 2)), INSTANT_MOVED));
@@ -746,7 +747,7 @@ Test(snapshot, excused_thread_is_not_watched)
 	thread_of(&live, 0)->proof.needs_no_proof = true;
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_MOVED));
 	cr_expect(not(thread_of(&live, 0)->proof.is_watched));
-	cr_expect(not(thread_of(&live, 0)->proven));
+	cr_expect(not(thread_of(&live, 0)->is_proven));
 	cr_expect(snapshot_was_waiting(&live.snapshot, thread_of(&live, 2)));
 	thread_of(&live, 0)->proof.needs_no_proof = false;
 	cr_expect(eq(int, tick(&live.snapshot), INSTANT_PROVEN));
@@ -781,9 +782,9 @@ Test(snapshot, late_snapshot_finds_who_slept, .timeout = 60)
 
 			live.snapshot.instant.is_late = look == 1 || look == 2;
 			(void)tick_and_commit(&live);
-			cr_expect(eq(int, thread_of(&live, 1)->slept, slept), "look %d", look);
-			cr_expect(eq(int, thread_of(&live, 2)->slept, slept &&has_gil), "look %d",
-				  look);
+			cr_expect(eq(int, thread_of(&live, 1)->has_slept, slept), "look %d", look);
+			cr_expect(eq(int, thread_of(&live, 2)->has_slept, slept &&has_gil),
+				  "look %d", look);
 		}
 		end_live(&live);
 		pipe_waiter_end(&waiter);
@@ -804,8 +805,8 @@ Test(snapshot, state_may_be_run_by_another_thread)
 		thread_of(&live, 0)->proof.is_foreign = true;
 		cr_assert(zero(int, snapshot_end(&live.snapshot, &verdict)));
 		cr_expect(eq(int, verdict, INSTANT_MOVED));
-		cr_expect(not(thread_of(&live, 0)->proven));
-		cr_expect(thread_of(&live, 1)->proven ||
+		cr_expect(not(thread_of(&live, 0)->is_proven));
+		cr_expect(thread_of(&live, 1)->is_proven ||
 				  snapshot_was_waiting(&live.snapshot, thread_of(&live, 1)),
 			  "waiting threads are still proven");
 		cr_expect(eq(u64, live.snapshot.instant.nr_foreign, 1));

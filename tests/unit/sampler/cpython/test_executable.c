@@ -138,7 +138,7 @@ Test(executable, names_each_kind_of_object)
 		cr_expect(executable_is_hidden(&codes, py.none_addr));
 		cr_assert(zero(int, executable_get(&codes, run, &clock, &code)));
 		cr_assert(code != NULL);
-		cr_expect(not(code->foreign));
+		cr_expect(not(code->is_not_code));
 		cr_expect(eq(u64, code->addr, run));
 		end(&py, &codes);
 	}
@@ -326,7 +326,7 @@ Test(executable, object_replaces_a_code_object)
 		for (uint64_t tick = 1; tick < 3; tick++) {
 			clock = fake_python_clock(&py, tick);
 			cr_assert(zero(int, executable_get(&codes, addr, &clock, &code)));
-			cr_expect(not(code->foreign));
+			cr_expect(not(code->is_not_code));
 		}
 		set_type(&py, addr, make_type(&py, "mod.Frame", 0));
 		expect_named(&py, &codes, addr, 3, "<mod.Frame>");
