@@ -57,12 +57,15 @@ struct ticker_clock preempt_clock(struct preempt *preempt);
  */
 void preempt_set_next(struct preempt *preempt, uint64_t time_ns);
 
-/* Begin to hold; waits up to 100 µs for guards. *ret_held: the CPUs held so far. */
-void preempt_hold(struct preempt *preempt, held_cpus *ret_held);
+/*
+ * Begin to hold; waits up to 100 µs for guards. *ret_held: the CPUs held so far; one from
+ * CPU_SETSIZE on has no bit.
+ */
+void preempt_hold(struct preempt *preempt, cpu_set_t *ret_held);
 
 /*
  * Stop holding, as soon as everything has been read, and wait up to 100 µs for each guard to
  * report whether it stayed. *ret_held: the CPUs held throughout. Returns true if the calling
  * thread went to sleep meanwhile, which only a lock of the target's memory causes.
  */
-bool preempt_release(struct preempt *preempt, held_cpus *ret_held);
+bool preempt_release(struct preempt *preempt, cpu_set_t *ret_held);

@@ -11,7 +11,7 @@
 #include "symbols/elf/symtab.h"
 
 /* The kernel refuses to register a smaller area. */
-enum { LEAST_RSEQ_BYTES = 20 };
+enum { MIN_RSEQ_BYTES = 20 };
 
 /* Limit on the size of a thread's TLS. */
 #define MAX_OFFSET (1 << 30)
@@ -27,7 +27,7 @@ static void read_place(struct remote_memory *memory, const struct image *image, 
 	    symtab_find(image, "__rseq_size", &size_vaddr, &nr_bytes) ||
 	    remote_memory_read(memory, size_vaddr + load_bias, &size_bytes, sizeof(size_bytes)) ||
 	    remote_memory_read_u64(memory, offset_vaddr + load_bias, &word) ||
-	    size_bytes < LEAST_RSEQ_BYTES || (int64_t)word > MAX_OFFSET ||
+	    size_bytes < MIN_RSEQ_BYTES || (int64_t)word > MAX_OFFSET ||
 	    (int64_t)word < -MAX_OFFSET)
 		return;
 	*ret_place = (struct rseq_place){
@@ -63,7 +63,7 @@ struct rseq_place rseq_place_find(struct remote_memory *memory, const struct map
 	return place;
 }
 
-static bool is_held(const held_cpus *held, uint32_t cpu)
+static bool is_held(const cpu_set_t *held, uint32_t cpu)
 {
 	return cpu < CPU_SETSIZE && CPU_ISSET(cpu, held);
 }
@@ -143,7 +143,7 @@ static uint64_t read_number(const struct witness *witness)
 	return err ? UINT64_MAX : number;
 }
 
-int witness_begin(struct witness *witness, struct look_memory *look, const held_cpus *held)
+int witness_begin(struct witness *witness, struct look_memory *look, const cpu_set_t *held)
 {
 	struct thread_stat now = {.cpu = CPU_NONE};
 
@@ -175,7 +175,7 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
 }
 
 bool witness_stood_still(struct witness *witness, const struct look_memory *look,
-			 const held_cpus *held)
+			 const cpu_set_t *held)
 {
 	if (witness->kind == WITNESS_RSEQ) {
 		const struct look_seal *seal = look_memory_seal_at(look, witness->seal);

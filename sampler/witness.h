@@ -42,9 +42,6 @@
 
 enum witness_kind { WITNESS_NONE, WITNESS_RSEQ, WITNESS_CLOCK, WITNESS_RUNS };
 
-/* The CPUs that the sampler holds, one bit each; CPUs from CPU_SETSIZE on have none. */
-typedef cpu_set_t held_cpus;
-
 /*
  * Where the threads of a process keep their restartable-sequences area. All zero: unknown, or
  * none. The area's cpu_id is the CPU on which the thread last returned to user mode. Whenever the
@@ -111,7 +108,7 @@ void witness_open(const struct witness_means *means, uint64_t thread_pointer, pi
 void witness_close(struct witness *witness);
 
 /* Before the look begins: seal the witness's word, or read its number. Returns 0 or -ENOMEM. */
-int witness_begin(struct witness *witness, struct look_memory *look, const held_cpus *held);
+int witness_begin(struct witness *witness, struct look_memory *look, const cpu_set_t *held);
 
 /*
  * Read the number again as soon as everything in the look has been read, while the CPUs are still
@@ -124,7 +121,7 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
  * witness->cpu, if it is known.
  */
 bool witness_stood_still(struct witness *witness, const struct look_memory *look,
-			 const held_cpus *held);
+			 const cpu_set_t *held);
 
 /* The thread's task clock at the beginning of the look; 0: not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);

@@ -298,7 +298,7 @@ static uint32_t found_cpu(const struct prober *prober)
  * Begin the outermost witness first, and seal the counter after the word. Returns 0 or an error of
  * the look.
  */
-static int begin_look(struct prober *prober, const held_cpus *held, uint32_t *ret_counter_seal)
+static int begin_look(struct prober *prober, const cpu_set_t *held, uint32_t *ret_counter_seal)
 {
 	static const int order[NR_WITNESSES] = {RUNS, CLOCK, RSEQ};
 	int err = 0;
@@ -328,7 +328,7 @@ static void end_witnesses(struct prober *prober, uint64_t count_before, struct f
 			       count == count_before;
 }
 
-static void ask_witnesses(struct prober *prober, const held_cpus *held, struct finding *finding)
+static void ask_witnesses(struct prober *prober, const cpu_set_t *held, struct finding *finding)
 {
 	const struct witness *clock = &prober->witnesses[CLOCK];
 
@@ -348,7 +348,7 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 	uint64_t count_before = UINT64_MAX;
 	struct context_switches switches;
 	uint32_t counter_seal = 0, pinned_cpu;
-	held_cpus held;
+	cpu_set_t held;
 	int err;
 
 	for (int i = 0; i < NR_WITNESSES; i++)

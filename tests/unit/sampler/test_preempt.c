@@ -37,9 +37,9 @@ static cpu_set_t only(uint32_t cpu)
 	return cpus;
 }
 
-static bool is_part(const held_cpus *part, const held_cpus *whole)
+static bool is_part(const cpu_set_t *part, const cpu_set_t *whole)
 {
-	held_cpus both;
+	cpu_set_t both;
 
 	CPU_AND(&both, part, whole);
 	return is_same(&both, part);
@@ -114,7 +114,7 @@ Test(preempt, reports_the_cpu_it_holds)
 	const uint32_t cpu = cpu_from(&usual, 0);
 	const cpu_set_t there = only(cpu);
 	struct preempt *preempt = create();
-	held_cpus begun, held;
+	cpu_set_t begun, held;
 
 	(void)preempt_follow(preempt, cpu);
 	preempt_move(preempt);
@@ -133,7 +133,7 @@ Test(preempt, sleeping_counts_as_leaving, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
 	struct preempt *preempt = create();
-	held_cpus held;
+	cpu_set_t held;
 
 	(void)preempt_follow(preempt, cpu_from(&usual, 0));
 	preempt_move(preempt);
@@ -194,10 +194,10 @@ static pid_t find_guard(uint32_t cpu)
  * Run a tick: sleep, hold, and follow the target to the CPUs in found. Returns the CPUs held at
  * the beginning.
  */
-static held_cpus hold_for_a_tick(struct preempt *preempt, const uint32_t *found, size_t nr_found)
+static cpu_set_t hold_for_a_tick(struct preempt *preempt, const uint32_t *found, size_t nr_found)
 {
 	const struct ticker_clock clock = preempt_clock(preempt);
-	held_cpus begun, held;
+	cpu_set_t begun, held;
 
 	clock.sleep_until(clock.context, clock.now_ns(clock.context) + SHORT_NS);
 	preempt_hold(preempt, &begun);
@@ -227,7 +227,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
 	struct preempt *preempt;
-	held_cpus both, held;
+	cpu_set_t both, held;
 	uint32_t cpus[2];
 	bool is_pinned;
 	cpu_set_t is;
@@ -258,7 +258,7 @@ Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 {
 	struct preempt *preempt;
 	uint32_t cpus[2];
-	held_cpus held;
+	cpu_set_t held;
 	cpu_set_t is, there;
 
 	find_cpus(cpus);
@@ -319,7 +319,7 @@ Test(preempt, announced_ticks_find_the_guards_ready, .timeout = 60)
 		(void)preempt_follow(preempt, cpus[0]);
 		(void)preempt_follow(preempt, cpus[1]);
 		while (nr_both < 3) {
-			held_cpus begun, held;
+			cpu_set_t begun, held;
 
 			clock.sleep_until(clock.context, next_ns);
 			next_ns = clock_now_ns() + 2 * SHORT_NS;
@@ -350,7 +350,7 @@ Test(preempt, second_hold_in_a_tick_does_not_wait, .timeout = 60)
 	(void)preempt_follow(preempt, cpus[0]);
 	(void)preempt_follow(preempt, cpus[1]);
 	do {
-		held_cpus held;
+		cpu_set_t held;
 
 		clock.sleep_until(clock.context, next_ns);
 		next_ns = clock_now_ns() + 100 * SHORT_NS;

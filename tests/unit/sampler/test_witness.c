@@ -23,9 +23,9 @@
 enum { CPU_ID_OFFSET = -92 };
 
 /* A set of these CPUs. */
-static held_cpus cpu_set_of(const uint32_t *cpus, size_t nr)
+static cpu_set_t cpu_set_of(const uint32_t *cpus, size_t nr)
 {
-	held_cpus held;
+	cpu_set_t held;
 
 	CPU_ZERO(&held);
 	for (size_t i = 0; i < nr; i++)
@@ -33,9 +33,9 @@ static held_cpus cpu_set_of(const uint32_t *cpus, size_t nr)
 	return held;
 }
 
-static held_cpus all_cpus(void)
+static cpu_set_t all_cpus(void)
 {
-	held_cpus held;
+	cpu_set_t held;
 
 	memset(&held, 0xff, sizeof(held));
 	return held;
@@ -43,7 +43,7 @@ static held_cpus all_cpus(void)
 
 /* End a look, and report whether the thread stood still. */
 static bool end_and_check(struct witness *witness, const struct look_memory *look,
-			  const held_cpus *held)
+			  const cpu_set_t *held)
 {
 	static const struct witness_means means = {.process = NULL};
 
@@ -73,7 +73,7 @@ Test(witness, rseq_word_proves_a_held_cpu)
 		{"no such CPU", CPU_SETSIZE, CPU_SETSIZE, false, CPU_SETSIZE},
 		{"far above any CPU", 0x7fffffff, 0x7fffffff, false, 0x7fffffff},
 	};
-	const held_cpus held = cpu_set_of((const uint32_t[]){2, 7}, 2);
+	const cpu_set_t held = cpu_set_of((const uint32_t[]){2, 7}, 2);
 	const struct witness_means means = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
 
@@ -111,7 +111,7 @@ Test(witness, rseq_word_proves_a_held_cpu)
 /* Make a look for this witness alone, with all CPUs held. */
 static void make_look(struct look_memory *look, struct witness *witness)
 {
-	const held_cpus all = all_cpus();
+	const cpu_set_t all = all_cpus();
 
 	cr_assert(zero(int, witness_begin(witness, look, &all)));
 	cr_assert(zero(int, look_memory_begin(look)));
@@ -160,7 +160,7 @@ Test(witness, reads_the_word_of_our_own_thread)
 
 Test(witness, unreadable_word_proves_nothing)
 {
-	const held_cpus all = all_cpus();
+	const cpu_set_t all = all_cpus();
 	const struct witness_means means = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}};
 	struct fake_memory fake;
@@ -180,7 +180,7 @@ Test(witness, unreadable_word_proves_nothing)
 
 Test(witness, proves_nothing_without_means)
 {
-	const held_cpus all = all_cpus();
+	const cpu_set_t all = all_cpus();
 	const struct witness_means no_cpus = {0};
 	const struct witness_means no_process = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}, .prefers_clock = true};
@@ -302,7 +302,7 @@ static void await_end(const struct process *process, pid_t tid)
 /* The clock is a proof on any CPU, held or not. */
 Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 {
-	const held_cpus no_cpus = cpu_set_of(NULL, 0);
+	const cpu_set_t no_cpus = cpu_set_of(NULL, 0);
 	struct process process = own_process_open();
 	struct look_memory look = {0};
 	struct pipe_waiter waiter;
@@ -335,7 +335,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 
 Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 {
-	const held_cpus all = all_cpus();
+	const cpu_set_t all = all_cpus();
 	struct process process = own_process_open();
 	struct look_memory look = {0};
 	struct spinner spinner;
@@ -355,10 +355,10 @@ Test(witness, clock_shows_that_a_thread_works, .timeout = 60)
 
 Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 {
-	const held_cpus all = all_cpus();
-	const held_cpus no_cpus = cpu_set_of(NULL, 0);
+	const cpu_set_t all = all_cpus();
+	const cpu_set_t no_cpus = cpu_set_of(NULL, 0);
 	const struct {
-		const held_cpus *first, *last;
+		const cpu_set_t *first, *last;
 		bool continues, stood;
 	} cases[] = {
 		{&all, &all, false, true},
@@ -405,7 +405,7 @@ Test(witness, run_count_shows_that_a_thread_works, .timeout = 60)
 	struct spinner spinner;
 	struct witness witness;
 	cpu_set_t usual, its;
-	held_cpus others;
+	cpu_set_t others;
 
 	cr_assert(zero(int, sched_getaffinity(0, sizeof(usual), &usual)));
 	spinner_begin(&spinner);
