@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Walks the stack of one thread, and makes a sample of it: its flags, weight and frames. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -188,10 +189,9 @@ static bool handles_exception(struct sampler *sampler, const struct snapshot_thr
 
 remote_addr sampler_thread_exception(struct sampler *sampler, const struct snapshot_thread *thread)
 {
-	enum { LAST_MINOR_WITH_TYPE = 11 };
 	const struct py_offsets *offsets = &sampler->build->offsets;
-	const uint32_t minor = sampler->build->version_hex >> 16 & 0xff;
-	const uint32_t type_bytes = minor <= LAST_MINOR_WITH_TYPE ? sizeof(remote_addr) : 0;
+	const uint32_t type_bytes =
+		sampler->build->traits.raised_has_type ? sizeof(remote_addr) : 0;
 	remote_addr addr = 0;
 
 	if (offsets->thread.raised == OFFSET_ABSENT || offsets->thread.exc_state == OFFSET_ABSENT)

@@ -80,7 +80,7 @@ const struct instant_gil *snapshot_gil(const struct snapshot *snapshot,
 
 bool snapshot_may_swap(const struct snapshot *snapshot)
 {
-	return snapshot->build->version_hex < 0x030d0000 && snapshot->nr_interpreters > 1;
+	return snapshot->build->traits.swaps_states && snapshot->nr_interpreters > 1;
 }
 
 /* Whether this look depends on whether a thread runs. */
@@ -113,12 +113,12 @@ static struct gil_place gil_place_of(const struct snapshot *snapshot, size_t i)
 			     offsets->interpreter.gil_last_holder - place.holder_offset;
 		place.locked_offset =
 			offsets->interpreter.gil_locked - offsets->interpreter.gil_last_holder;
-	} else if (i + 1 != snapshot->nr_interpreters) {
-		/*
-		 * Before 3.12 all share one: that of the main interpreter, the oldest and so the
-		 * last.
-		 */
-	} else if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
+		return place;
+	}
+	/* Before 3.12 all share one: that of the main interpreter, the oldest and so the last. */
+	if (i + 1 != snapshot->nr_interpreters)
+		return place;
+	if (offsets->runtime.gil_locked != OFFSET_ABSENT) {
 		place.addr = snapshot->runtime_addr + offsets->runtime.gil_last_holder;
 		place.locked_offset =
 			offsets->runtime.gil_locked - offsets->runtime.gil_last_holder;

@@ -283,12 +283,14 @@ struct py_traits {
 	enum leaf_rule leaf_rule;
 	enum attribute_rule attribute_rule;
 	enum linetable_format linetable_format;
-	bool handled_none;		  /* an item that handles nothing may hold None (to 3.12) */
-	bool has_unnamed_executors;	  /* its JIT does not announce code to debuggers (3.14) */
-	bool frames_on_heap;		  /* frames are objects (before 3.11), not on data stacks */
-	uint8_t lasti_unit_bytes;	  /* of lasti, in frame objects */
-	uint8_t executing;		  /* state of a frame object that runs or calls */
-	uint8_t shim_owner;		  /* a frame with this owner or a higher one is a shim */
+	bool handled_none;	    /* an item that handles nothing may hold None (to 3.12) */
+	bool has_unnamed_executors; /* its JIT does not announce code to debuggers (3.14) */
+	bool frames_on_heap;	    /* frames are objects (before 3.11), not on data stacks */
+	bool swaps_states;	    /* other interpreters' code runs on swapped states (to 3.12) */
+	bool raised_has_type;	    /* thread.raised is the type; the exception follows (to 3.11) */
+	uint8_t lasti_unit_bytes;   /* of lasti, in frame objects */
+	uint8_t executing;	    /* state of a frame object that runs or calls */
+	uint8_t shim_owner;	    /* a frame with this owner or a higher one is a shim */
 	uint8_t tuple_items_after_type;	  /* bytes between a tuple's ob_type and its items */
 	uint8_t qualname_after_type;	  /* bytes between a function's ob_type and func_qualname */
 	uint8_t oserror_errno_after_type; /* bytes between an OSError's ob_type and myerrno */
