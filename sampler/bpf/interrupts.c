@@ -269,9 +269,7 @@ static int find_tick(uint64_t *ret_addr, struct message *reterr)
 	if (is_found)
 		return 0;
 	message_set(reterr, "the address of the kernel's tick is not in /proc/kallsyms%s",
-		    err == -EPERM
-			    ? ": it requires CAP_SYSLOG, and kernel.kptr_restrict of 1 or less"
-			    : "");
+		    err == -EPERM ? ": addresses require " KERNEL_NAMES_REQUIREMENTS : "");
 	return err == -EPERM ? err : -ENOTSUP;
 }
 
@@ -301,7 +299,7 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 
 /*
  * Attach to the tick, and check that it arrives: the kernel's layout may differ. Spins, because a
- * sleeping processor may have no tick, for at most 20 ticks of its own CPU time: on a busy machine
+ * sleeping CPU may have no tick, for at most 20 ticks of its own CPU time: on a busy machine
  * more time than that may pass before it runs at all.
  */
 static int attach_tick(struct interrupts *interrupts, struct message *reterr)
@@ -318,7 +316,8 @@ static int attach_tick(struct interrupts *interrupts, struct message *reterr)
 	} while (!counts.nr_ticks && clock_ns(CLOCK_THREAD_CPUTIME_ID) < end_ns);
 	if (counts.nr_ticks)
 		return 0;
-	message_set(reterr, "the kernel's tick does not pass the tracepoint hrtimer_expire_entry");
+	message_set(reterr, "the kernel's tick does not pass the tracepoint hrtimer_expire_entry: "
+			    "use --engine bpf");
 	return -ENOTSUP;
 }
 

@@ -16,10 +16,9 @@ int kernel_frames_open(struct kernel_frames *kernel, const struct process *proce
 	if (err == -ENOMEM)
 		return err;
 	if (err == -EPERM)
-		message_set(ret_why,
-			    "/proc/kallsyms hides the addresses: they require CAP_SYSLOG, or "
-			    "kernel.kptr_restrict=0 and kernel.perf_event_paranoid of 1 "
-			    "or less");
+		message_set(
+			ret_why,
+			"/proc/kallsyms hides addresses: they require " KERNEL_NAMES_REQUIREMENTS);
 	else if (err)
 		message_set(ret_why, "/proc/kallsyms cannot be read: %s", strerror(-err));
 	/*

@@ -15,6 +15,16 @@
 /* Limit on the text: a kernel with all of a distribution's modules has a quarter of it. */
 #define KERNEL_NAMES_MAX_BYTES (64u << 20)
 
+/*
+ * What the kernel requires of a reader to show addresses, for messages.
+ *
+ * Source: kallsyms_show_value() in kernel/ksyms_common.c (before 6.4: kernel/kallsyms.c).
+ */
+#define KERNEL_NAMES_REQUIREMENTS                                   \
+	"CAP_SYSLOG and kernel.kptr_restrict of 1 or less, or "     \
+	"kernel.kptr_restrict=0 and kernel.perf_event_paranoid of " \
+	"1 or less"
+
 struct kernel_names;
 
 /*
