@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The last sample with C frames of a waiting thread. A thread that got no processor since its
- * last look is where it was, so its last sample is emitted again, in a quarter of the time of a
- * look. That is a proof, not a guess by content or time.
+ * The last sample with C frames of a waiting thread. If the thread has not been switched in
+ * since, it is where it was, and the sample is emitted again without a look. The kernel's count
+ * proves that; neither content nor time is compared.
  */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include "sampler/sample.h"
 
 /*
- * Maximum age of a cached sample. Then the thread is looked at again, since run-time code may have
- * got its name.
+ * Maximum age of a cached sample. After that the thread is looked at again, because its run-time
+ * code may have been named meanwhile.
  */
 #define CACHED_SAMPLE_MAX_AGE_NS 1000000000u
 
@@ -37,14 +37,14 @@ struct cached_sample {
 void cached_sample_done(struct cached_sample *cached);
 
 /*
- * Cache a sample of the thread, which had got a processor nr_runs times before it was read, and
+ * Cache a sample of the thread, which had been switched in nr_runs times before it was read, and
  * waited throughout. Caches nothing if nr_runs is 0: unknown. Returns 0 or -ENOMEM.
  */
 int cached_sample_store(struct cached_sample *cached, uint64_t nr_runs,
 			const struct sample *sample);
 
 /*
- * How often the thread, tid of process, got a processor; 0: unknown. Takes 1 µs if a sample of
+ * How often the thread, tid of process, was switched in; 0: unknown. Takes 1 µs if a sample of
  * the thread is cached, and otherwise 6 µs.
  */
 uint64_t cached_sample_read_runs(struct cached_sample *cached, const struct process *process,
@@ -52,8 +52,8 @@ uint64_t cached_sample_read_runs(struct cached_sample *cached, const struct proc
 
 /*
  * Get the cached sample, with time_ns, for sampler_thread_send(). Its frames are borrowed until
- * another one is cached. Returns false if none is cached, the thread got a processor since, or the
- * sample is too old.
+ * another one is cached. Returns false if none is cached, the thread was switched in since,
+ * or the sample is too old.
  */
 bool cached_sample_get(const struct cached_sample *cached, uint64_t nr_runs, uint64_t time_ns,
 		       struct sample *ret_sample);

@@ -25,10 +25,13 @@
 #include "procmem/memory.h"
 #include "symbols/elf/image_source.h"
 
-/* Of the struct, starting at last_holder. */
+/* Bytes read of struct _gil_runtime_state, from last_holder on. */
 enum { GIL_BYTES = 24, GIL_SWITCHES_OFFSET = 16 };
 
-/* In free-threaded builds, an int: how many threads have switched it on, or GIL_ON_FOR_GOOD. */
+/*
+ * Where `enabled` is in free-threaded builds, in bytes before last_holder: how many threads
+ * switched the GIL on, or GIL_ON_FOR_GOOD.
+ */
 enum { GIL_ENABLED_BEFORE_HOLDER = 16, GIL_ON_FOR_GOOD = INT_MAX };
 
 struct gil {

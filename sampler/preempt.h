@@ -29,8 +29,8 @@ struct preempt;
 
 /*
  * Create a struct preempt for the calling thread, which must make all other calls, too.
- * preempt_destroy() restores the thread's affinity and slice, and accepts NULL. Returns 0; -ENOMEM, or an error of
- * cpu_pin_open().
+ * preempt_destroy() restores the thread's affinity and slice, and accepts NULL. Returns 0;
+ * -ENOMEM, or an error of cpu_pin_open().
  */
 int preempt_create(struct preempt **ret_preempt);
 void preempt_destroy(struct preempt *preempt);

@@ -35,6 +35,10 @@ struct sample_thread {
 	bool is_main;	  /* the main thread of its process */
 };
 
+/*
+ * Bits 0 to 6, 12 and 13 are stored in recordings (docs/formats.md): never renumber them. Bits 7
+ * to 10 are set only in dumps of core files.
+ */
 enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,
 	SAMPLE_UNPROVEN = 1u << 1,	/* only in dumps: it ran while it was read, or see error */
@@ -45,26 +49,25 @@ enum sample_flags {
 	 * count if sampler_extras.exceptions is set.
 	 */
 	SAMPLE_EXCEPTION = 1u << 4,
-	SAMPLE_CPU_MEASURED = 1u << 5, /* cpu_ns is valid, even if 0 */
-	SAMPLE_ON_CPU = 1u << 6,       /* has run since its previous sample: cpu_ns is not 0 */
-	SAMPLE_FINALIZES = 1u << 11,   /* only in dumps: finalizes the interpreter (3.7+) */
-	/* Its stack was read while the thread could run: sampler/racing/racing.h. */
-	SAMPLE_APPROXIMATE = 1u << 13,
+	SAMPLE_CPU_MEASURED = 1u << 5,	  /* cpu_ns is valid, even if 0 */
+	SAMPLE_ON_CPU = 1u << 6,	  /* has run since its previous sample: cpu_ns is not 0 */
+	SAMPLE_CRASHED = 1u << 7,	  /* the process died of a signal to this thread */
+	SAMPLE_C_STACK_MISSING = 1u << 8, /* its C stack is missing from the core, or zeroed */
+	/*
+	 * Links between frames were missing: the outer frames were found by their places in the
+	 * thread's data stack.
+	 */
+	SAMPLE_BRIDGED = 1u << 9,
+	SAMPLE_GAPS = 1u << 10, /* some frames show "<… not in the core>" for missing parts */
+	SAMPLE_FINALIZES = 1u << 11, /* only in dumps: finalizes the interpreter (3.7+) */
 	/*
 	 * Runs in code of CPython's JIT (3.14+), or in C functions called by such code. The line
 	 * of the innermost Python frame is that of the last instruction that was written back,
 	 * and may be some statements late. Only set in samples with C frames.
 	 */
 	SAMPLE_IN_JIT = 1u << 12,
-	/* Only in dumps of core files: */
-	SAMPLE_CRASHED = 1u << 7, /* the process died of a signal to this thread */
-	SAMPLE_GAPS = 1u << 10,	  /* some frames show "<… not in the core>" for missing parts */
-	/*
-	 * Links between frames were missing: the outer frames were found by their places in the
-	 * thread's data stack.
-	 */
-	SAMPLE_BRIDGED = 1u << 9,
-	SAMPLE_C_STACK_MISSING = 1u << 8, /* its C stack is missing from the core, or zeroed */
+	/* Its stack was read while the thread could run: sampler/racing/racing.h. */
+	SAMPLE_APPROXIMATE = 1u << 13,
 };
 
 /* The function of the garbage collector's frame, which has no path and line 0. */

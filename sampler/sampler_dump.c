@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Dumps the stacks of all threads once, with variables and exceptions on request (sampler.h). */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

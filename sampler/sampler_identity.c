@@ -17,8 +17,8 @@
 enum { FILE_SYSCALLS = 4 };
 
 /*
- * A thread's name is looked up when the thread is new, and once more this much later: then
- * threading knows it, and its starter has named it. And once more at the end of a run.
+ * Names are looked up when a thread is first seen, once more this much later (by then threading
+ * knows it and its starter has named it), and at the end of a run.
  */
 #define NAMES_AGAIN_NS 100000000u
 enum { NAME_READINGS = 2, NAMED_AT_END };

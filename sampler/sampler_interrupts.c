@@ -14,10 +14,7 @@
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 
-/* A thread without a record for this part of a period has not run all the time: it may wait. */
-enum { PERCENT_WITHOUT_RECORD = 125 };
-
-/* A runnable thread without a record for this many periods waits for a processor. */
+/* A runnable thread without a record for this many periods waits for a CPU. */
 enum { STARVED_PERIODS = 4 };
 
 /*
@@ -442,7 +439,7 @@ bool sampler_interrupts_needs_look(const struct sampler_interrupts *interrupts,
 {
 	const struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
 	const uint64_t least_ns = sampled->time.was_interrupted
-					  ? interrupts->period_ns * PERCENT_WITHOUT_RECORD / 100
+					  ? interrupts->period_ns * MAX_UNSEEN_PERCENT / 100
 					  : 0;
 
 	return now_ns > sampled->time.covered_ns && now_ns - sampled->time.covered_ns >= least_ns;
@@ -485,8 +482,8 @@ bool sampler_interrupts_any_needs_look(struct sampler_interrupts *interrupts, ui
 		if (!sampler_interrupts_needs_look(interrupts, thread, now_ns))
 			continue;
 		/*
-		 * A look at a thread that ran last, and only waits for a processor, would show
-		 * nothing new.
+		 * A look at a thread that ran last, and only waits for a CPU, would show nothing
+		 * new.
 		 */
 		if (interrupts->sampler->threads[thread->slot].time.was_interrupted &&
 		    sampler_interrupts_covers(interrupts, thread, now_ns))

@@ -19,29 +19,19 @@
 #include "sampler/sampler_state.h"
 
 /*
- * A thread that was not copied for this part of a period has not run all the time: it may wait.
- * Copies of a running thread come a little later than each period. With two periods, threads that
- * compete for the GIL were reported to hold it for 1.6 s in each second, with this value for 1.2
- * s.
- */
-enum { PERCENT_WITHOUT_COPY = 125 };
-
-/*
  * A runnable thread gets no sample at a tick: its next copy accounts for the time. But after this
  * long it gets a sample without C frames, as its event may not work.
  */
 #define UNSEEN_MAX_NS 1000000000u
 
 /*
- * Ticks find thread names, new interpreters, and ended threads: there is one at least this often.
- */
-#define TICK_AT_LEAST_NS 100000000u
-
-/*
  * Number of looks that show the least CPU time between a copy of a stack and a look, and how many
  * must be known before it is used.
  */
 enum { EVIDENCE_LOOKS = 16, ENOUGH_LOOKS = 8 };
+
+/* A thread that used up to this many times the least CPU time has executed nothing. */
+enum { STILL_FACTOR = 3 };
 
 /* What a look reads about a thread whose stack was copied before. */
 struct evidence {
@@ -99,7 +89,9 @@ static int renew_modules(struct sampler_native *native, uint64_t now_ns)
 
 /* Samples without C frames. */
 
-/* What it shares with the merged sample before it is unknown. */
+/*
+ * Emit a sample without C frames. nr_unchanged is reset, because the previous sample was merged.
+ */
 static int emit_python(struct sampler_native *native, const struct snapshot_thread *thread,
 		       struct sample sample)
 {
@@ -305,7 +297,7 @@ static uint32_t nr_kept_frames(struct evidence *evidence, const struct perf_copy
 	evidence->used_ns[nr_before % EVIDENCE_LOOKS] = used_ns;
 	while (nr_changed && evidence->stack[nr_changed - 1] == copy->stack[nr_changed - 1])
 		nr_changed--;
-	if (nr_before >= ENOUGH_LOOKS && used_ns <= least_ns * 3 && !nr_changed)
+	if (nr_before >= ENOUGH_LOOKS && used_ns <= least_ns * STILL_FACTOR && !nr_changed)
 		return list->nr_frames;
 	for (uint32_t i = 0; i < list->nr_frames; i++) {
 		const struct loop_entry *entry = &evidence->entries[i];
@@ -381,14 +373,14 @@ int sampler_native_drain(struct sampler_native *native, uint64_t now_ns)
 /* A thread without a copy for this long may wait. */
 static uint64_t without_copy_ns(const struct sampler_native *native)
 {
-	return native->options.period_ns * PERCENT_WITHOUT_COPY / 100;
+	return native->options.period_ns * MAX_UNSEEN_PERCENT / 100;
 }
 
 uint64_t sampler_native_covered_until(const struct sampler_native *native)
 {
 	const struct sampler *sampler = native->options.sampler;
 	const struct snapshot *snapshot = &sampler->snapshot;
-	uint64_t until_ns = sampler->tick.last_ns + TICK_AT_LEAST_NS;
+	uint64_t until_ns = sampler->tick.last_ns + LOOK_PAUSE_MAX_NS;
 
 	if (!native->has_events || snapshot->is_stale)
 		return 0;

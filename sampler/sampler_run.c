@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: MIT */
+/* Creates a sampler, and takes the ticks of a run (sampler.h). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -31,12 +32,6 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 
 /* A tick that began in time is finished, unless it goes on for this long after the run's end. */
 #define CUT_OFF_AFTER_NS 1000000000u
-
-/*
- * Only a look notices a changed thread list, so there is one at least this often, even if
- * interrupts cover all threads.
- */
-#define LOOK_AT_LEAST_NS 100000000u
 
 /* How often the program is checked to be the same, besides at each new thread list. */
 #define CHECK_EVERY_NS 250000000u
@@ -384,7 +379,7 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 	/* With interrupts a look is only needed if some threads had no sample from one. */
 	if (!sampler->interrupts ||
 	    sampler_interrupts_any_needs_look(sampler->interrupts, now_ns) ||
-	    now_ns - sampler->tick.last_look_ns >= LOOK_AT_LEAST_NS) {
+	    now_ns - sampler->tick.last_look_ns >= LOOK_PAUSE_MAX_NS) {
 		sampler->tick.last_look_ns = now_ns;
 		err = look_and_emit(sampler, sink, now_ns);
 		if (err)

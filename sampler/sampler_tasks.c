@@ -42,7 +42,7 @@ struct tasks {
 };
 
 /* Whether an error concerns one task or list, and neither the target nor us. */
-static bool is_transient(int err)
+static bool is_about_task(int err)
 {
 	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
 }
@@ -66,7 +66,7 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 		err = remote_memory_read_u64(
 			memory, owner->thread->ref.addr + asyncio->thread.running_task, &task);
 	if (err || !loop || !task)
-		return is_transient(err) ? 0 : err;
+		return is_about_task(err) ? 0 : err;
 	owner->running_addr = task;
 	for (uint32_t i = 0; i < tasks->list.nr; i++)
 		if (tasks->list.addrs[i] == task)
@@ -96,10 +96,10 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		if (!err) {
 			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, owner->clock,
 						     ret_words->coro_addr, &tasks->chain);
-			err = is_transient(chain_err) ? 0 : chain_err;
+			err = is_about_task(chain_err) ? 0 : chain_err;
 		}
 		/* The pages may be older than the task. */
-		if (!i && is_transient(err)) {
+		if (!i && is_about_task(err)) {
 			cached_memory_clear(tasks->cached);
 			continue;
 		}
@@ -178,7 +178,7 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
 	if (!err) {
 		err = task_read_name(&tasks->reader, &words, &name);
-		err = is_transient(err) ? 0 : err;
+		err = is_about_task(err) ? 0 : err;
 	}
 	tasks->reader.memory = &tasks->cached->memory;
 	if (err)
@@ -204,15 +204,15 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 		tasks->list.nr = 0;
 		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
 	}
-	tasks->complete = tasks->complete && !is_transient(err);
-	if (!err || is_transient(err))
+	tasks->complete = tasks->complete && !is_about_task(err);
+	if (!err || is_about_task(err))
 		err = read_running(tasks, owner);
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);
 		/* A task that can no longer be read has ended, unless in a core file. */
-		if (err == -E2BIG || (is_transient(err) && tasks->sampler->extras.is_core))
+		if (err == -E2BIG || (is_about_task(err) && tasks->sampler->extras.is_core))
 			tasks->complete = false;
-		if (is_transient(err) || err == -ENOENT)
+		if (is_about_task(err) || err == -ENOENT)
 			err = 0;
 	}
 	return err;

@@ -125,7 +125,7 @@ struct snapshot_thread {
 	bool has_ended;	   /* the witness says so: the state is another thread's, or gone */
 	bool holds_gil;
 	bool is_proven; /* after a look: what was read of it is of one instant */
-	bool has_slept; /* after a late look: the thread that could run has gone to sleep meanwhile */
+	bool has_slept; /* after a late look: the thread that could run has gone to sleep since */
 	struct thread_stack stack; /* the caller's */
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
@@ -197,8 +197,8 @@ static inline bool snapshot_stopped(const struct snapshot *snapshot)
  * Begin a look, at every thread that may have run since it was known or, unless only is NULL, at
  * that one thread, and read their states. What snapshot->memory reads until snapshot_end()
  * belongs to the look. A thread whose state could not be read, or belongs to another thread now,
- * has was_copied == false, and is_stale is set. Returns 0; -ENOMEM, -ESRCH, -EPERM: then no look is in
- * progress.
+ * has was_copied == false, and is_stale is set. Returns 0; -ENOMEM, -ESRCH, -EPERM: then no look
+ * is in progress.
  */
 int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only);
 

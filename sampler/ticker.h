@@ -45,12 +45,13 @@ struct ticker {
 void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
 		  const struct ticker_clock *clock, struct sampler_stats *stats);
 
+#define TICKER_MAX_SLEEP_NS 100000000u
+
 /*
  * Sleep until the next deadline or until_ns, whichever is first, but at most TICKER_MAX_SLEEP_NS,
  * so that a signal that arrived just before is noticed. Returns the time of return. *ret_due: the
  * deadline was reached before until_ns, and a tick is to be taken.
  */
-#define TICKER_MAX_SLEEP_NS 100000000u
 uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due);
 
 /*

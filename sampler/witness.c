@@ -153,7 +153,7 @@ int witness_begin(struct witness *witness, struct look_memory *look, const cpu_s
 	witness->before = read_number(witness);
 	if (witness->kind != WITNESS_RUNS || witness->before == UINT64_MAX)
 		return 0;
-	/* Read the processor after the count: then an earlier run cannot still be going on. */
+	/* Read the CPU after the count: then no earlier run is still in progress. */
 	if (!run_count_read_stat(&witness->runs, &now))
 		witness->cpu = now.cpu;
 	if (!is_held(held, now.cpu))
@@ -188,7 +188,7 @@ bool witness_stood_still(struct witness *witness, const struct look_memory *look
 		witness->cpu = (int32_t)last < 0 ? CPU_NONE : last;
 		return first == last && is_held(held, last);
 	}
-	/* It may have run since the count was read unless its processor was held to the end. */
+	/* It may have run since the count was read unless its CPU was held to the end. */
 	if (witness->kind == WITNESS_RUNS && !is_held(held, witness->cpu))
 		return false;
 	return witness->before != UINT64_MAX && witness->before == witness->after;

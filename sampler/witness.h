@@ -17,7 +17,7 @@
  *                thread had no CPU at all. 0.5 µs each. An equal clock of the *process* is no
  *                proof: it is updated at switches and ticks only. Nor is the clock of a thread
  *                that has ended: its state may belong to another thread now.
- * WITNESS_RUNS   First the run count is read, then the processor of the thread, which is a held
+ * WITNESS_RUNS   First the run count is read, then the CPU of the thread, which is a held
  *                one: so the thread is not running now. An equal count after the look shows that
  *                it was not switched in since. An equal count alone proves nothing: a thread that
  *                runs all the time has one. About 12 µs.
@@ -130,7 +130,7 @@ uint64_t witness_cpu_ns(const struct witness *witness);
 struct witness_proofs {
 	bool has_rseq;	/* the C library's word for the thread's CPU */
 	bool has_clock; /* the kernel's task clock */
-	bool has_runs;	/* the kernel's count of how often the thread got a CPU */
+	bool has_runs;	/* the kernel's count of how often the thread was switched in */
 };
 struct witness_proofs witness_probe(const struct witness_means *means, pid_t tid);
 

@@ -39,7 +39,7 @@
 
 /*
  * Number of reported code objects that are remembered; the least recently met ones are evicted.
- * On machines with many processors it is a number per processor, since each keeps 128 entries for
+ * On machines with many CPUs it is a number per CPU, since each keeps 128 entries for
  * itself.
  *
  * Source: kernel/bpf/bpf_lru_list.c (LOCAL_FREE_TARGET).
@@ -179,7 +179,7 @@ struct interrupt_code {
 	__u8 linetable[INTERRUPT_LINETABLE_MAX_BYTES];
 };
 
-/* Exact counters, summed over all processors. */
+/* Exact counters, summed over all CPUs. */
 struct interrupt_counts {
 	__u64 nr_interrupts; /* threads of the process that were interrupted */
 	__u64 nr_unknown;    /* of these, threads without a state, or unknown to the program */

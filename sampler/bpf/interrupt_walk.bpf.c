@@ -44,7 +44,7 @@ struct scratch {
 	__u8 bytes[INTERRUPT_RECORD_MAX_BYTES];
 };
 
-/* One for each possible processor: interrupts do not nest. */
+/* One for each possible CPU: interrupts do not nest. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -98,7 +98,7 @@ static __always_inline __u32 half_at(const __u8 *bytes, __u32 offset)
 	return *(const __u32 *)(bytes + offset);
 }
 
-/* The scratch of this processor. */
+/* The scratch of this CPU. */
 static __always_inline struct scratch *find_scratch(void)
 {
 	const __u32 cpu = bpf_get_smp_processor_id();

@@ -83,7 +83,7 @@ struct frame_detail {
 enum sample_loss {
 	LOSS_MOVED,	 /* the thread, or the holder of its GIL, may have run during the look */
 	LOSS_LOCK,	 /* the sampler had to wait for the target's memory map, or for a page */
-	LOSS_LATE,	 /* the look was late, but only because the thread had gone to sleep */
+	LOSS_LATE,	 /* the look began too late and found the thread asleep */
 	LOSS_UNFINISHED, /* the instant is between two stores of a call, a return or a yield */
 	LOSS_CODE,	 /* no room for what a frame runs, or it is gone */
 	LOSS_FAULT,	 /* something was not in memory when the thread was interrupted */

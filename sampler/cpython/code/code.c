@@ -22,7 +22,10 @@ enum { PREFETCHED_TEXTS_BYTES = 192 + 320 + 512 };
 static const struct {
 	uint16_t kept_bytes, prefetched_bytes;
 } text_sizes[NR_CODE_TEXTS] = {
-	[CODE_QUALNAME] = {128, 192}, [CODE_FILENAME] = {256, 320}, [CODE_LINETABLE] = {256, 512}};
+	[CODE_QUALNAME] = {CODE_QUALNAME_BYTES, 192},
+	[CODE_FILENAME] = {CODE_FILENAME_BYTES, 320},
+	[CODE_LINETABLE] = {CODE_LINETABLE_BYTES, 512},
+};
 
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build)

@@ -76,8 +76,13 @@ struct code_fingerprint {
 	uint32_t first_line, framesize, version, first_traceable;
 };
 
-/* Room for the beginnings of all texts, each from its length on. */
-enum { CODE_TEXTS_BYTES = 128 + 256 + 256 };
+/* How much is kept of each text, from its length on, and of all. */
+enum {
+	CODE_QUALNAME_BYTES = 128,
+	CODE_FILENAME_BYTES = 256,
+	CODE_LINETABLE_BYTES = 256,
+	CODE_TEXTS_BYTES = CODE_QUALNAME_BYTES + CODE_FILENAME_BYTES + CODE_LINETABLE_BYTES,
+};
 
 /*
  * Distinguishes objects without a version (to 3.11). An object may replace another one with every

@@ -11,7 +11,6 @@
 #include "sampler/cpython/layout/object_offsets.h"
 #include "sampler/cpython/objects/object.h"
 
-#define ELLIPSIS     "\xe2\x80\xa6" /* "…" */
 #define PATH_BUILTIN "<built-in>"
 #define PATH_UNKNOWN "<extension>"
 
@@ -19,7 +18,7 @@
 #define TRAMPOLINE_NAME "<interpreter trampoline>"
 
 /* Size of a C string that may be cut. */
-enum { NAME_BYTES = EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS) };
+enum { NAME_BYTES = EXECUTABLE_NAME_MAX_BYTES + sizeof(ELLIPSIS_UTF8) };
 
 /* The description of an object. The strings are owned, and have the same bytes as in the target. */
 struct description {
@@ -53,7 +52,7 @@ static int read_c_string(const struct description *of, remote_addr addr, char re
 	int err = c_string_read(of->memory, addr, ret_text, EXECUTABLE_NAME_MAX_BYTES + 1);
 
 	if (!err && strlen(ret_text) == EXECUTABLE_NAME_MAX_BYTES)
-		(void)stpcpy(ret_text + EXECUTABLE_NAME_MAX_BYTES, ELLIPSIS);
+		(void)stpcpy(ret_text + EXECUTABLE_NAME_MAX_BYTES, ELLIPSIS_UTF8);
 	return err;
 }
 

@@ -479,11 +479,14 @@ int frames_walk_steps(struct code_cache *codes, const struct code_clock *clock,
 enum { MAX_MISSING = 8 };
 
 /*
- * More chunks count as damage: at 16 KiB each, this is 256 MiB of stack. STACK_MAX_BYTES limits a
+ * More chunks count as damage: at 16 KiB each, this is 256 MiB of stack. CHUNK_MAX_BYTES limits a
  * chunk: a stack of MAX_FRAMES has about 100 MB.
  */
 #define MAX_CHUNKS	16384
-#define STACK_MAX_BYTES (512u << 20)
+#define CHUNK_MAX_BYTES (512u << 20)
+
+/* Room for the fields of a chunk before its frames. */
+enum { CHUNK_HEADER_BYTES = 40 };
 
 /* The used part of a chunk, [start, end). */
 struct chunk {
@@ -515,7 +518,7 @@ static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_a
 		      struct chunk *ret_chunk, remote_addr *ret_previous_addr)
 {
 	const struct py_offsets *offsets = &codes->build->offsets;
-	uint8_t header[40];
+	uint8_t header[CHUNK_HEADER_BYTES];
 	uint64_t size, top;
 	int err;
 
@@ -526,7 +529,7 @@ static int read_chunk(const struct code_cache *codes, remote_addr addr, remote_a
 		return err;
 	size = field_u64(header, offsets->chunk.size);
 	top = field_u64(header, offsets->chunk.top);
-	if (size > STACK_MAX_BYTES || __builtin_mul_overflow(top, sizeof(uint64_t), &top) ||
+	if (size > CHUNK_MAX_BYTES || __builtin_mul_overflow(top, sizeof(uint64_t), &top) ||
 	    top > size)
 		return -EBADMSG;
 	if (!top_addr)

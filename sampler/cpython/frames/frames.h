@@ -187,7 +187,7 @@ int frames_walk_steps(struct code_cache *codes, const struct code_clock *clock,
 int frames_walk_core(struct code_cache *codes, const struct code_clock *clock,
 		     const struct stack_ends *ends, struct frame_list *list, bool *ret_bridged);
 
-/* Shared with the walks of asyncio_task.c and racing.c. */
+/* For walks along other links: of awaited coroutines, and of copied data stacks. */
 
 /*
  * f_executable and the words of a frame's stack are tagged references since 3.14. Masking is

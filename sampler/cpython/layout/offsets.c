@@ -95,11 +95,13 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
 		return 0;
 	}
 	version_format(version_hex, version);
-	message_set(reterr,
-		    version_hex ? "the target runs CPython %s; this pysample "
-				  "supports " SUPPORTED_VERSIONS
-				: "the version of the target's CPython could not be "
-				  "determined%.0s; this pysample supports " SUPPORTED_VERSIONS,
-		    version);
+	if (version_hex)
+		message_set(
+			reterr,
+			"the target runs CPython %s; this pysample supports " SUPPORTED_VERSIONS,
+			version);
+	else
+		message_set(reterr, "the version of the target's CPython could not be determined; "
+				    "this pysample supports " SUPPORTED_VERSIONS);
 	return -ENOTSUP;
 }

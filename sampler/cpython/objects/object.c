@@ -14,8 +14,6 @@
 #include "procmem/cleanup.h"
 #include "sampler/cpython/layout/object_offsets.h"
 
-/* Ends a text that was cut: "…", U+2026. */
-#define ELLIPSIS	  "\xe2\x80\xa6"
 #define REPLACEMENT	  0xfffdu /* U+FFFD, for a number that is no code point */
 #define CODE_POINT_MAX	  0x10ffffu
 #define ENCODED_MAX_BYTES 6 /* of one code point: "\udc80" */
@@ -123,7 +121,7 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 		char **ret_text)
 {
 	uint8_t chars[STRING_MAX_CHARS * 4];
-	char utf8[(size_t)STRING_MAX_CHARS * ENCODED_MAX_BYTES + sizeof(ELLIPSIS)];
+	char utf8[(size_t)STRING_MAX_CHARS * ENCODED_MAX_BYTES + sizeof(ELLIPSIS_UTF8)];
 	char *end = utf8;
 	struct remote_text text;
 	size_t nr_chars;
@@ -137,7 +135,7 @@ int string_read(struct remote_memory *memory, const struct py_offsets *offsets, 
 		return err;
 	for (size_t i = 0; i < nr_chars; i++)
 		end += encode_char(char_at(chars, text.char_bytes, i), end);
-	(void)stpcpy(end, nr_chars < text.nr_chars ? ELLIPSIS : "");
+	(void)stpcpy(end, nr_chars < text.nr_chars ? ELLIPSIS_UTF8 : "");
 	/* Of its exact size, because it is kept as long as its code object. */
 	end = strdup(utf8);
 	if (!end)

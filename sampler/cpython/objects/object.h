@@ -49,11 +49,13 @@ struct remote_text {
 int string_find(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		struct remote_text *ret_text);
 
-/*
- * Read nr characters of text as numbers, from first on; text must have them. They are code points
- * unless the str is damaged. Returns 0, -EFAULT, -ESRCH or -EPERM.
- */
 enum { STRING_PIECE_CHARS = 256 };
+
+/*
+ * Read nr characters of text as numbers, from first on; text must have them, and nr is at most
+ * STRING_PIECE_CHARS. They are code points unless the str is damaged. Returns 0, -EFAULT, -ESRCH
+ * or -EPERM.
+ */
 int string_chars(struct remote_memory *memory, const struct remote_text *text, uint64_t first,
 		 size_t nr, uint32_t ret_chars[STRING_PIECE_CHARS]);
 

@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ELLIPSIS 0x2026u
-
 /* Limit on what one value_text_printf() appends. */
 enum { PIECE_MAX_BYTES = 128 };
 
@@ -52,7 +50,7 @@ void value_text_cut(struct value_text *text)
 		text->length = text->last_bytes;
 		text->nr_chars--;
 	}
-	append(text, ELLIPSIS);
+	append(text, ELLIPSIS_CODE_POINT);
 	text->is_full = true;
 }
 

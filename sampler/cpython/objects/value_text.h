@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* "…", which ends a text that was cut. */
+#define ELLIPSIS_UTF8	    "\xe2\x80\xa6"
+#define ELLIPSIS_CODE_POINT 0x2026u
+
 /*
  * Write a code point (no surrogate, at most U+10FFFF) as UTF-8, without a terminator. Returns the
  * number of bytes.
