@@ -59,10 +59,9 @@ struct walked_thread {
 /* The last emitted sample of a thread, as far as the next one needs it. */
 struct emitted_sample {
 	struct frame *frames; /* owned; the visible frames, outermost first */
-	uint32_t
-		nr_same; /* number of leading frames that are still those of the last emitted sample */
-	uint32_t flags;	    /* walked.flags */
-	uint32_t collector; /* walked.collector */
+	uint32_t nr_same;     /* leading frames that are still those of the last emitted sample */
+	uint32_t flags;	      /* walked.flags */
+	uint32_t collector;   /* walked.collector */
 };
 
 /* Which part of a thread's time its samples account for. All but last_ns: with interrupts only. */

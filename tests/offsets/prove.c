@@ -86,14 +86,14 @@ void prove_tables(void)
 #define ROW(of, field, width, cells, truth) PROVE(CELL(cells, MINOR - OLDEST_MINOR), of##_##field);
 #include "sampler/cpython/layout/offsets.def"
 #else
-	struct py_offsets is_known = {0};
+	struct py_offsets known = {0};
 
 #define TABLE_BYTES(cells, truth) PROVE(CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS), truth);
 #define TLBC(member, cells, truth) \
 	PROVE(CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS), truth);
 #define PRESENT(of, field, cells, truth)                                   \
 	PROVE(CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS), truth); \
-	is_known.of.field = CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS) != __;
+	known.of.field = CELL(cells, MINOR - FIRST_MINOR_WITH_DEBUG_OFFSETS) != __;
 #define START		 0
 #define ANY_LAYOUT	 true
 #define OWN_LAYOUT	 true
@@ -101,7 +101,7 @@ void prove_tables(void)
 #define FIELD(of, field) of##_##field
 #define MISSING(of, field, from, applies_to, cells)                        \
 	if (MISSING_CELL(cells) != __) {                                   \
-		is_known.of.field = true;                                  \
+		known.of.field = true;                                     \
 		if (applies_to)                                            \
 			PROVE(MISSING_CELL(cells), of##_##field - (from)); \
 	}
@@ -110,7 +110,7 @@ void prove_tables(void)
 #include "sampler/cpython/layout/debug_offsets.def"
 
 	/* Each field that the version has is either present or missing. */
-#define ROW(of, field, width, cells, truth) PROVE(is_known.of.field, of##_##field != __);
+#define ROW(of, field, width, cells, truth) PROVE(known.of.field, of##_##field != __);
 #include "sampler/cpython/layout/offsets.def"
 
 #if MINOR >= 14

@@ -56,7 +56,7 @@ static inline struct wait_place pipe_waiter_place(struct pipe_waiter *waiter,
 	return place;
 }
 
-/* Let the thread continue and wait for the next byte. Returns its new place, which is the same one. */
+/* Let the thread continue and wait for the next byte. Returns its place, which is the same. */
 static inline struct wait_place pipe_waiter_continue(struct pipe_waiter *waiter,
 						     const struct process *process)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * cfi_cli FILE SECTION: query the unwind table of a section (.eh_frame, .debug_frame) of an ELF
- * file, for tests/live/support/cfi_oracle.py. Reads one hexadecimal vaddr per line from stdin and prints
- * the rule there in readelf's form, "rsp+16 rbx=c-16 ra=c-8", or "none".
+ * file, for tests/live/support/cfi_oracle.py. Reads one hexadecimal vaddr per line from stdin and
+ * prints the rule there in readelf's form, "rsp+16 rbx=c-16 ra=c-8", or "none".
  */
 #include <fcntl.h>
 #include <inttypes.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * core_cli CORE [ADDR]…: print the contents of a core file, for tests/live/core/test_core_reader.py.
- * Prints a line for each thread, mapped file and module, and for each ADDR 16 bytes of memory in
+ * core_cli CORE [ADDR]…: print the contents of a core file, for
+ * tests/live/core/test_core_reader.py. Prints a line for each thread, mapped file and module, and for each ADDR 16 bytes of memory in
  * hexadecimal, or "-" if they cannot be read.
  */
 #include <fcntl.h>

@@ -664,8 +664,8 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 		cr_expect(thread_of(&live, 2)->is_unchanged || thread_of(&live, 2)->is_checked);
 
 		/*
-		 * A look that is not proven is no evidence: the switch count before it is the one to
-		 * compare with.
+		 * A look that is not proven is no evidence: the switch count before it is the one
+		 * to compare with.
 		 */
 		set_cpu(&live, 1, OTHER_CPU);
 		set_gil(&live.py, live.addrs[1], true, 4);
