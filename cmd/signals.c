@@ -129,7 +129,7 @@ bool signals_take_write_request(void)
 	return was_requested;
 }
 
-void signals_ignore_write_signals(void)
+void signals_make_writes_fail(void)
 {
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);

@@ -33,7 +33,7 @@ void signals_catch_write_requests(void);
 bool signals_take_write_request(void);
 
 /* From now on a closed pipe or an exceeded file size limit is a write error, not a signal. */
-void signals_ignore_write_signals(void);
+void signals_make_writes_fail(void);
 
 /*
  * From now on SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2, if they are not ignored and

@@ -14,7 +14,8 @@
  *   -ENOENT   not found
  *   -E2BIG    a limit named in the header was reached
  *   -ENOMEM   out of memory
- *   -EMFILE   no descriptor is left, or only the reserve of procmem/descriptor_limit.h
+ *   -EMFILE, -ENFILE  no descriptor is left, or only the reserve of procmem/descriptor_limit.h
+ *   -EBADF    stdout is closed, or open for reading only
  *   -EINTR    the caller's stop flag was set
  *   -EPROTO   written by a newer version of pysample
  *   -ESTALE   a file was replaced or changed meanwhile
@@ -132,6 +133,7 @@ int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buf
 int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ranges,
 			   size_t nr_ranges);
 
+/* A page. */
 enum { REMOTE_FAULT_IN_BYTES = 4096 };
 
 /*

@@ -266,7 +266,7 @@ static int open_threads(const struct process *process, DIR **ret_dir)
 	return 0;
 }
 
-/* Returns the next thread id of an open folder task, or 0 at the end. */
+/* Returns the next thread id of the open folder /proc/PID/task, or 0 at the end. */
 static pid_t next_thread(DIR *folder)
 {
 	for (struct dirent *entry; (entry = readdir(folder));) {

@@ -2,7 +2,7 @@
 /*
  * The last sample with C frames of a waiting thread. If the thread has not been switched in
  * since, it is where it was, and the sample is emitted again without a look. The kernel's count
- * proves that; neither content nor time is compared.
+ * proves that, not the sample's content or age.
  */
 #pragma once
 

@@ -35,6 +35,9 @@ enum { MAX_GUARDS = 7 };
 /* The state of a guard. */
 enum guard_state { GUARD_AWAY, GUARD_HERE, GUARD_STAYED, GUARD_LEFT, NR_GUARD_STATES };
 
+/* state_of() masks requests. */
+_Static_assert((NR_GUARD_STATES & (NR_GUARD_STATES - 1)) == 0, "a power of two");
+
 struct guard {
 	pthread_t thread;
 	bool has_thread;
@@ -175,7 +178,7 @@ static bool start_guard(struct guard *guard, const cpu_set_t *usual)
 	return guard->has_thread;
 }
 
-/* Request a guard, which is awake or will be woken, to be on a CPU at a time. */
+/* Request that a guard, which is awake or will be woken, be on a CPU at a time. */
 static void request_guard(struct guard *guard, uint32_t cpu, uint64_t deadline_ns, uint64_t look_ns)
 {
 	guard->is_armed = true;

@@ -37,7 +37,7 @@ struct sample_thread {
 
 /*
  * Bits 0 to 6, 12 and 13 are stored in recordings (docs/formats.md): never renumber them. Bits 7
- * to 10 are set only in dumps of core files.
+ * to 10 are set only in samples of core files.
  */
 enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,

@@ -180,8 +180,8 @@ enum { MAX_NAMES_PER_TICK = 16 };
 enum { NAMES_BASE_READS = 16384, READS_PER_NAME = 256 };
 
 /*
- * A thread without an interrupt or a copy for this part of a period has not run all the time: it
- * may wait. Those of a running thread come a little later than each period. With 200 %, threads
+ * A thread without an interrupt or a copy for MAX_UNSEEN_PERCENT of a period has not run all the
+ * time: it may wait. Those of a running thread come a little later than each period. With 200 %, threads
  * that compete for the GIL were shown to hold it for 160 % of the time; with 125 %, for 120 %.
  */
 enum { MAX_UNSEEN_PERCENT = 125 };

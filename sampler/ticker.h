@@ -45,6 +45,7 @@ struct ticker {
 void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
 		  const struct ticker_clock *clock, struct sampler_stats *stats);
 
+/* Limit on one sleep: how late a signal may be noticed. */
 #define TICKER_MAX_SLEEP_NS 100000000u
 
 /*

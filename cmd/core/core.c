@@ -134,7 +134,7 @@ static enum exit_status run(int argc, char **argv)
 	enum exit_status status = core_options_parse(argc, argv, &options, &done);
 
 	if (status == EXIT_OK && !done) {
-		signals_ignore_write_signals();
+		signals_make_writes_fail();
 		status = options.wants_profile ? write_profile(&options) : report_cores(&options);
 	}
 	core_options_done(&options);

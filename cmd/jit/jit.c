@@ -88,7 +88,7 @@ static enum exit_status run(int argc, char **argv)
 
 	if (status != EXIT_OK || done)
 		return status;
-	signals_ignore_write_signals();
+	signals_make_writes_fail();
 	if (options.task == JIT_TASK_WATCH)
 		signals_catch_stops();
 	status = jit_target_open(&options, &target, &message);

@@ -136,7 +136,7 @@ static enum exit_status report(struct report_options *options)
 	struct inputs inputs, bases = {0};
 	enum exit_status status = EXIT_ERROR;
 
-	signals_ignore_write_signals();
+	signals_make_writes_fail();
 	if (inputs_open(&inputs, options->paths, options->nr_paths, quiet) &&
 	    inputs_open(&bases, options->bases, options->nr_bases, quiet))
 		status = options->info ? print_info(&inputs, options->json)

@@ -49,7 +49,7 @@ static enum exit_status run(int argc, char **argv)
 	if (status == EXIT_OK && !done) {
 		signals_catch_stops();
 		signals_catch_write_requests();
-		signals_ignore_write_signals();
+		signals_make_writes_fail();
 		status = sample_and_write(&session, pid);
 	}
 	session_close(&session);

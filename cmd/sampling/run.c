@@ -72,7 +72,7 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 		return EXIT_RUN_FAILED;
 	}
 	signals_catch_stops();
-	signals_ignore_write_signals();
+	signals_make_writes_fail();
 	signals_forward_to(run->child.pid);
 	if (!name_outputs(run, argv[0]) || session_open_outputs(&run->session, reterr) != EXIT_OK)
 		return EXIT_RUN_FAILED;

@@ -95,7 +95,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	ret_native->nr_c_gaps += stats->nr_c_gaps;
 	ret_native->nr_python_gaps += stats->nr_python_gaps;
 	ret_native->nr_without_copy += stats->nr_without_copy;
-	ret_native->nr_foreign += stats->nr_unknown_threads;
+	ret_native->nr_unknown_threads += stats->nr_unknown_threads;
 	ret_native->nr_copies += events->nr_copies;
 	ret_native->nr_lost_copies += events->nr_lost;
 	ret_native->nr_refused += events->nr_refused;
@@ -264,7 +264,7 @@ static enum exit_status check_engine(const struct session *session, struct messa
 		message_set(
 			reterr,
 			"--engine racing requires CPython 3.11 or newer with a GIL, but process %d "
-			"runs CPython %s%s: omit --engine",
+			"runs CPython %s%s: leave out --engine",
 			target->process.pid, target->version,
 			target->runtime.build.free_threaded ? " without a GIL" : "");
 	return EXIT_PERMISSION;

@@ -84,7 +84,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  * members:
  *
  * - pid, python, command;
- * - finalizing: tid of the thread that ends the interpreter; null if none does, and for 3.6;
+ * - finalizing: tid of the thread that finalizes the interpreter; null if none does, and for 3.6;
  * - threads: an array of
  *   - tid, name (Python's, else the kernel's), os_name (the kernel's), interpreter, main,
  *     holds_gil, waits_for_gil, gc, jit (SAMPLE_IN_JIT), crashed, c_stack_missing, proven,

@@ -167,14 +167,14 @@ static uint32_t count_repeats(const struct dump_frames *frames, uint32_t i, uint
 	 * With C frames a Python call has about ten frames; this allows three that call each
 	 * other.
 	 */
-	enum { MAX_PERIOD = 32, LEAST_REPEATS = 3 };
+	enum { MAX_PERIOD = 32, MIN_REPEATS = 3 };
 
 	for (uint32_t period = 1; period <= MAX_PERIOD && period < frames->nr - i; period++) {
 		uint32_t k = i + period;
 
 		while (k < frames->nr && frames_same(frames, k, k - period))
 			k++;
-		if ((k - i) / period > LEAST_REPEATS) {
+		if ((k - i) / period > MIN_REPEATS) {
 			*ret_period = period;
 			return (k - i) / period - 1;
 		}

@@ -25,6 +25,7 @@ struct page_column {
 	void (*write)(const struct page_index *index, struct page_numbers *numbers);
 };
 
+/* More than there are kinds of columns. */
 #define PAGE_MAX_COLUMNS 24
 
 /* Returns the columns that the data need. *ret_nr is their number, at most PAGE_MAX_COLUMNS. */

@@ -13,7 +13,7 @@
  * Columns hold short numbers in little order: searching for short repetitions costs more bytes
  * than it saves. Level 3 takes as long and gains nothing; 9 takes twice as long for 1 %.
  */
-enum { COMPRESSION_LEVEL = 1, LEAST_MATCH_BYTES = 7 };
+enum { COMPRESSION_LEVEL = 1, MIN_MATCH_BYTES = 7 };
 
 /* Upper limit for one more block: its header and that of its literals. */
 enum { BLOCK_HEADER_BYTES = 16 };
@@ -25,7 +25,7 @@ int zstd_file_init(struct zstd_file *file, int fd)
 		return -ENOMEM;
 	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_checksumFlag, 1);
 	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_compressionLevel, COMPRESSION_LEVEL);
-	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_minMatch, LEAST_MATCH_BYTES);
+	(void)ZSTD_CCtx_setParameter(file->context, ZSTD_c_minMatch, MIN_MATCH_BYTES);
 	return 0;
 }
 

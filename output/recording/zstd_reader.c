@@ -11,7 +11,7 @@
 #include "output/recording/zstd_file.h"
 #include "procmem/byte_cursor.h"
 
-enum { INPUT_BYTES = 128 << 10, LEAST_CONTENT = 64 << 10 };
+enum { INPUT_BYTES = 128 << 10, MIN_CONTENT_BYTES = 64 << 10 };
 
 int zstd_reader_init(struct zstd_reader *reader, int fd)
 {
@@ -58,7 +58,7 @@ static int read_input(const struct zstd_reader *reader, uint64_t offset, ZSTD_in
 /* Grow the content buffer. Returns -EBADMSG at its limit. */
 static int grow_content(struct zstd_reader *reader, ZSTD_outBuffer *out)
 {
-	size_t max = reader->max_content ? 2 * reader->max_content : LEAST_CONTENT;
+	size_t max = reader->max_content ? 2 * reader->max_content : MIN_CONTENT_BYTES;
 	uint8_t *content;
 
 	if (reader->max_content >= RECORDING_FRAME_MAX_BYTES)

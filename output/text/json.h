@@ -75,9 +75,11 @@ void json_member_u64(struct json *json, const char *key, uint64_t value);
 void json_member_double(struct json *json, const char *key, double value);
 void json_member_bool(struct json *json, const char *key, bool value);
 
+/* 10^18 is the largest power of ten that all numbers here hold. */
+enum { JSON_MAX_DECIMALS = 18 };
+
 /*
  * Write value / 10^decimals exactly, without trailing zeros: 1500 µs as ms (1500, 3) is 1.5.
  * decimals is at most JSON_MAX_DECIMALS.
  */
-enum { JSON_MAX_DECIMALS = 18 };
 void json_fixed(struct json *json, uint64_t value, unsigned decimals);

@@ -208,7 +208,7 @@ static int run_program(const struct perf_events *events, const struct perf_threa
 		       : 0;
 }
 
-/* Let the event of the thread at index wake the user. */
+/* Let the event of the thread at index wake the caller. */
 static int add_to_epoll(const struct perf_events *events, const struct perf_thread *thread,
 			uint32_t index)
 {

@@ -18,7 +18,7 @@ int thread_wait_read(const struct process *process, pid_t tid, struct thread_wai
 	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char text[THREAD_STAT_MAX_BYTES];
 	struct thread_stat stat;
-	struct thread_wait wait;
+	struct thread_wait wait = {0};
 	ssize_t length;
 	int err;
 

@@ -52,7 +52,10 @@ struct native_loop {
 	remote_addr lookup_addr; /* of an instruction of a loop that made a call; 0: unknown */
 };
 
-/* max_frames for a dump, where a stack may be whole: 8 MiB of the smallest calls. */
+/*
+ * Limit on the C frames of one stack in dump and core, which has a gap after them: 8 MiB of the
+ * smallest calls.
+ */
 #define NATIVE_STACKS_MAX_FRAMES (1u << 19)
 
 /* Arguments of native_stacks_init(). */

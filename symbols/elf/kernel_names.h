@@ -18,7 +18,7 @@
 /*
  * What the kernel requires of a reader to show addresses, for messages.
  *
- * Source: kallsyms_show_value() in kernel/ksyms_common.c (before 6.4: kernel/kallsyms.c).
+ * Source: kallsyms_show_value() in kernel/ksyms_common.c (before 6.5: kernel/kallsyms.c).
  */
 #define KERNEL_NAMES_REQUIREMENTS                                   \
 	"CAP_SYSLOG and kernel.kptr_restrict of 1 or less, or "     \
@@ -30,7 +30,7 @@ struct kernel_names;
 /*
  * Read the current symbols of the running kernel.
  *
- * Returns 0; -EPERM if the kernel hides the addresses (kernel.kptr_restrict, CAP_SYSLOG) or the
+ * Returns 0; -EPERM if the kernel hides the addresses (KERNEL_NAMES_REQUIREMENTS) or the
  * file; -E2BIG; -EBADMSG if there is no function; -ENOMEM; or the errno of a system call
  * (-ENOENT: the kernel was built without kallsyms).
  */

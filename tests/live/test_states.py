@@ -193,7 +193,7 @@ class Collector(StatesTestCase):
             support.sampled_until(
                 lambda: self.profile(target)[0]["finalise"], lambda stacks: any(
                     stack[-4:-1] == ("finalise", GC, "Circle.__del__") for stack in stacks),
-                "a finaliser is seen above it")
+                "a finalizer is seen above it")
 
 
 @per_layout

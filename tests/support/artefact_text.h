@@ -8,7 +8,7 @@
 
 #include "output/artefact.h"
 
-/* Return the text that write() writes, of *ret_size bytes. free() it. */
+/* Returns the text that write() writes, of *ret_size bytes. free() it. */
 static inline char *artefact_text(int (*write)(const struct artefact *artefact, FILE *out),
 				  const struct artefact *artefact, size_t *ret_size)
 {

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Return the next number. The first *state is the seed, not 0. */
+/* Returns the next number. The first *state is the seed, not 0. */
 static inline uint64_t random_next(uint64_t *state)
 {
 	*state ^= *state << 13;

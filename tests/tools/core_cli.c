@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * core_cli CORE [ADDR]…: print the contents of a core file, for
- * tests/live/core/test_core_reader.py. Prints a line for each thread, mapped file and module, and for each ADDR 16 bytes of memory in
- * hexadecimal, or "-" if they cannot be read.
+ * tests/live/core/test_core_reader.py. Prints a line for each thread, mapped file and module, and
+ * for each ADDR 16 bytes of memory in hexadecimal, or "-" if they cannot be read.
  */
 #include <fcntl.h>
 #include <inttypes.h>

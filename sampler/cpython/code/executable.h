@@ -45,7 +45,7 @@ static inline bool executable_is_hidden(const struct code_cache *codes, remote_a
 
 /*
  * Get the executable at addr for a frame of the look with that clock: the entry of a code object;
- * or an entry that is `is_not_code` and has only a function; or NULL if its frames are not shown. A
+ * an entry with is_not_code, which has only a function; or NULL if its frames are not shown. A
  * tuple that is not (str, str, int) and any unknown object is named after its type: "<tuple>",
  * "<mod.Type>".
  *

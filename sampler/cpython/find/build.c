@@ -41,7 +41,8 @@ static const struct {
 };
 
 /* A missing number does not compile. */
-#define EXPECT(cells, nr)			    _Static_assert(NR_CELLS(cells) == (nr), "one each")
+#define EXPECT(cells, nr) _Static_assert(NR_CELLS(cells) == (nr), "one for each version")
+
 #define TABLE_BYTES(cells, truth)		    EXPECT(cells, NR_COLUMNS);
 #define TLBC(member, cells, truth)		    EXPECT(cells, NR_COLUMNS);
 #define PRESENT(of, field, cells, truth)	    EXPECT(cells, NR_COLUMNS);

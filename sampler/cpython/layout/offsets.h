@@ -321,8 +321,9 @@ int offsets_of_version(uint32_t version_hex, struct py_build *ret_build, struct 
  */
 struct py_traits traits_of_version(uint32_t minor);
 
+#define VERSION_MAX_BYTES 24 /* with its NUL */
+
 /* Format a PY_VERSION_HEX: "3.15.2", "3.14.0rc1"; "3.10" if all of the rest is 0 (unknown). */
-#define VERSION_MAX_BYTES 24
 void version_format(uint32_t version_hex, char ret_text[VERSION_MAX_BYTES]);
 
 /*

@@ -49,6 +49,7 @@ struct remote_text {
 int string_find(struct remote_memory *memory, const struct py_offsets *offsets, remote_addr addr,
 		struct remote_text *ret_text);
 
+/* A buffer for names and short values. */
 enum { STRING_PIECE_CHARS = 256 };
 
 /*

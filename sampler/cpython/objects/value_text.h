@@ -14,11 +14,13 @@
 #define ELLIPSIS_UTF8	    "\xe2\x80\xa6"
 #define ELLIPSIS_CODE_POINT 0x2026u
 
+/* Of one code point. */
+enum { UTF8_MAX_BYTES = 4 };
+
 /*
  * Write a code point (no surrogate, at most U+10FFFF) as UTF-8, without a terminator. Returns the
  * number of bytes.
  */
-enum { UTF8_MAX_BYTES = 4 };
 size_t utf8_encode(uint32_t code_point, char ret_bytes[UTF8_MAX_BYTES]);
 
 struct value_text {

@@ -647,7 +647,7 @@ class Refused(JitTestCase):
             file.flush()
             result = pysample("jit", "--dump", "7f0000001000", "-o", "/tmp/never", file.name)
             self.assertEqual((result.status, result.stdout), (5, ""), result)
-            self.assertIn("the code is in the process", result.stderr)
+            self.assertIn("give the process id to read the code", result.stderr)
             self.assertFalse(os.path.exists("/tmp/never"))
 
     def test_verify_of_a_file_whose_end_is_missing(self):

@@ -76,7 +76,7 @@ Test(child, inherits_the_signal_dispositions_at_the_fork)
 	ignored_signals(before);
 	cr_assert(eq(int, child_fork(argv, &child), 0));
 	signals_catch_stops();
-	signals_ignore_write_signals();
+	signals_make_writes_fail();
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_expect(eq(int, child_wait(&child, false), 0));
 	cr_expect(eq(int, child_exit_status(child.wait_status), 0));
@@ -126,7 +126,7 @@ Test(child, may_be_killed_before_it_starts)
 	struct child child = CHILD_NONE;
 
 	signals_catch_stops();
-	signals_ignore_write_signals();
+	signals_make_writes_fail();
 	cr_assert(eq(int, child_fork(argv, &child), 0));
 	cr_assert(eq(int, kill(child.pid, SIGKILL), 0));
 	while (!child_has_ended(&child))
@@ -167,7 +167,7 @@ Test(child, receives_forwarded_signals, .timeout = 60)
 	(void)snprintf(script, sizeof(script), counting, ANSWER_FD, ANSWER_FD);
 	cr_assert(eq(int, child_fork(argv, &child), 0));
 	signals_catch_stops();
-	signals_ignore_write_signals();
+	signals_make_writes_fail();
 	signals_forward_to(child.pid);
 	cr_assert(eq(int, child_begin(&child), 0));
 	cr_assert(eq(int, (int)read(ends[0], &byte, 1), 1));

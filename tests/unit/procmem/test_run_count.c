@@ -13,55 +13,6 @@
 #include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
-/* The text between state and processor: fields 4 to 38 of proc_pid_stat(5). */
-#define TO_CPU                                                                                     \
-	" 1 2 3 0 -1 4194560 90 0 1 0 5 6 7 8 20 0 1 0 99 8192 77 18446744073709551615 1 2 3 4 5 " \
-	"6 7 8 9 10 11 12 17"
-#define BEHIND " 0 0 0 0 0 1 2 3 4 5 6 7 0\n"
-
-Test(run_count, parses_stat_files)
-{
-	static const struct {
-		const char *text;
-		int err;
-		struct thread_stat now;
-	} cases[] = {
-		{"7 (python3) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
-		{"7 (python3) R" TO_CPU " 0" BEHIND, 0, {'R', 0}},
-		{"7 (python3) Z" TO_CPU " 4294967294" BEHIND, 0, {'Z', 4294967294}},
-		/* Names that resemble the fields after them. */
-		{"7 () R 1) S" TO_CPU " 5" BEHIND, 0, {'S', 5}},
-		{"7 (a) R 1 2 3) D" TO_CPU " 6" BEHIND, 0, {'D', 6}},
-		{"7 (a (b) c) T" TO_CPU " 7" BEHIND, 0, {'T', 7}},
-		{"7 ()) R\n) t" TO_CPU " 8" BEHIND, 0, {'t', 8}},
-		{"7 (   ) S" TO_CPU " 9" BEHIND, 0, {'S', 9}},
-		{"7 () S" TO_CPU " 10" BEHIND, 0, {'S', 10}},
-		/* Truncated or malformed. */
-		{"7 (python3) S" TO_CPU " 5", 0, {'S', 5}},
-		{"7 (python3) S" TO_CPU " ", -EBADMSG, {0}},
-		{"7 (python3) S" TO_CPU, -EBADMSG, {0}},
-		{"7 (python3) S 1 2 3", -EBADMSG, {0}},
-		{"7 (python3) S ", -EBADMSG, {0}},
-		{"7 (python3) S", -EBADMSG, {0}},
-		{"7 (python3) ", -EBADMSG, {0}},
-		{"7 (python3)", -EBADMSG, {0}},
-		{"7 (python3", -EBADMSG, {0}},
-		{"", -EBADMSG, {0}},
-		{"7 (python3) S" TO_CPU " x" BEHIND, -EBADMSG, {0}},
-		{"7 (python3) S" TO_CPU " -1" BEHIND, -EBADMSG, {0}},
-		{"7 (python3) S" TO_CPU " 4294967295" BEHIND, -EBADMSG, {0}},
-	};
-
-	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
-		struct thread_stat now = {0};
-
-		cr_expect(eq(int, thread_stat_parse(cases[i].text, &now), cases[i].err), "'%s'",
-			  cases[i].text);
-		cr_expect(eq(chr, now.state, cases[i].now.state), "'%s'", cases[i].text);
-		cr_expect(eq(u32, now.cpu, cases[i].now.cpu), "'%s'", cases[i].text);
-	}
-}
-
 /* Open a thread of this process. A kernel that does not count runs is no failure. */
 static struct run_count open_thread(const struct process *process, pid_t tid)
 {
