@@ -21,6 +21,12 @@
 /* HOST_NAME_MAX of Linux, the mount namespace of a process, and a NUL. */
 enum { HOST_MAX_BYTES = 64 + sizeof(", mount namespace of process 4294967295") };
 
+/* How and where pysample was started, for the description of the run. */
+struct session_invocation {
+	char *arguments; /* owned; our own command line, separated by spaces; NULL: unknown */
+	char host[HOST_MAX_BYTES];
+};
+
 /* Counters of several programs. */
 struct session_sums {
 	struct sampler_stats stats;
@@ -47,8 +53,7 @@ struct session_course {
 /* SESSION_NONE until it is opened; options are set before. It must not be moved. */
 struct session {
 	struct sampling_options options;
-	char *arguments; /* owned; our own command line, separated by spaces; NULL: unknown */
-	char host[HOST_MAX_BYTES];
+	struct session_invocation invocation;
 
 	bool is_child; /* the process is our child and uses our terminal */
 	struct progress progress;

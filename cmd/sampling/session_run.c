@@ -39,7 +39,7 @@ bool session_keep_arguments(struct session *session, int argc, char **argv)
 		print_error("out of memory");
 		return false;
 	}
-	session->arguments = text.bytes;
+	session->invocation.arguments = text.bytes;
 	return true;
 }
 
@@ -118,8 +118,10 @@ void session_describe(const struct session *session, struct run *ret_run)
 		.info =
 			{
 				.pysample = {.version = PYSAMPLE_VERSION,
-					     .arguments = session->arguments,
-					     .host = session->host[0] ? session->host : NULL},
+					     .arguments = session->invocation.arguments,
+					     .host = session->invocation.host[0]
+							     ? session->invocation.host
+							     : NULL},
 				.start_unix_ns = session->realtime_ns +
 						 (stats.start_ns ? stats.start_ns : clock_now_ns()),
 				.target = {.command_line = target->command_line[0]
@@ -319,12 +321,12 @@ static void name_host(struct session *session)
 	bool other = false;
 	size_t length;
 
-	(void)gethostname(session->host, sizeof(session->host) - 1);
+	(void)gethostname(session->invocation.host, sizeof(session->invocation.host) - 1);
 	if (process_other_namespace(&session->target.process, "mnt", &other) == 0 && !other &&
 	    process_has_our_root(&session->target.process))
 		return;
-	length = strlen(session->host);
-	(void)snprintf(session->host + length, sizeof(session->host) - length,
+	length = strlen(session->invocation.host);
+	(void)snprintf(session->invocation.host + length, sizeof(session->invocation.host) - length,
 		       ", mount namespace of process %d", session->target.process.pid);
 }
 
@@ -629,5 +631,5 @@ void session_close(struct session *session)
 	if (session->recording_fd >= 0)
 		(void)close(session->recording_fd);
 	target_close(&session->target);
-	free(session->arguments);
+	free(session->invocation.arguments);
 }
