@@ -11,7 +11,8 @@ import support
 
 from bench import ROOT, say
 
-NEWEST_PYTHON = "3.15"  # profiling.sampling reads only its own version
+# The default, and the only version on which profiling.sampling, new in it, is measured.
+NEWEST_PYTHON = "3.15"
 
 # Set after scripts/bench has started itself again: see enter_mount_namespace().
 INSIDE = "PYSAMPLE_BENCH_HAS_A_MOUNT_NAMESPACE"

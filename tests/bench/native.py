@@ -114,8 +114,8 @@ def truth_rows(attached, perf_map, engine):
     counts, _ = trampoline_truth.judge(attached.labels, perf_map)
     activations = trampoline_truth.judge_frames(attached.labels, perf_map)
     nr_whole = counts["right"] + counts["wrong"]
-    return [Row("stacks without a hole, by " + engine.name,
-                percent(nr_whole, nr_whole + counts["holed"]), engine.whole_aim),
+    return [Row("stacks without a gap, by " + engine.name,
+                percent(nr_whole, nr_whole + counts["with_gap"]), engine.whole_aim),
             Row("correct stacks among those, by " + engine.name, "%s (%d of %d are wrong)" % (
                 percent(counts["right"], nr_whole), counts["wrong"], nr_whole), engine.right_aim),
             Row("correct activations among those named, by " + engine.name,
@@ -140,14 +140,14 @@ def measure_truth(tools, interpreter, args):
 def whole_row(name, attached, aim):
     native = attached.stats["native"]
     return Row("whole C stacks, " + name,
-               "%s (%d of %d have a hole)" % (percent(native["stacks"] - native["c_gaps"],
+               "%s (%d of %d have a gap)" % (percent(native["stacks"] - native["c_gaps"],
                                                       native["stacks"]),
                                               native["c_gaps"], native["stacks"]), aim)
 
 
-def holed_row(name, attached):
+def gap_row(name, attached):
     native = attached.stats["native"]
-    return Row("stacks with a hole instead of some Python frames, " + name,
+    return Row("stacks with a gap instead of some Python frames, " + name,
                "%s of %d" % (percent(native["python_gaps"], native["stacks"]), native["stacks"]))
 
 
@@ -162,7 +162,7 @@ def impossible_row(name, attached):
 def multiplies_row(name, attached):
     """Only one function of the program multiplies, but executors may name another one."""
     who = call_truth.who_multiplies(attached.labels)
-    wrong = sum(who.values()) - who["double"] - who[trampoline_truth.HOLE]
+    wrong = sum(who.values()) - who["double"] - who[trampoline_truth.GAP]
     return Row("stacks in a multiplication that name another function, " + name,
                "%s of %d" % (percent(wrong, sum(who.values())), sum(who.values())), "3 %")
 
@@ -182,7 +182,7 @@ def measure_whole(tools, interpreter, args):
                                   *engine.options)
             name += ", by " + engine.name
             judge = impossible_row if environment is NO_JIT else multiplies_row
-            rows += [whole_row(name, attached, aim), holed_row(name, attached),
+            rows += [whole_row(name, attached, aim), gap_row(name, attached),
                      judge(name, attached)]
     return rows
 

@@ -86,11 +86,11 @@ class UserCpuOnly(unittest.TestCase):
             self.assertNotIn(USER_ONLY, printed)
             self.check_counters(counters)
             native = counters["native"]
-            has_holes = native["python_gaps"] + native["c_gaps"] > 0
+            has_gaps = native["python_gaps"] + native["c_gaps"] > 0
             for form, text in self.notes(path).items():
                 with self.subTest(form):
                     self.assertNotIn(USER_ONLY, text)
-                    self.assertEqual(" of stacks have [unknown] for " in text, has_holes)
+                    self.assertEqual(" of stacks have [unknown] for " in text, has_gaps)
             (info,), _ = READERS["recording"]([path])
             self.check(info, counters, False)
 

@@ -14,6 +14,7 @@
 
 #include "procmem/cleanup.h"
 #include "procmem/memory.h"
+#include "tests/support/random.h"
 
 /* ---- reading ------------------------------------------------------------------------- */
 
@@ -218,15 +219,6 @@ void victim_close(struct victim *victim)
 
 /* ---- damage -------------------------------------------------------------------------- */
 
-/* xorshift64. */
-uint64_t victim_random(uint64_t *random)
-{
-	*random ^= *random << 13;
-	*random ^= *random >> 7;
-	*random ^= *random << 17;
-	return *random;
-}
-
 static void change(struct victim *victim, uint64_t offset, const void *bytes, uint64_t size_bytes)
 {
 	if (!is_inside(victim, offset, size_bytes) || victim->nr_changes == VICTIM_MAX_CHANGES)
@@ -237,7 +229,7 @@ static void change(struct victim *victim, uint64_t offset, const void *bytes, ui
 
 static uint64_t any_of(const struct victim_words *words, uint64_t *random)
 {
-	return words->offsets[victim_random(random) % words->nr];
+	return words->offsets[random_next(random) % words->nr];
 }
 
 /*
@@ -249,12 +241,12 @@ static uint64_t any_word(const struct victim *victim, uint64_t *random)
 	const struct victim_words *const kinds[] = {&victim->heads, &victim->pointers,
 						    &victim->others};
 
-	return any_of(kinds[victim_random(random) % 3], random);
+	return any_of(kinds[random_next(random) % 3], random);
 }
 
 static void flip_bit(struct victim *victim, uint64_t *random)
 {
-	const uint64_t number = victim_random(random);
+	const uint64_t number = random_next(random);
 	const uint64_t offset = any_word(victim, random) + number % 8;
 	uint8_t byte;
 
@@ -283,7 +275,7 @@ static void set_boundary(struct victim *victim, uint64_t *random)
 		UINT64_MAX - 7,
 		UINT64_MAX,
 	};
-	const uint64_t number = victim_random(random);
+	const uint64_t number = random_next(random);
 	const uint64_t value = boundaries[number % (sizeof(boundaries) / sizeof(*boundaries))];
 
 	change(victim, any_word(victim, random), &value, 1ull << number / 256 % 4);
@@ -297,7 +289,7 @@ static void add_little(struct victim *victim, uint64_t *random)
 
 	if (!is_inside(victim, offset, sizeof(value)))
 		return;
-	value = field_u64(victim->bytes, offset) + victim_random(random) % 65 - 32;
+	value = field_u64(victim->bytes, offset) + random_next(random) % 65 - 32;
 	change(victim, offset, &value, sizeof(value));
 }
 
@@ -307,7 +299,7 @@ static void redirect(struct victim *victim, uint64_t *random)
 	static const uint64_t nearby[] = {0, 0, 0, 8, 16, (uint64_t)-8, 1};
 	uint64_t value = field_u64(victim->whole, any_of(&victim->pointers, random));
 
-	value += nearby[victim_random(random) % 7];
+	value += nearby[random_next(random) % 7];
 	change(victim, any_of(&victim->pointers, random), &value, sizeof(value));
 }
 
@@ -322,7 +314,7 @@ static void make_circle(struct victim *victim, uint64_t *random)
 
 		if (offset - segment->file_offset >= segment->size_bytes)
 			continue;
-		value -= victim_random(random) % 16 * 8;
+		value -= random_next(random) % 16 * 8;
 		change(victim, offset, &value, sizeof(value));
 	}
 }
@@ -330,7 +322,7 @@ static void make_circle(struct victim *victim, uint64_t *random)
 /* Let a pointer point to the last bytes of a segment, or just after it. */
 static void point_to_end(struct victim *victim, uint64_t *random)
 {
-	const uint64_t number = victim_random(random);
+	const uint64_t number = random_next(random);
 	const struct victim_segment *segment = &victim->segments[number % victim->nr_segments];
 	uint64_t value = segment->start_addr + segment->size_bytes - number / 65536 % 64;
 
@@ -341,7 +333,7 @@ static void point_to_end(struct victim *victim, uint64_t *random)
 static void copy_piece(struct victim *victim, uint64_t *random)
 {
 	const uint64_t from = any_of(&victim->pointers, random) & ~15ull;
-	const uint64_t size_bytes = 16ull << victim_random(random) % 4;
+	const uint64_t size_bytes = 16ull << random_next(random) % 4;
 
 	if (is_inside(victim, from, size_bytes))
 		change(victim, any_of(&victim->pointers, random) & ~15ull, victim->whole + from,
@@ -353,20 +345,20 @@ static void make_noise(struct victim *victim, uint64_t *random)
 	uint64_t noise[8];
 
 	for (size_t i = 0; i < 8; i++)
-		noise[i] = victim_random(random);
-	change(victim, any_word(victim, random), noise, 8 + victim_random(random) % 57);
+		noise[i] = random_next(random);
+	change(victim, any_word(victim, random), noise, 8 + random_next(random) % 57);
 }
 
 static void zero_piece(struct victim *victim, uint64_t *random)
 {
 	static const uint8_t zeros[4096];
 
-	change(victim, any_word(victim, random), zeros, 8ull << victim_random(random) % 10);
+	change(victim, any_word(victim, random), zeros, 8ull << random_next(random) % 10);
 }
 
 static void cut_off(struct victim *victim, uint64_t *random)
 {
-	const uint64_t size_bytes = victim_random(random) % victim->size_bytes;
+	const uint64_t size_bytes = random_next(random) % victim->size_bytes;
 
 	if (ftruncate(victim->fd, (off_t)size_bytes) == 0)
 		victim->cut_bytes = size_bytes;
@@ -378,12 +370,11 @@ void victim_damage(struct victim *victim, uint64_t *random)
 		flip_bit,    set_boundary, add_little, redirect,   redirect,
 		make_circle, point_to_end, copy_piece, make_noise, zero_piece,
 	};
-	const size_t nr = 1ull << victim_random(random) % 7;
-	const bool is_cut = victim_random(random) % 64 == 0;
+	const size_t nr = 1ull << random_next(random) % 7;
+	const bool is_cut = random_next(random) % 64 == 0;
 
 	for (size_t i = 0; i < nr; i++)
-		damages[victim_random(random) % (sizeof(damages) / sizeof(*damages))](victim,
-										      random);
+		damages[random_next(random) % (sizeof(damages) / sizeof(*damages))](victim, random);
 	/* Cut the file last: what is cut off cannot be changed. */
 	if (is_cut)
 		cut_off(victim, random);

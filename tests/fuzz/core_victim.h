@@ -67,6 +67,3 @@ void victim_undo(struct victim *victim);
 
 /* Undo damage that is not recorded here: another process did it, and died. */
 void victim_restore(struct victim *victim);
-
-/* The generator's next number (xorshift64). */
-uint64_t victim_random(uint64_t *random);

@@ -433,7 +433,7 @@ class Leaving(AttachTestCase):
         self.check("ended_main_thread", ["signal"], leave, "until_signalled")
 
     def test_main_thread_has_ended(self):
-        with support.headless_target(self.interpreter) as target:
+        with support.ended_main_thread_target(self.interpreter) as target:
             self.stacks_until(target, lambda stacks: any(
                 "(%d)" % target.report["worker"] in stack[0] and "work" in stack[-1]
                 for stack in stacks), "the other thread is seen", "-t", "-d", "0.2")

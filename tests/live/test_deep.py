@@ -13,6 +13,7 @@ from support import pysample
 DEPTHS = (30, 300, 1000)
 LAST_PROFILED_FRAME = 88  # offset in the thread state of 3.15
 
+
 def possible(depth):
     chains = "|".join(r"(;chain_%s){0,%d}|(;chain_%s){%d};leaf_%s" % (x, depth, x, depth, x)
                       for x in "ab")

@@ -113,7 +113,7 @@ class Healthy(unittest.TestCase):
                 self.assertEqual(result.status, 0, result)
 
     def test_main_thread_has_ended(self):
-        with support.headless_target(self.interpreter) as target:
+        with support.ended_main_thread_target(self.interpreter) as target:
             result = pysample("doctor", target.pid)
             self.assertEqual(result.status, 0, result)
             self.assertIn("it can be sampled", result.stdout)

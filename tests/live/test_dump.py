@@ -132,7 +132,7 @@ class Dump(DumpTestCase):
                           % target.report["tid"], pysample("dump", target.pid).stdout)
 
     def test_main_thread_has_ended(self):
-        with support.headless_target(self.interpreter) as target:
+        with support.ended_main_thread_target(self.interpreter) as target:
             threads = {thread["tid"]: thread for thread in dump(target.pid)["threads"]}
             worker = threads[target.report["worker"]]
             self.assertIn("work", [frame["name"] for frame in worker["frames"]])

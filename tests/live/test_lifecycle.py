@@ -16,7 +16,6 @@ import support
 from support import names, parse_collapsed, pysample
 
 
-
 def interpreters_without_root():
     """The interpreters that see the same files as we do."""
     return [found for found in support.supported_interpreters() if not found.root]

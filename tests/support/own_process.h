@@ -4,6 +4,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "procmem/process.h"
@@ -15,4 +16,14 @@ static inline struct process own_process_open(void)
 
 	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
 	return process;
+}
+
+/* Wait until thread tid of the test, which has ended, is gone from /proc. */
+static inline void own_process_await_end(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
+
+	process_thread_path(name, tid, "stat");
+	while (faccessat(process->proc_fd, name, F_OK, 0) == 0)
+		(void)usleep(1000);
 }

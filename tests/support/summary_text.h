@@ -10,18 +10,14 @@
 
 #include "output/summary/summary.h"
 #include "output/text/utf8.h"
+#include "tests/support/artefact_text.h"
 
 /* The summary; free() it. */
 static inline char *summary_text(const struct artefact *artefact)
 {
-	char *text = NULL;
 	size_t size;
-	FILE *out = open_memstream(&text, &size);
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, summary_write(artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
-	return text;
+	return artefact_text(summary_write, artefact, &size);
 }
 
 /* The summary from first_line on, which must occur in it. Borrowed from text. */

@@ -3,10 +3,10 @@
  * unwind_cli PID [ROUNDS]: stop a process and unwind its threads' stacks with
  * symbols/unwind/unwind.h and with libdw, for tests/live/native/test_unwind.py and scripts/bench.
  * Prints "thread TID ERROR" for each thread and a line for each frame with its pc and sp:
- * "ours PC SP", then "libdw PC SP". With ROUNDS it prints instead "compiling NS 1", the extra time that our
- * first pass takes over the second because unwind information is read and compiled; then it
- * unwinds each stack ROUNDS times and prints "ours NS FRAMES" and "libdw NS FRAMES", the CPU time
- * and the number of frames. Not part of the product, which never stops a process.
+ * "ours PC SP", then "libdw PC SP". With ROUNDS it prints instead "compiling NS 1", the extra time
+ * that our first pass takes over the second because unwind information is read and compiled; then
+ * it unwinds each stack ROUNDS times and prints "ours NS FRAMES" and "libdw NS FRAMES", the CPU
+ * time and the number of frames. Not part of the product, which never stops a process.
  */
 #include <dirent.h>
 #include <elfutils/libdwfl.h>

@@ -9,7 +9,7 @@ import unittest
 import support
 from support import native_truth, trampoline_truth
 
-# One dump of a running thread may have a hole, or find that the thread did not run.
+# One dump of a running thread may have a gap, or find that the thread did not run.
 
 
 def dump_native(pid, *args):
@@ -45,7 +45,7 @@ class Waiting(unittest.TestCase):
         for thread in threads:
             frames = thread["frames"]
             with self.subTest(thread["name"]):
-                self.assertNotIn(trampoline_truth.HOLE, [frame["name"] for frame in frames])
+                self.assertNotIn(trampoline_truth.GAP, [frame["name"] for frame in frames])
                 shown = [int(frame["address"], 16) for frame in frames if not is_python(frame)]
                 pcs = list(reversed([pc for pc, _ in truth[thread["tid"]].frames["libdw"]]))
                 self.assertTrue(native_truth.is_in_order(shown, pcs), (shown, pcs))
@@ -85,7 +85,7 @@ class Running(unittest.TestCase):
     def is_whole(self, pid):
         frames = self.dump(pid)[0]["frames"]
         names = [frame["name"] for frame in frames]
-        if not {"_start", "main"} <= set(names) or trampoline_truth.HOLE in names:
+        if not {"_start", "main"} <= set(names) or trampoline_truth.GAP in names:
             return False
         self.assertEqual(names[0], "_start")
         python = [is_python(frame) for frame in frames]
@@ -116,7 +116,7 @@ class Running(unittest.TestCase):
 class MissingCStack(unittest.TestCase):
     def test_ended_main_thread(self):
         """It has no C stack any more, but CPython keeps its Python frames."""
-        with support.headless_target(support.newest_interpreter()) as target:
+        with support.ended_main_thread_target(support.newest_interpreter()) as target:
             threads, _ = dump_native(target.pid)
         (main,) = (thread for thread in threads if thread["tid"] == target.pid)
         self.assertTrue(main["frames"])

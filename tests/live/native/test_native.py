@@ -128,7 +128,7 @@ class CallsTests:
         """Without trampolines, compared with what the program can do."""
 
         def all_are_possible(stacks):
-            possible = [stack for stack in stacks if trampoline_truth.HOLE not in stack
+            possible = [stack for stack in stacks if trampoline_truth.GAP not in stack
                         and call_truth.is_possible(stack)]
             return call_truth.FUNCTIONS <= innermost(possible)
 
@@ -143,7 +143,7 @@ class CallsTests:
 
         def called(stacks):
             whole = [names for names in map(names_of, stacks)
-                     if names[0] == "_start" and trampoline_truth.HOLE not in names]
+                     if names[0] == "_start" and trampoline_truth.GAP not in names]
             return [names for names in whole if names[-1].endswith("__lt__")]
 
         with support.python_target(self.interpreter, "shortcalls") as target:
@@ -189,7 +189,7 @@ class Native(CallsTests, unittest.TestCase):
             self.skipTest("trampolines are new in 3.12")
 
         def is_whole(stack):
-            return (trampoline_truth.HOLE not in stack
+            return (trampoline_truth.GAP not in stack
                     and trampoline_truth.names_of(stack, ())[1] == KEYED)
 
         with support.python_target(self.interpreter, "sort_key",
@@ -287,7 +287,7 @@ class Native(CallsTests, unittest.TestCase):
 
     def test_frames_between(self):
         """Two chains of calls take turns. Python frames are of one instant, so a stack without a
-        hole never mixes the chains."""
+        gap never mixes the chains."""
 
         def sample():
             result = attach_native(target.pid, "-r", 500)
@@ -296,7 +296,7 @@ class Native(CallsTests, unittest.TestCase):
             for stack, number in support.parse_collapsed(result.stdout).items():
                 names = [found.group(1) for found in map(trampoline_truth.PYTHON.match, stack)
                          if found]
-                if trampoline_truth.HOLE not in stack:
+                if trampoline_truth.GAP not in stack:
                     stacks[tuple(names)] += number
             wrong = {stack: number for stack, number in stacks.items() if not is_chain(stack)}
             self.assertEqual(wrong, {})
@@ -377,7 +377,7 @@ class Native(CallsTests, unittest.TestCase):
         for names in waiting:
             behind = names[names.index("wait_in_c") + 1:]
             self.assertRegex(" ".join(behind), "clock_nanosleep|select")  # select up to 3.10
-            self.assertNotIn(trampoline_truth.HOLE, names)
+            self.assertNotIn(trampoline_truth.GAP, names)
             self.assertIn("_start", names)
 
 
@@ -531,7 +531,7 @@ class Waiting(unittest.TestCase):
                   for stack in support.parse_collapsed(result.stdout)]
         self.assertTrue(stacks, result.stderr)
         for names in stacks:
-            self.assertNotIn(trampoline_truth.HOLE, names)
+            self.assertNotIn(trampoline_truth.GAP, names)
         for way in native_truth.WAYS:
             ends = [names[-1] for names in stacks if way in names]
             self.assertTrue(ends, way)
@@ -553,7 +553,9 @@ class Refused(unittest.TestCase):
 
     def test_letter_of_core(self):
         """-n is --native without a value, and can be combined with other letters."""
-        for option, is_known in ("-n", True), ("-nv", True), ("-vn", True), ("-nall", False), ("-n=all", False):
+        for option, is_known in (("-n", True), ("-nv", True), ("-vn", True), ("-nall", False),
+                                 ("-n=all", False)):
             with self.subTest(option):
-                result = support.pysample("core", option, "--plumbing", "-f", "collapsed", os.devnull)
+                result = support.pysample("core", option, "--plumbing", "-f", "collapsed",
+                                          os.devnull)
                 self.assertEqual(result.status, 1 if is_known else 2, result.stderr)

@@ -55,7 +55,7 @@ class Kernel(unittest.TestCase):
             self.check_order([frame["kind"] for frame in frames])
         reading = [frames for frames in inside
                    if READS & {frame["name"] for frame in frames if frame["kind"] == "kernel"}]
-        callers = [{"read_zeros", trampoline_truth.HOLE} & {frame["name"] for frame in frames}
+        callers = [{"read_zeros", trampoline_truth.GAP} & {frame["name"] for frame in frames}
                    for frames in reading]
         self.assertNotIn(set(), callers, reading)
         for frames in reading:

@@ -19,12 +19,12 @@ def python_of(stack):
 
 def check(case, target, python):
     """No stack has Python frames other than python has there. Some stacks in unnamed code have
-    all of them and are whole but for one hole, between the code and its caller."""
+    all of them and are whole but for one gap, between the code and its caller."""
 
     def is_right(stack):
-        holes = [i for i, label in enumerate(stack) if label == trampoline_truth.HOLE]
+        gaps = [i for i, label in enumerate(stack) if label == trampoline_truth.GAP]
         return (stack[-1] == UNNAMED and test_native.names_of(stack)[0] == "_start"
-                and holes == [len(stack) - 2] and python_of(stack) == python)
+                and gaps == [len(stack) - 2] and python_of(stack) == python)
 
     stacks = test_native.stacks_until(target, lambda stacks: any(map(is_right, stacks)),
                                       "a correct stack is seen")

@@ -419,7 +419,7 @@ def parked_sub_interpreters(interpreter):
 
 
 @contextlib.contextmanager
-def headless_target(interpreter):
+def ended_main_thread_target(interpreter):
     """A process whose main thread has ended while another one works."""
     with python_target(interpreter, "ended_main_thread") as target:
         wait_until(lambda: target.state() == "Z", "the main thread has ended")

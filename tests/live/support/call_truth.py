@@ -55,24 +55,24 @@ MULTIPLIES = re.compile(r"_Py(Compact)?Long_Multiply \(")
 
 def who_multiplies(stacks):
     """Count the samples in CPython's multiplication by the Python function that called it. Only
-    double() does; trampoline_truth.HOLE may stand in its place."""
+    double() does; trampoline_truth.GAP may stand in its place."""
     who = collections.Counter()
     for stack, number in stacks.items():
         if any(map(MULTIPLIES.match, stack)):
             python = [label for label in stack
-                      if trampoline_truth.PYTHON.match(label) or label == trampoline_truth.HOLE]
+                      if trampoline_truth.PYTHON.match(label) or label == trampoline_truth.GAP]
             who[python[-1].split(" (")[0]] += number
     return who
 
 
 def judge(stacks):
-    """Count the samples of collapsed stacks that are "possible", "holed" or "impossible". Also
+    """Count the samples of collapsed stacks that are "possible", "with_gap" or "impossible". Also
     return the Python frames of each impossible stack."""
     counts = collections.Counter()
     examples = []
     for stack, number in stacks.items():
-        if trampoline_truth.HOLE in stack:
-            counts["holed"] += number
+        if trampoline_truth.GAP in stack:
+            counts["with_gap"] += number
         elif is_possible(stack):
             counts["possible"] += number
         else:

@@ -15,7 +15,7 @@ NOWHERE = re.compile(r"\?\? \(0x([0-9a-f]+)\)$")
 NAMED = re.compile(r"py::(.*?):/")
 UNNAMED = "[trampoline]"
 PYTHON = re.compile(r"(.*) \((/.*\.py):\d+\)$")
-HOLE = "[unknown]"
+GAP = "[unknown]"
 
 
 def read_map(path):
@@ -73,7 +73,7 @@ def activations_of(stack):
 
 
 def judge(stacks, perf_map):
-    """Count the samples of collapsed stacks that are "right", "holed", "wrong", or "without" C
+    """Count the samples of collapsed stacks that are "right", "with_gap", "wrong", or "without" C
     frames. Also return an example of each wrong stack.
 
     A trampoline that was called for a frame that does not run yet, or no longer runs, is the
@@ -88,8 +88,8 @@ def judge(stacks, perf_map):
             continue
         if len(trampolines) == len(python) + 1:
             trampolines = trampolines[:-1]
-        if HOLE in stack:
-            counts["holed"] += number
+        if GAP in stack:
+            counts["with_gap"] += number
         elif trampolines == python:
             counts["right"] += number
         else:

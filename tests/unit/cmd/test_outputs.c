@@ -122,7 +122,7 @@ Test(outputs, number_of_outputs_is_limited)
 	cr_expect(not(outputs_add_path(&outputs, "x")));
 }
 
-Test(outputs, only_recordings_need_samples)
+Test(outputs, aggregated_formats_need_no_samples)
 {
 	static const struct {
 		const char *options[4];
@@ -130,6 +130,7 @@ Test(outputs, only_recordings_need_samples)
 	} cases[] = {
 		{{"o:x.collapsed", "o:y.summary"}, false, false},
 		{{"o:x.collapsed", "o:y.pysample"}, true, true},
+		{{"o:x.collapsed", "o:y.html"}, true, false},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {

@@ -11,9 +11,9 @@ static const struct run ticked = {.info.engine = "tick"};
 static const struct run by_evidence = {.info.native = {.is_on = true, .is_inferred = true}};
 static const struct run user_only = {.info.native = {.is_on = true, .user_cpu_only = true}};
 static const struct run whole = {.info.native = {.is_on = true, .nr_stacks = 1000}};
-static const struct run holed = {
+static const struct run python_gaps = {
 	.info.native = {.is_on = true, .nr_stacks = 1000, .nr_python_gaps = 84}};
-static const struct run broken = {.info.native = {.is_on = true, .nr_stacks = 200, .nr_c_gaps = 1}};
+static const struct run c_gaps = {.info.native = {.is_on = true, .nr_stacks = 200, .nr_c_gaps = 1}};
 static const struct run late = {.stats = {.samples = 97, .lost = {[LOSS_LATE] = 3}}};
 static const struct run hardly_late = {.stats = {.samples = 98, .lost = {[LOSS_LATE] = 2}}};
 static const struct run otherwise_lost = {.stats = {.samples = 97, .lost = {[LOSS_MOVED] = 3}}};
@@ -52,7 +52,7 @@ static struct profile *new_profile(void)
 
 Test(caveats, list_what_limits_the_profile)
 {
-	const struct run mixed[] = {whole, user_only}, with_holes[] = {holed, broken};
+	const struct run mixed[] = {whole, user_only}, with_gaps[] = {python_gaps, c_gaps};
 	const struct run with_evidence[] = {by_evidence, whole};
 	const struct run some_late[] = {hardly_late, late};
 	const struct {
@@ -73,10 +73,10 @@ Test(caveats, list_what_limits_the_profile)
 		{mixed, 2, NULL, 0, 0, 10, "user CPU only in some runs" IN_KERNEL},
 		{mixed, 1, mixed + 1, 1, 0, 10, "user CPU only in some runs" IN_KERNEL},
 		{&user_only, 1, &user_only, 1, 0, 10, "user CPU only" IN_KERNEL},
-		{&holed, 1, NULL, 0, 0, 10, "8.4%" UNKNOWN("Python")},
-		{&broken, 1, NULL, 0, 0, 10, "0.5%" UNKNOWN("C")},
-		{with_holes, 2, NULL, 0, 0, 10, "7.0%" UNKNOWN("Python") ", <0.1% for C frames"},
-		{&holed, 1, &broken, 1, 1, 4,
+		{&python_gaps, 1, NULL, 0, 0, 10, "8.4%" UNKNOWN("Python")},
+		{&c_gaps, 1, NULL, 0, 0, 10, "0.5%" UNKNOWN("C")},
+		{with_gaps, 2, NULL, 0, 0, 10, "7.0%" UNKNOWN("Python") ", <0.1% for C frames"},
+		{&python_gaps, 1, &c_gaps, 1, 1, 4,
 		 "7.0%" UNKNOWN("Python") ", <0.1% for C frames · 25.0%" LATE},
 		{&empty, 1, NULL, 0, 0, 10, ""},
 		{&late, 1, NULL, 0, 0, 10, LOSS_BURSTS_TEXT},

@@ -10,6 +10,7 @@
 #include "output/formats/pprof.h"
 #include "output/profile.pb-c.h"
 #include "procmem/cleanup.h"
+#include "tests/support/artefact_text.h"
 #include "tests/support/gunzip.h"
 #include "tests/support/timed_profile.h"
 
@@ -20,17 +21,12 @@ typedef Perftools__Profiles__Profile Message;
 /* Write a profile and read the message back; free it with protobuf-c. */
 static Message *write_message(const struct artefact *artefact)
 {
-	char *file = NULL;
 	size_t size;
-	FILE *out = open_memstream(&file, &size);
+	cleanup_free char *file = artefact_text(pprof_write, artefact, &size);
 	cleanup_free char *bytes = NULL;
 	Message *message;
 
-	cr_assert(out != NULL);
-	cr_assert(eq(int, pprof_write(artefact, out), 0));
-	cr_assert(eq(int, fclose(out), 0));
 	bytes = gunzip(file, size, &size);
-	free(file);
 	message = perftools__profiles__profile__unpack(NULL, size, (uint8_t *)bytes);
 	cr_assert(message != NULL);
 	return message;

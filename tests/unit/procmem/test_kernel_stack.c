@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/own_process.h"
+
 /* The parsed frames, each as "NAME MODULE;". */
 static const char *parsed(const char *text)
 {

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
+#include "tests/support/own_process.h"
 
 Test(maps, parses_lines)
 {
@@ -240,7 +241,7 @@ Test(maps, agree_with_the_loader)
 	struct process process = PROCESS_CLOSED;
 	struct maps maps;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	dl_iterate_phdr(check_object, &maps);
 	maps_done(&maps);
@@ -257,7 +258,7 @@ Test(maps, are_read_in_several_calls)
 	cr_assert(ne(ptr, pages, MAP_FAILED));
 	for (int i = 0; i < NR_PAGES; i += 2)
 		cr_assert(zero(int, mprotect(pages + i * 4096, 4096, PROT_NONE)));
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	for (int i = 0; i < NR_PAGES; i++) {
 		const struct mapping *mapping = maps_find(&maps, (uintptr_t)pages + i * 4096 + 1);

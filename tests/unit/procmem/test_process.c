@@ -15,6 +15,7 @@
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/permission.h"
+#include "tests/support/own_process.h"
 
 /* A child process; run() ends with saying that it is ready. Killed at the end of the test. */
 struct child {
@@ -231,7 +232,7 @@ Test(process, age_grows_and_is_unlimited_after_the_end)
 	struct process ours = PROCESS_CLOSED;
 	struct process theirs = PROCESS_CLOSED;
 
-	cr_assert(zero(int, process_open(getpid(), &ours, NULL)));
+	ours = own_process_open();
 	cr_assert(zero(int, process_open(child.pid, &theirs, NULL)));
 	cr_expect(le(u64, process_age_ns(&theirs), process_age_ns(&ours)));
 	child_end(&child);
@@ -428,7 +429,7 @@ Test(process, reads_files_of_proc)
 	char *text = NULL;
 	size_t size = 0;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	memset(buffer, 'x', sizeof(buffer));
 	cr_expect(eq(int, process_read_file(&process, "status", buffer, sizeof(buffer)), 7));
 	cr_expect(eq(str, buffer, (char *)"Name:\tt"));

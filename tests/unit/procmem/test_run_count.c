@@ -79,16 +79,6 @@ Test(run_count, count_is_constant_while_a_thread_waits, .timeout = 60)
 	process_close(&process);
 }
 
-/* Wait until a joined thread is gone from /proc. */
-static void await_end(const struct process *process, pid_t tid)
-{
-	char name[PROCESS_THREAD_PATH_MAX_BYTES];
-
-	process_thread_path(name, tid, "stat");
-	while (faccessat(process->proc_fd, name, F_OK, 0) == 0)
-		(void)usleep(1000);
-}
-
 Test(run_count, ended_thread_is_reported, .timeout = 60)
 {
 	struct process process = own_process_open();
@@ -102,7 +92,7 @@ Test(run_count, ended_thread_is_reported, .timeout = 60)
 	(void)pipe_waiter_place(&waiter, &process);
 	runs = open_thread(&process, waiter.tid);
 	pipe_waiter_end(&waiter);
-	await_end(&process, waiter.tid);
+	own_process_await_end(&process, waiter.tid);
 	cr_expect(eq(int, run_count_read(&runs, &nr_runs), -ESRCH));
 	cr_expect(eq(int, run_count_read_stat(&runs, &now), -ESRCH));
 	run_count_close(&runs);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
 /* Lines as Linux 6.1 writes them, and malformed ones. */
@@ -50,13 +51,13 @@ Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 	struct pipe_waiter waiter;
 	struct process process;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	pipe_waiter_begin(&waiter);
 	place = pipe_waiter_place(&waiter, &process);
 	/* The thread is inside read(), called by its own function. */
 	cr_expect(lt(u64, place.sp_addr, (uint64_t)waiter.on_stack));
 	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
-	cr_expect(gt(u64, place.pc_addr, 0));
+	cr_expect(lt(u64, 0, place.pc_addr));
 	cr_expect(zero(int, wait_place_check(&process, waiter.tid, &place)));
 	/* The thread has continued and waits at the same place. */
 	again = pipe_waiter_continue(&waiter, &process);
@@ -64,7 +65,7 @@ Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 	cr_expect(eq(u64, again.pc_addr, place.pc_addr));
 	cr_expect(eq(u64, again.call_hash, place.call_hash));
 	if (place.nr_runs) {
-		cr_expect(gt(u64, again.nr_runs, place.nr_runs));
+		cr_expect(lt(u64, place.nr_runs, again.nr_runs));
 		cr_expect(not(wait_place_is_same(&again, &place)));
 		cr_expect(eq(int, wait_place_check(&process, waiter.tid, &place), -EAGAIN));
 	}

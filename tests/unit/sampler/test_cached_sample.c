@@ -6,6 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
 enum { NR_FRAMES = 3, NOW_NS = 5000 };
@@ -24,7 +25,7 @@ struct stage {
 static void stage_init(struct stage *stage)
 {
 	*stage = (struct stage){.id.id = 0};
-	cr_assert(zero(int, process_open(getpid(), &stage->process, NULL)));
+	stage->process = own_process_open();
 	pipe_waiter_begin(&stage->waiter);
 	stage->place = pipe_waiter_place(&stage->waiter, &stage->process);
 	if (!stage->place.nr_runs)
@@ -114,8 +115,8 @@ Test(cached_sample, run_count_agrees_with_the_kernel, .timeout = 60)
 	}
 	/* A new thread in the slot has no cached sample, and its own file is read. */
 	cached_sample_done(&stage.cached);
-	cr_expect(gt(u64, cached_sample_read_runs(&stage.cached, &stage.process, stage.waiter.tid),
-		     0));
+	nr_runs = cached_sample_read_runs(&stage.cached, &stage.process, stage.waiter.tid);
+	cr_expect(lt(u64, 0, nr_runs));
 	cr_expect(not(stage.cached.has_runs));
 	stage_done(&stage);
 }

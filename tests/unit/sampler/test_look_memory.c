@@ -126,10 +126,10 @@ Test(look_memory, narrow_look_prefetches_nothing)
 }
 
 /*
- * A frame's callers are below it, so blocks below a missing one are read with it: a large stack
- * takes few calls, and each byte is read once.
+ * A frame's callers are below it, so blocks below one that is not buffered are read with it: a
+ * large stack takes few calls, and each byte is read once.
  */
-Test(look_memory, missing_block_does_not_stop_the_prefetch)
+Test(look_memory, miss_also_reads_the_blocks_below)
 {
 	struct stage stage;
 

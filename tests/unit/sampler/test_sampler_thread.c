@@ -5,6 +5,7 @@
 
 #include "procmem/clock.h"
 #include "sampler/sampler_state.h"
+#include "tests/support/own_process.h"
 
 struct last_sample_sink {
 	struct sample_sink sink;
@@ -34,7 +35,7 @@ Test(sampler_thread, cpu_time_is_counted_once)
 	struct sample sample = {0};
 	uint64_t until_ns;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, cpu_clock_open(&process, getpid(), &sampled.cpu.clock)));
 	cr_assert(zero(int, cpu_clock_read(&sampled.cpu.clock, &sampled.cpu.last_ns)));
 	sampled.cpu.has_last = true;

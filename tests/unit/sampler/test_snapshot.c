@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "tests/support/fake_stack.h"
+#include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
 enum { CHUNK_BYTES = 4096 };
@@ -516,7 +517,7 @@ Test(snapshot, changes_during_a_snapshot_are_noticed)
 	}
 }
 
-static void enable_gil_once(struct live *live)
+static void enable_gil_for_good(struct live *live)
 {
 	enable_gil(&live->py, GIL_ON_FOR_GOOD);
 }
@@ -537,7 +538,7 @@ Test(snapshot, free_threaded_build_has_a_gil_at_times)
 	} cases[] = {
 		{"off", 0, change_nothing, true, false},
 		{"off, another takes it", 0, take_gil, true, false},
-		{"off, it is switched on", 0, enable_gil_once, true, false},
+		{"off, it is switched on", 0, enable_gil_for_good, true, false},
 		{"for a time", 1, change_nothing, true, false},
 		{"for a time, another takes it", 1, take_gil, true, false},
 		{"for good", GIL_ON_FOR_GOOD, change_nothing, true, true},
@@ -765,7 +766,7 @@ Test(snapshot, late_snapshot_finds_who_slept, .timeout = 60)
 		struct pipe_waiter waiter;
 		struct live live;
 
-		cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+		process = own_process_open();
 		pipe_waiter_begin(&waiter);
 		(void)pipe_waiter_place(&waiter, &process);
 		begin_live(&live, minors[v]);

@@ -11,6 +11,7 @@
 
 #include "procmem/live.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/own_process.h"
 
 /* Two stacks separated by a guard page, one mapping with two more, and the main thread's. */
 static const char maps_text[] =
@@ -196,7 +197,7 @@ Test(thread_stack, finds_stacks_of_real_threads, .timeout = 60)
 	cr_assert(zero(int, pthread_attr_setstack(&attr, room, SIZE)));
 	for (int i = 0; i < NR; i++)
 		begin_other(&others[i], i == NR - 1 ? &attr : NULL);
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	live_memory_init(&live, &process);
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	for (int i = 0; i < NR; i++) {

@@ -130,7 +130,7 @@ Test(witness, reads_the_word_of_our_own_thread)
 	struct maps maps;
 	cpu_set_t usual;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	live_images_init(&images, &process);
 	live_memory_init(&live, &process);
@@ -181,18 +181,18 @@ Test(witness, unreadable_word_proves_nothing)
 Test(witness, proves_nothing_without_means)
 {
 	const cpu_set_t all = all_cpus();
-	const struct witness_means no_cpus = {0};
+	const struct witness_means no_means = {0};
 	const struct witness_means no_process = {
 		.rseq = {.is_known = true, .cpu_id_offset = CPU_ID_OFFSET}, .prefers_clock = true};
 	struct look_memory look = {0};
 	struct witness witness;
 	struct thread_stat now;
 
-	witness_open(&no_cpus, POINTER, getpid(), &witness);
+	witness_open(&no_means, POINTER, getpid(), &witness);
 	cr_expect(eq(int, witness.kind, WITNESS_NONE));
 	cr_expect(zero(int, witness_begin(&witness, &look, &all)));
 	cr_expect(not(end_and_check(&witness, &look, &all)));
-	cr_expect(eq(int, witness_now(&witness, &no_cpus, getpid(), &now), -ENOTSUP));
+	cr_expect(eq(int, witness_now(&witness, &no_means, getpid(), &now), -ENOTSUP));
 	witness_close(&witness);
 	/* Without a process there is no clock; without a thread pointer there is no word. */
 	witness_open(&no_process, POINTER, getpid(), &witness);
@@ -290,15 +290,6 @@ static struct witness open_runs(const struct process *process, pid_t tid)
 	return witness;
 }
 
-static void await_end(const struct process *process, pid_t tid)
-{
-	char name[PROCESS_THREAD_PATH_MAX_BYTES];
-
-	process_thread_path(name, tid, "stat");
-	while (faccessat(process->proc_fd, name, F_OK, 0) == 0)
-		(void)usleep(1000);
-}
-
 /* The clock is a proof on any CPU, held or not. */
 Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 {
@@ -323,7 +314,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	witness_end(&witness, &followed, tid);
 	cr_expect(not(witness.has_ended));
 	pipe_waiter_end(&waiter);
-	await_end(&process, tid);
+	own_process_await_end(&process, tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &no_cpus)));
 	cr_expect(end_and_check(&witness, &look, &no_cpus), "the end was not checked");
 	witness_end(&witness, &followed, tid);
@@ -389,7 +380,7 @@ Test(witness, run_count_proves_that_a_thread_waits, .timeout = 60)
 			  "case %zu", i);
 	}
 	pipe_waiter_end(&waiter);
-	await_end(&process, waiter.tid);
+	own_process_await_end(&process, waiter.tid);
 	cr_assert(zero(int, witness_begin(&witness, &look, &all)));
 	cr_expect(not(end_and_check(&witness, &look, &all)), "the thread has ended");
 	witness_close(&witness);

@@ -12,6 +12,8 @@
 #include "procmem/live.h"
 #include "symbols/elf/live_images.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/no_files.h"
+#include "tests/support/own_process.h"
 
 /* This process's files, and where its C library has the rseq areas. */
 struct own {
@@ -28,7 +30,7 @@ static void begin(struct own *own)
 		.offset = dlsym(RTLD_DEFAULT, "__rseq_offset"),
 		.size = dlsym(RTLD_DEFAULT, "__rseq_size"),
 	};
-	cr_assert(zero(int, process_open(getpid(), &own->process, NULL)));
+	own->process = own_process_open();
 	cr_assert(zero(int, maps_read(&own->process, &own->maps)));
 	live_images_init(&own->images, &own->process);
 }
@@ -129,19 +131,9 @@ Test(witness_rseq, invalid_variables_are_refused)
 	end(&own);
 }
 
-static int open_no_file(struct image_source *source, const struct mapping *mapping,
-			struct image **ret_image)
-{
-	(void)source;
-	(void)mapping;
-	(void)ret_image;
-	return -ENOENT;
-}
-
 Test(witness_rseq, without_a_file_no_area_is_known)
 {
-	static const struct image_source_ops ops = {.open = open_no_file};
-	struct image_source no_files = {.ops = &ops};
+	struct image_source no_files = {.ops = &no_files_ops};
 	const struct maps no_maps = {0};
 	struct live_memory live;
 	struct own own;

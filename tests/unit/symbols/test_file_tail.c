@@ -12,6 +12,7 @@
 
 #include "procmem/live.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/own_process.h"
 
 /* This process writing to a file through its C library, and the reader of its buffer. */
 struct own_file {
@@ -30,7 +31,7 @@ static void begin(struct own_file *own)
 	cr_assert(ge(int, own->fd, 0));
 	own->file = fdopen(dup(own->fd), "w+");
 	cr_assert(ne(ptr, own->file, NULL));
-	cr_assert(zero(int, process_open(getpid(), &own->process, NULL)));
+	own->process = own_process_open();
 	live_memory_init(&own->live, &own->process);
 	own->list_addr = (remote_addr)(uintptr_t)dlsym(RTLD_DEFAULT, STDIO_FILE_LIST_SYMBOL);
 	cr_assert(ne(u64, own->list_addr, 0));

@@ -19,6 +19,7 @@
 #include "symbols/elf/live_images.h"
 #include "symbols/elf/module_symbols.h"
 #include "tests/support/expected_code.h"
+#include "tests/support/own_process.h"
 
 /* The structs of GDB's documentation. */
 struct jit_code_entry {
@@ -157,7 +158,7 @@ static void open_reader(struct reader *reader)
 	struct maps maps;
 	uint32_t nr_places;
 
-	cr_assert(zero(int, process_open(getpid(), &reader->process, NULL)));
+	reader->process = own_process_open();
 	live_memory_init(&reader->live, &reader->process);
 	live_images_init(&images, &reader->process);
 	reader->gdb_jit = gdb_jit_create(&reader->live.memory);

@@ -17,6 +17,7 @@
 #include "procmem/cleanup.h"
 #include "symbols/elf/symtab.h"
 #include "tests/support/image_file.h"
+#include "tests/support/own_process.h"
 
 Test(image, finds_sections_of_this_program)
 {
@@ -68,7 +69,7 @@ Test(image, load_bias_equals_the_loaders)
 	struct process process = PROCESS_CLOSED;
 	struct maps maps;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	dl_iterate_phdr(check_bias, &maps);
 	maps_done(&maps);

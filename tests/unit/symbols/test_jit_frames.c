@@ -12,6 +12,7 @@
 #include "procmem/live.h"
 #include "symbols/unwind/registers.h"
 #include "tests/support/jitdump_bytes.h"
+#include "tests/support/own_process.h"
 
 /* A file with this process's code, and its reader. */
 struct own_map {
@@ -32,7 +33,7 @@ static void begin(struct own_map *map, const char *prefix, const char *suffix)
 	map->file = fopen(map->path, "w+e");
 	cr_assert(ne(ptr, map->file, NULL));
 	map->process = PROCESS_CLOSED;
-	cr_assert(zero(int, process_open(getpid(), &map->process, NULL)));
+	map->process = own_process_open();
 	live_memory_init(&map->live, &map->process);
 	cr_assert(zero(int, jit_frames_create(&map->process, &map->live.memory, &map->frames)));
 	(void)clock_gettime(CLOCK_MONOTONIC, &now);

@@ -679,7 +679,7 @@ Test(jitdump, reads_the_lines_of_a_code)
 		}
 }
 
-Test(jitdump, reads_unwind_information_in_both_byte_orders)
+Test(jitdump, reads_unwind_information_with_either_section_first)
 {
 	for (int header_first = 0; header_first < 2; header_first++) {
 		struct jitdump_bytes bytes = {.nr = 0};

@@ -20,6 +20,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/debug_folder.h"
 #include "tests/support/image_file.h"
+#include "tests/support/own_process.h"
 
 /* A mapping that does not exist in map_files, so only its path and inode can identify the file. */
 static struct mapping forge(const char *path)
@@ -43,7 +44,7 @@ Test(live_images, path_needs_the_mapped_device_and_inode)
 	struct image *image = NULL;
 	struct mapping mapping = forge(library.path);
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	live_images_init(&images, &process);
 	cr_expect(zero(int, image_source_open(&images.source, &mapping, &image)));
 	image_close(image);
@@ -74,7 +75,7 @@ Test(live_images, exe_link_needs_no_device_match)
 	char path[PATH_MAX];
 
 	cr_assert(ne(ptr, realpath("/proc/self/exe", path), NULL));
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	live_images_init(&images, &process);
 	struct mapping mapping = forge(path);
 
@@ -104,7 +105,7 @@ Test(live_images, fifo_at_a_mapped_path_is_not_opened, .timeout = 60)
 	cr_assert(zero(int, mkfifo(path, 0600)));
 	struct mapping mapping = forge(path);
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	live_images_init(&images, &process);
 	cr_expect(eq(int, image_source_open(&images.source, &mapping, &image), -ENOENT));
 	process_close(&process);
@@ -137,7 +138,7 @@ Test(live_images, replaced_file_is_refused)
 
 	cr_assert(eq(sz, (size_t)write(moved_fd, exe, exe_size), exe_size));
 	cr_assert(zero(int, rename(moved, path)));
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	live_images_init(&images, &process);
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	const struct mapping *mapping = maps_find(&maps, (uintptr_t)mapped);
@@ -174,7 +175,7 @@ Test(live_images, reads_the_vdso)
 
 	if (!addr)
 		cr_skip("this kernel gives programs no vDSO");
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	live_images_init(&images, &process);
 	cr_assert(zero(int, image_source_open(&images.source, maps_find(&maps, addr), &image)));

@@ -12,6 +12,7 @@
 #include "symbols/elf/symtab.h"
 #include "tests/support/fake_memory.h"
 #include "tests/support/image_file.h"
+#include "tests/support/own_process.h"
 
 Test(memory_image, agrees_with_the_file)
 {
@@ -24,7 +25,7 @@ Test(memory_image, agrees_with_the_file)
 	struct memory_image image;
 	remote_addr addr = 0;
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	live_memory_init(&live, &process);
 	cr_assert(zero(int, memory_image_open(&live.memory, library.load_bias, &image)));
 	cr_expect(eq(u64, image.load_bias, library.load_bias));

@@ -9,6 +9,8 @@
 #include "procmem/live.h"
 #include "procmem/process.h"
 #include "tests/support/image_file.h"
+#include "tests/support/no_files.h"
+#include "tests/support/own_process.h"
 
 /* The memory of this process, of which one read fails. */
 struct failing_memory {
@@ -27,14 +29,6 @@ static int read_ranges(struct remote_memory *memory, struct remote_range *ranges
 	return remote_memory_read_ranges(&failing->live.memory, ranges, nr_ranges);
 }
 
-/* Files are gone, so that symbols are read from memory. */
-static int open_nothing(struct image_source *source, const struct mapping *mapping,
-			struct image **ret_image)
-{
-	(void)source, (void)mapping, (void)ret_image;
-	return -ENOENT;
-}
-
 static int open_without_memory(struct image_source *source, const struct mapping *mapping,
 			       struct image **ret_image)
 {
@@ -42,7 +36,6 @@ static int open_without_memory(struct image_source *source, const struct mapping
 	return -ENOMEM;
 }
 
-static const struct image_source_ops no_files = {.open = open_nothing};
 static const struct image_source_ops no_memory = {.open = open_without_memory};
 
 /* The C library in this process, and a search for its symbols. */
@@ -64,9 +57,9 @@ static void search_init(struct search *search)
 
 	*search = (struct search){.process = PROCESS_CLOSED,
 				  .failing.memory.ops = &ops,
-				  .source.ops = &no_files,
+				  .source.ops = &no_files_ops,
 				  .library = find_library()};
-	cr_assert(zero(int, process_open(getpid(), &search->process, NULL)));
+	search->process = own_process_open();
 	live_memory_init(&search->failing.live, &search->process);
 	cr_assert(zero(int, maps_read(&search->process, &search->all)));
 	first = maps_search(&search->all, search->library.load_bias);
@@ -109,7 +102,7 @@ static void expect_found(struct search *search, const char *what, size_t number)
 	cr_expect(eq(u32, count_places(search, 2), 1), "%s %zu", what, number);
 }
 
-Test(module_symbols, of_a_loaded_library)
+Test(module_symbols, finds_symbols_of_a_loaded_library)
 {
 	struct search search;
 
@@ -167,7 +160,7 @@ Test(module_symbols, files_are_opened_again)
 	search_init(&search);
 	search.source.ops = &no_memory;
 	cr_expect(eq(int, find(&search), -ENOMEM));
-	search.source.ops = &no_files;
+	search.source.ops = &no_files_ops;
 	expect_found(&search, "call", 1);
 	search_done(&search);
 }

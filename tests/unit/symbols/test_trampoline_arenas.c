@@ -118,7 +118,7 @@ Test(trampoline_arenas, finds_trampolines_in_use)
 	expect_code(target.map, addr_of(0, 4), 5, "-");
 	expect_code(target.map, addr_of(1, 1), 5, TRAMPOLINE_ARENAS_NAME);
 	expect_code(target.map, addr_of(1, 2), 5, "-");
-	cr_expect(eq(u32, nr_found(&target), 6), "known trampolines are counted again");
+	cr_expect(eq(u32, nr_found(&target), 6), "known trampolines are not added again");
 	close_target(&target);
 }
 

@@ -393,7 +393,7 @@ Test(unwind, cached_rules_are_not_confused)
 	target_done(&target);
 }
 
-Test(unwind, stops_at_a_hole)
+Test(unwind, stops_at_a_gap)
 {
 	static const struct {
 		uint64_t words[2];

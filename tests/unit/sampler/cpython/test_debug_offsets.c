@@ -103,8 +103,8 @@ static const struct layout_case cases[] = {
 };
 
 /*
- * Whether this offset is searched for. It does not for those of thread names, exceptions, the
- * garbage collector and tasks, nor for words that are written to.
+ * Whether this offset is searched for. Those of thread names, exceptions, the garbage collector and
+ * tasks are not, nor are those of words that are written to.
  */
 static bool is_searched(size_t index)
 {

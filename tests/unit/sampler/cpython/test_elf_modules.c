@@ -11,6 +11,7 @@
 
 #include "procmem/process.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/own_process.h"
 
 /* Parse lines of maps without their end address: each mapping has one page. */
 static int parse(struct maps *ret_maps, const char *const lines[], size_t nr_lines)
@@ -108,7 +109,7 @@ Test(elf_modules, executable_comes_first)
 	struct maps maps;
 	char exe[PATH_MAX];
 
-	cr_assert(zero(int, process_open(getpid(), &process, NULL)));
+	process = own_process_open();
 	cr_assert(zero(int, maps_read(&process, &maps)));
 	process_executable(&process, exe);
 	cr_assert(zero(int, elf_modules_list(&maps, exe, &modules)));

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "symbols/elf/live_images.h"
+#include "tests/support/own_process.h"
 
 /* Names to look up in this program. interp_head is local, as in CPython. */
 extern int _PyRuntime[3];
@@ -24,7 +25,7 @@ struct self {
 
 static void self_init(struct self *self)
 {
-	cr_assert(zero(int, process_open(getpid(), &self->process, NULL)));
+	self->process = own_process_open();
 	live_images_init(&self->images, &self->process);
 	cr_assert(zero(int, maps_read(&self->process, &self->maps)));
 	interp_head[0]++;

@@ -8,7 +8,7 @@
 
 #include "tests/support/fake_objects.h"
 
-Test(integer, reads_unsigned_64_bit_numbers)
+Test(integer, reads_numbers_below_2_to_the_63)
 {
 	static const uint64_t values[] = {0,	    1, (1u << 30) - 1, 1u << 30, 0x7f1234567890,
 					  INT64_MAX};

@@ -127,7 +127,7 @@ Test(loop_entries, match_calls_to_frames)
 		check(&cases[i]);
 }
 
-Test(loop_entries, dump_ends_on_a_dead_process_only)
+Test(loop_entries, dump_ends_with_the_process)
 {
 	struct walked_frame frame = {.addr = FRAME_ADDR};
 	const struct frame_list list = {.frames = &frame, .nr_frames = 1};

@@ -8,6 +8,7 @@
 
 #include "sampler/cpython/find/build.h"
 #include "tests/support/fake_python.h"
+#include "tests/support/random.h"
 
 #define RUNTIME_ADDR 0x10000u
 
@@ -408,9 +409,7 @@ static void flip_bits(bool (*holds)(const struct py_build *build))
 		struct py_build build;
 
 		for (int k = 0; k <= i % 4; k++) {
-			random ^= random << 13;
-			random ^= random >> 7;
-			random ^= random << 17;
+			(void)random_next(&random);
 			/*
 			 * Three of four flips hit the low two bytes of a word, which gives
 			 * plausible numbers.

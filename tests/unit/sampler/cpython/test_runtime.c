@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "tests/support/fake_python.h"
+#include "tests/support/no_files.h"
 
 static int gone(struct remote_memory *memory)
 {
@@ -47,20 +48,9 @@ static struct mapping python = {
 	.path = "/usr/lib/libpython3.6m.so.1.0",
 };
 
-/* An image source that opens nothing. */
-static int open_none(struct image_source *source, const struct mapping *mapping,
-		     struct image **ret_image)
-{
-	(void)source;
-	(void)mapping;
-	(void)ret_image;
-	return -ENOENT;
-}
-
 static struct program program_of(const struct maps *maps, struct remote_memory *memory)
 {
-	static const struct image_source_ops ops = {.open = open_none};
-	static struct image_source no_images = {.ops = &ops};
+	static struct image_source no_images = {.ops = &no_files_ops};
 
 	return (struct program){
 		.name = "process 1",
