@@ -282,7 +282,7 @@ const struct command completion_command = {
 	.usage = "bash|fish|zsh",
 	.about =
 		"Prints a script that makes the shell complete commands, options and their values.\n"
-		"An installed pysample has it where the shell looks for it.\n"
+		"Installing pysample puts this script where the shell looks for it.\n"
 		"\n",
 	.operands = OPERAND_SHELL,
 	.epilogue = "Examples:\n"

@@ -21,7 +21,7 @@
 #include "sampler/racing/racing.h"
 #include "sampler/sampler.h"
 
-/* Limit on the broken stacks that are reported one by one; all of them are counted. */
+/* Limit on the incomplete stacks that are reported one by one; all of them are counted. */
 enum { MAX_SHOWN_STACKS = 10 };
 
 /* CPU time between two stacks of a thread, as in attach. No sample is waited for. */
@@ -119,14 +119,14 @@ static enum reach reach_of(const struct cpu_pin *pin, pid_t tid)
 								     : REACH_AT_ONCE;
 }
 
-/* A sink that counts proven, unproven and broken stacks. */
+/* A sink that counts proven, unproven and incomplete stacks. */
 struct stack_count {
 	struct sample_sink sink;
 	size_t nr_interpreters;
 	int64_t interpreter_id; /* of the last sample; samples of an interpreter are consecutive */
 	size_t nr_proven;
 	size_t nr_unproven;
-	size_t nr_broken;
+	size_t nr_incomplete;
 	size_t nr_named; /* by Python's threading module */
 	size_t nr_known; /* with a kernel thread id */
 	const struct cpu_pin *pin;
@@ -159,7 +159,7 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 	count->nr_known += thread->tid != 0;
 	count_reach(count, thread->tid);
 	if (sample->error) {
-		if (count->nr_broken++ < MAX_SHOWN_STACKS)
+		if (count->nr_incomplete++ < MAX_SHOWN_STACKS)
 			report("stack", "of thread %d \"%s\" cannot be read: %s", thread->tid,
 			       thread->name, dump_error_text(sample->error));
 	} else if (sample->flags & SAMPLE_UNPROVEN) {
@@ -172,7 +172,7 @@ static int count_stack(struct sample_sink *sink, const struct sample *sample)
 
 static void report_threads(const struct stack_count *count)
 {
-	const size_t nr_threads = count->nr_proven + count->nr_unproven + count->nr_broken;
+	const size_t nr_threads = count->nr_proven + count->nr_unproven + count->nr_incomplete;
 	struct text line = {0};
 
 	text_printf(&line, "%zu in %zu interpreter%s, %zu stack%s proven", nr_threads,
@@ -181,8 +181,8 @@ static void report_threads(const struct stack_count *count)
 	if (count->nr_unproven)
 		text_printf(&line, ", %zu could be read but not proven (%s running)",
 			    count->nr_unproven, count->nr_unproven == 1 ? "it was" : "they were");
-	if (count->nr_broken)
-		text_printf(&line, ", %zu could not be read", count->nr_broken);
+	if (count->nr_incomplete)
+		text_printf(&line, ", %zu could not be read", count->nr_incomplete);
 	report("threads", "%s", text_string(&line));
 	report("names", "%zu of %zu thread%s named by threading, %zu with a kernel thread id",
 	       count->nr_named, nr_threads, text_plural(nr_threads), count->nr_known);

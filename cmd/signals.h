@@ -49,8 +49,8 @@ void signals_get_handled(sigset_t *ret_set);
 bool signals_is_stop(int number);
 
 /*
- * Set the flag for a signal that was received while it was blocked. Returns false, and changes
- * nothing, if the same signal came less than 200 ms ago: that is the same request.
+ * Set the flag for signal number, one of signals_is_stop(). Returns false, and changes nothing, if
+ * the same signal came less than 200 ms ago: that is the same request. Async-signal-safe.
  */
 bool signals_record_stop(int number);
 

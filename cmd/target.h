@@ -81,8 +81,8 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 			       struct message *reterr);
 
 /*
- * Returns the end of a sentence that says that the memory can be read: how, and what follows from
- * that, if it is read in the slower way; else "". Static.
+ * Returns what follows "can be read" or "is read" in a sentence about the target's memory: how it
+ * is read and at what cost, if process_vm_readv() is not used; else "". Static.
  */
 const char *target_memory_note(const struct target *target);
 

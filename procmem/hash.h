@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * FNV-1a with 64 bits, and the multiplier of Fibonacci hashing, for hash tables and comparisons
- * within one run. It is no protection against
- * a target that forces collisions. Source: http://www.isthe.com/chongo/tech/comp/fnv/
+ * within one run. It is no protection against a target that forces collisions. Source:
+ * http://www.isthe.com/chongo/tech/comp/fnv/
  */
 #pragma once
 

@@ -133,7 +133,7 @@ int remote_memory_read(struct remote_memory *memory, remote_addr addr, void *buf
 int remote_memory_read_all(struct remote_memory *memory, struct remote_range *ranges,
 			   size_t nr_ranges);
 
-/* A page. */
+/* What remote_memory_fault_in() reads: one page. */
 enum { REMOTE_FAULT_IN_BYTES = 4096 };
 
 /*

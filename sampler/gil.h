@@ -102,7 +102,7 @@ static inline bool gil_switched(const struct gil *before, const struct gil *now)
  * switch goes from the last holder to another thread. A count that rose by one with the same
  * holder was copied while the words were written.
  */
-static inline bool gil_had_third_holder(const struct gil *before, const struct gil *now)
+static inline bool gil_may_have_third_holder(const struct gil *before, const struct gil *now)
 {
 	if (!now->is_counted)
 		return true;

@@ -20,8 +20,8 @@
 enum { FOLLOWED_LOOKS = 64 };
 
 /*
- * The sampler is pinned to another CPU after this many looks in a row found threads there; guards
- * hold all of them.
+ * The sampler is pinned to another CPU once this many looks in a row found a thread there. Until
+ * then a guard holds that CPU.
  */
 enum { MOVING_LOOKS = 4 };
 

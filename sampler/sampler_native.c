@@ -90,7 +90,8 @@ static int renew_modules(struct sampler_native *native, uint64_t now_ns)
 /* Samples without C frames. */
 
 /*
- * Emit a sample without C frames. nr_unchanged is reset, because the previous sample was merged.
+ * Emit a sample without C frames. Nothing is taken over from the thread's previous sample, which
+ * may have had them.
  */
 static int emit_python(struct sampler_native *native, const struct snapshot_thread *thread,
 		       struct sample sample)
@@ -347,7 +348,7 @@ static int sample_copy(struct sampler_native *native, const struct perf_copy *co
 			err = emit_copy(native, thread, evidence->entries, nr_kept, copy,
 					(struct sample){.time_ns = now_ns});
 	}
-	native->stats.nr_unknown_threads += !is_known;
+	native->stats.nr_foreign_copies += !is_known;
 	return err;
 }
 

@@ -32,7 +32,7 @@ struct sampler_native_stats {
 	uint64_t nr_python_gaps;
 	uint64_t nr_without_copy; /* samples of interrupts whose copies were lost */
 	/* copies of threads that Python does not know, or no longer knows */
-	uint64_t nr_unknown_threads;
+	uint64_t nr_foreign_copies;
 };
 
 struct sampler_native;

@@ -180,9 +180,10 @@ enum { MAX_NAMES_PER_TICK = 16 };
 enum { NAMES_BASE_READS = 16384, READS_PER_NAME = 256 };
 
 /*
- * A thread without an interrupt or a copy for MAX_UNSEEN_PERCENT of a period has not run all the
- * time: it may wait. Those of a running thread come a little later than each period. With 200 %, threads
- * that compete for the GIL were shown to hold it for 160 % of the time; with 125 %, for 120 %.
+ * A thread without an interrupt or a copy for this percentage of a period has not run all the
+ * time: it may wait. The interrupts and copies of a running thread come a little later than each
+ * period. With 200, threads that compete for the GIL were shown to hold it for 160 % of the time;
+ * with 125, for 120 %.
  */
 enum { MAX_UNSEEN_PERCENT = 125 };
 
@@ -288,8 +289,9 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 }
 
 /*
- * Prepare to preempt the target on its CPUs in the looks to come; does nothing for memory that
- * stands still. Returns 0 or -ENOMEM; where a thread cannot be pinned, looks do without.
+ * Prepare to preempt the target in the looks to come; does nothing for memory that stands still.
+ * Returns 0 or -ENOMEM. If the calling thread cannot be pinned, looks hold no CPU, which is no
+ * error.
  */
 int sampler_preempt_open(struct sampler *sampler);
 void sampler_preempt_close(struct sampler *sampler);

@@ -476,7 +476,7 @@ static bool is_unmoved(const struct snapshot *snapshot, const struct snapshot_th
 	return !thread->is_new && !snapshot_may_swap(snapshot) && !instant->is_dead &&
 	       gil->now.is_known &&
 	       !gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr) &&
-	       !gil_had_third_holder(&gil->committed, &gil->now);
+	       !gil_may_have_third_holder(&gil->committed, &gil->now);
 }
 
 /*

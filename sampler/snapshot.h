@@ -215,8 +215,9 @@ int snapshot_end(struct snapshot *snapshot, enum instant_verdict *ret_verdict);
 bool snapshot_was_waiting(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 
 /*
- * Whether, by what the caller has set, another thread runs a state in the current look, which is
- * counted, or may do so.
+ * Evaluate what the caller has set in thread->proof in the current look. Counts a state that
+ * another thread runs, and distrusts it for the next looks. Returns whether another thread runs it,
+ * or may.
  */
 bool snapshot_record_foreign(struct snapshot *snapshot, struct snapshot_thread *thread);
 

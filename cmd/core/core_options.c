@@ -34,7 +34,7 @@ static const struct option_spec report_rows[] = {
 	{"native", "[=all]",
 	 "merge C frames with Python frames; default: Python frames only.\n"
 	 "--native=all: also for threads that are unknown to Python",
-	 .letter = 'n', .apply = apply_native, .words = "all"},
+	 .letter = 'n', .apply = apply_native},
 	{"modules", NULL,
 	 "list the programs and libraries: where they were loaded, their\n"
 	 "build IDs, and which file was used, or why none",

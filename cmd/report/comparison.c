@@ -58,11 +58,11 @@ static double percent(const struct profile *profile, enum profile_side side, uin
 static int collect(const struct profile *profile, double max_points, struct grown *rows,
 		   uint32_t *ret_nr)
 {
-	cleanup_free struct profile_total *self = NULL;
+	cleanup_free struct profile_total *shown = NULL;
 	cleanup_free struct profile_total *base = NULL;
 	uint32_t nr_frames;
 	uint32_t nr = 0;
-	int err = profile_totals(profile, PROFILE_SHOWN, &self);
+	int err = profile_totals(profile, PROFILE_SHOWN, &shown);
 
 	if (!err)
 		err = profile_totals(profile, PROFILE_BASE, &base);
@@ -73,9 +73,9 @@ static int collect(const struct profile *profile, double max_points, struct grow
 		rows[nr] = (struct grown){
 			.frame = i,
 			.own = {percent(profile, PROFILE_BASE, base[i].self_ns),
-				percent(profile, PROFILE_SHOWN, self[i].self_ns)},
+				percent(profile, PROFILE_SHOWN, shown[i].self_ns)},
 			.total = {percent(profile, PROFILE_BASE, base[i].total_ns),
-				  percent(profile, PROFILE_SHOWN, self[i].total_ns)},
+				  percent(profile, PROFILE_SHOWN, shown[i].total_ns)},
 		};
 		nr += worst(&rows[nr]) > max_points;
 	}

@@ -46,12 +46,12 @@ static void explain_none_shown(const struct rendering *rendering, const struct i
 /* Print a note if what was written is approximate. */
 static void note_approximate(const struct rendering *rendering)
 {
-	const struct profile_account *self = &rendering->accounts[PROFILE_SHOWN];
+	const struct profile_account *shown = &rendering->accounts[PROFILE_SHOWN];
 	const struct profile_account *base = &rendering->accounts[PROFILE_BASE];
 	struct text text = {0};
 
-	caveats_append_approximate(&text, self->nr_approximate + base->nr_approximate,
-				   self->nr_shown + base->nr_shown);
+	caveats_append_approximate(&text, shown->nr_approximate + base->nr_approximate,
+				   shown->nr_shown + base->nr_shown);
 	if (text.length)
 		print_note("%s", text_string(&text));
 	text_done(&text);

@@ -144,7 +144,8 @@ static bool reached_child(const struct child *child, const siginfo_t *info)
 
 /*
  * Wait for the next signal of set. Forwards it to the child if another process sent it to us.
- * Returns its number if it asks us to stop and did not reach the child by itself, otherwise 0.
+ * Returns its number if it asks us to stop, did not reach the child by itself and is no repetition,
+ * otherwise 0.
  */
 static int forward_next_signal(const struct child *child, const sigset_t *set)
 {

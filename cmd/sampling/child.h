@@ -42,8 +42,10 @@ bool child_has_ended(const struct child *child);
 /*
  * Wait, once, until the child has ended. Signals that are sent to us meanwhile are forwarded
  * (cmd/signals.h). Those of a terminal reach the child directly and have no effect on us. The
- * second signal to stop ends the wait; if impatient, the first one does. Returns 0, and
- * child->wait_status is set; or the number of the signal that ended the wait.
+ * second signal to stop ends the wait; if impatient, the first one does. One that
+ * signals_record_stop() rejects as a repetition is neither forwarded nor counted; the others set
+ * the stop flag. Returns 0, and child->wait_status is set; or the number of the signal that ended
+ * the wait.
  */
 int child_wait(struct child *child, bool impatient);
 

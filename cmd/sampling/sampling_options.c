@@ -88,9 +88,9 @@ static const struct option_spec sampling_rows[] = {
 	 "(CAP_BPF and CAP_PERFMON, or root; Linux 5.17).\n"
 	 "preempt: while pysample holds the thread's CPU; exact.\n"
 	 "tick: like bpf, inside the kernel's own timer tick, at no\n"
-	 "extra cost; work in step with the tick is misrepresented (as\n"
-	 "bpf, and kernel addresses: CAP_SYSLOG; at most the kernel's\n"
-	 "HZ; not with -n).\n"
+	 "extra cost; work in step with the tick is misrepresented\n"
+	 "(needs what bpf needs, and CAP_SYSLOG for kernel addresses; at\n"
+	 "most the kernel's HZ; not with -n).\n"
 	 "racing: while the threads run; approximate (CPython 3.11 and\n"
 	 "newer, with a GIL; not with -n)",
 	 .apply = apply_engine, .words = "bpf preempt tick racing"},

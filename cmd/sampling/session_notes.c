@@ -129,7 +129,7 @@ static void print_native(const struct session *session)
 	if (session->options.verbose)
 		print_note("of %" PRIu64 " stack copies %" PRIu64
 			   " were of threads without Python, %" PRIu64 " were lost",
-			   native.nr_copies, native.nr_unknown_threads, native.nr_lost_copies);
+			   native.nr_copies, native.nr_foreign_copies, native.nr_lost_copies);
 }
 
 /* Print what the BPF program has counted, for --verbose. */

@@ -94,7 +94,7 @@ static enum exit_status first_failure(enum exit_status first, enum exit_status s
 	return first == EXIT_OK ? second : first;
 }
 
-/* Write what is not written yet, except to stdout if that is held back. */
+/* Write what is not written yet, except to stdout if that is deferred. */
 static enum exit_status write_rest(struct session *session, const struct run *run)
 {
 	struct outputs *outputs = &session->options.outputs;

@@ -21,5 +21,5 @@ int session_write_now(struct session *session);
 enum exit_status session_finish(struct session *session, enum exit_status status,
 				bool defers_stdout);
 
-/* After session_finish(), write what was held back. Returns as session_finish() does. */
+/* After session_finish(), write the deferred outputs. Returns as session_finish() does. */
 enum exit_status session_finish_stdout(struct session *session, enum exit_status status);

@@ -95,7 +95,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 	ret_native->nr_c_gaps += stats->nr_c_gaps;
 	ret_native->nr_python_gaps += stats->nr_python_gaps;
 	ret_native->nr_without_copy += stats->nr_without_copy;
-	ret_native->nr_unknown_threads += stats->nr_unknown_threads;
+	ret_native->nr_foreign_copies += stats->nr_foreign_copies;
 	ret_native->nr_copies += events->nr_copies;
 	ret_native->nr_lost_copies += events->nr_lost;
 	ret_native->nr_refused += events->nr_refused;

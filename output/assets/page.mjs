@@ -517,14 +517,14 @@ class Page {
 		const command = shown(run.command_line || meta.processes[0]?.command_line || "") || `pid ${run.pid ?? "?"}`;
 		$("command").textContent = $("command").title = document.title = command;
 		document.title += " – pysample";
-		const wall = number("wall_s"), rate = number("ticks") / (wall || 1), asked = Number(run.requested_hz);
+		const wall = number("wall_s"), rate = number("ticks") / (wall || 1), requested = Number(run.requested_hz);
 		const own = this.profile.threads.filter(t => t.end > t.start).map(t => meta.processes[t.process]?.pid); /* without those of the base */
 		const pids = [...new Set([...meta.runs.map(r => r.pid), ...own].map(Number))].filter(Boolean);
 		const facts = [
 			run.python && `Python ${shown(run.python)}`, pids.length && `pid ${pids.slice(0, 4).join(", ")}${pids.length > 4 ? ` and ${pids.length - 4} more` : ""}`,
 			meta.start_ms && new Date(meta.start_ms).toLocaleString(), wall && duration(wall * 1e6), `${count(this.profile.samples.n)} ${this.noun}`,
 			...(this.timeless ? [meta.runs.length > 1 ? `${meta.runs.length} cores` : run.death && shown(run.death)]
-				: [rate && `${count(rate)}${asked ? " of " + count(asked) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`]),
+				: [rate && `${count(rate)}${requested ? " of " + count(requested) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`]),
 		].filter(Boolean).map(text => el("span", {}, text));
 		const [approximate] = /^approximate( in part)?/.exec(meta.caveats) ?? [];
 		if (approximate)
@@ -535,8 +535,8 @@ class Page {
 		const note = text => $("notes").append(el("span", {}, text));
 		if (part > 0.01)
 			note(`${percent(part)} of samples were lost (${reasons}) and are missing from the profile.`);
-		if (asked && rate < 0.9 * asked)
-			note(`${percent(rate / asked)} of the requested rate was reached; weights are times, so percentages remain valid.`);
+		if (requested && rate < 0.9 * requested)
+			note(`${percent(rate / requested)} of the requested rate was reached; weights are times, so percentages remain valid.`);
 		if (meta.caveats)
 			note(meta.caveats);
 		if (run.python_newer_than_tested === "true")

@@ -17,7 +17,7 @@
  */
 
 /* The DWARF sections. */
-struct code_debug_info {
+struct debug_info {
 	struct byte_buffer abbrev;
 	struct byte_buffer info;
 	struct byte_buffer aranges;
@@ -245,7 +245,7 @@ static void make_line(const struct jit_object *object, struct byte_buffer *buffe
 }
 
 /* Fill the empty sections for an object with lines. Out of memory shows in their failed flags. */
-static void code_debug_info_make(const struct jit_object *object, struct code_debug_info *sections)
+static void debug_info_make(const struct jit_object *object, struct debug_info *sections)
 {
 	make_abbrev(&sections->abbrev);
 	make_info(object, &sections->info);
@@ -253,13 +253,13 @@ static void code_debug_info_make(const struct jit_object *object, struct code_de
 	make_line(object, &sections->line);
 }
 
-static bool code_debug_info_failed(const struct code_debug_info *sections)
+static bool debug_info_failed(const struct debug_info *sections)
 {
 	return sections->abbrev.failed || sections->info.failed || sections->aranges.failed ||
 	       sections->line.failed;
 }
 
-static void code_debug_info_done(struct code_debug_info *sections)
+static void debug_info_done(struct debug_info *sections)
 {
 	byte_buffer_done(&sections->abbrev);
 	byte_buffer_done(&sections->info);
@@ -299,7 +299,7 @@ enum { NR_SECTIONS = sizeof(section_names) / sizeof(section_names[0]) };
 struct writing {
 	const struct jit_object *object;
 	Elf *elf;
-	struct code_debug_info debug_info;
+	struct debug_info debug_info;
 	struct byte_buffer strings; /* with the symbol's name */
 	struct byte_buffer names;   /* section names */
 	uint32_t name_offsets[NR_SECTIONS];
@@ -465,9 +465,9 @@ static bool make_parts(struct writing *writing)
 		append_string(&writing->names, section_names[i]);
 	}
 	if (object->nr_lines)
-		code_debug_info_make(object, &writing->debug_info);
+		debug_info_make(object, &writing->debug_info);
 	return !writing->strings.failed && !writing->names.failed &&
-	       !code_debug_info_failed(&writing->debug_info);
+	       !debug_info_failed(&writing->debug_info);
 }
 
 int jit_object_write(const struct jit_object *object, int fd)
@@ -482,7 +482,7 @@ int jit_object_write(const struct jit_object *object, int fd)
 		err = writing.elf && add_all(&writing) ? 0 : write_error();
 		(void)elf_end(writing.elf);
 	}
-	code_debug_info_done(&writing.debug_info);
+	debug_info_done(&writing.debug_info);
 	byte_buffer_done(&writing.strings);
 	byte_buffer_done(&writing.names);
 	return err;

@@ -34,7 +34,7 @@ struct gecko_markers {
 void gecko_markers_init(struct gecko_markers *markers, const struct profile *profile,
 			const struct thread_samples *samples, const struct thread_slice *slice);
 
-/* Returns the next marker, by start time; false at the end. */
+/* Find the next marker, by start time. Returns false at the end. */
 bool gecko_markers_next(struct gecko_markers *markers, struct gecko_marker *ret_marker);
 
 /* Returns the name of a kind, which users can search for; stable. */

@@ -76,7 +76,7 @@ static uint64_t gap_before(const struct stretches *stretches, const struct profi
 	return begin_ns - stretches->axis_ns;
 }
 
-/* Returns the next sample, or the gap before it; false at the end. */
+/* Find the next sample, or the gap before it. Returns false at the end. */
 static bool piece_next(struct stretches *stretches, struct stretch *ret_piece)
 {
 	const struct writer *writer = stretches->writer;
@@ -98,7 +98,7 @@ static bool piece_next(struct stretches *stretches, struct stretch *ret_piece)
 	return true;
 }
 
-/* Returns the next stretch, merged from equal pieces; false at the end. */
+/* Find the next stretch, merged from equal pieces. Returns false at the end. */
 static bool stretches_next(struct stretches *stretches, struct stretch *ret_stretch)
 {
 	struct stretch piece = {0};

@@ -28,7 +28,10 @@ struct page_column {
 /* More than there are kinds of columns. */
 #define PAGE_MAX_COLUMNS 24
 
-/* Returns the columns that the data need. *ret_nr is their number, at most PAGE_MAX_COLUMNS. */
+/*
+ * Store the columns that the data need in ret_columns. *ret_nr is their number, at most
+ * PAGE_MAX_COLUMNS.
+ */
 void page_columns_choose(const struct page_index *index, bool has_base,
 			 const struct page_column *ret_columns[PAGE_MAX_COLUMNS], uint32_t *ret_nr);
 

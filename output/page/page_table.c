@@ -57,7 +57,7 @@ static int compare_rows(const void *a, const void *b)
 	return strcmp(one->function->qualname, other->function->qualname);
 }
 
-/* Returns all functions, those with the most self time first; the caller frees *ret_rows. */
+/* Collect all functions, those with the most self time first; the caller frees *ret_rows. */
 static int collect_rows(const struct profile *profile, struct row **ret_rows, uint32_t *ret_nr)
 {
 	const struct profile_function *functions = profile_functions(profile, ret_nr);

@@ -86,7 +86,7 @@ static void name_functions(struct function_rows *rows)
 	}
 }
 
-/* Returns the shared copy of a path, made if it is new. */
+/* Find or make the shared copy of a path. */
 static int path_get(struct function_rows *rows, const char *path, const char **ret_path)
 {
 	const uint32_t nr = rows->paths.nr;

@@ -60,8 +60,8 @@ uint32_t function_rows_search(struct function_rows *rows, const struct function 
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id);
 
 /*
- * Returns the row for a function whose id has none yet: the equal row of an earlier sampler, or a
- * new one. Returns 0 or -ENOMEM.
+ * Find or add the row for a function whose id has none yet: *ret_index is the equal row of an
+ * earlier sampler, or a new one. Returns 0 or -ENOMEM.
  */
 int function_rows_get(struct function_rows *rows, const struct function *function,
 		      uint32_t *ret_index);

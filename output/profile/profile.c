@@ -513,9 +513,9 @@ const struct profile_sample *profile_samples(const struct profile *profile, uint
 struct profile_weight profile_weight(const struct profile *profile, enum profile_side side,
 				     uint32_t node)
 {
-	const struct profile_node *self = &profile->tree.nodes[node];
+	const struct profile_node *row = &profile->tree.nodes[node];
 
 	if (side == PROFILE_SHOWN)
-		return (struct profile_weight){self->self_samples, self->self_ns};
+		return (struct profile_weight){row->self_samples, row->self_ns};
 	return node < profile->base.nr ? profile->base.rows[node] : (struct profile_weight){0};
 }

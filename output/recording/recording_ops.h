@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a reader of a recording is called with: its items in file order. */
+/* The callbacks for the items of a recording, which are called in file order. */
 #pragma once
 
 #include <stdint.h>

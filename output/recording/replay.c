@@ -267,7 +267,7 @@ static int verdict_find(struct player *player, uint32_t function, int32_t line,
 	return pair_map_add(&player->verdicts.of_line, function, (uint32_t)line, *ret_verdict);
 }
 
-/* Returns the verdict on a node's frame, combined with that on its callers. */
+/* Find the verdict on a node's frame, combined with that on its callers. */
 static int verdict_get(struct player *player, const struct played_node *node, uint32_t *ret_verdict)
 {
 	int32_t line = node->line;

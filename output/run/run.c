@@ -83,7 +83,7 @@ static const struct field native_fields[] = {
 	{"native.copies", FIELD_U64, offsetof(struct run, info.native.nr_copies)},
 	{"native.lost_copies", FIELD_U64, offsetof(struct run, info.native.nr_lost_copies)},
 	{"native.without_copy", FIELD_U64, offsetof(struct run, info.native.nr_without_copy)},
-	{"native.foreign_copies", FIELD_U64, offsetof(struct run, info.native.nr_unknown_threads)},
+	{"native.foreign_copies", FIELD_U64, offsetof(struct run, info.native.nr_foreign_copies)},
 	{"native.refused_threads", FIELD_U64, offsetof(struct run, info.native.nr_refused)},
 };
 

@@ -16,15 +16,15 @@ struct run_native {
 	 * together is likely but not proven.
 	 */
 	bool is_inferred;
-	bool user_cpu_only;	     /* the kernel reported no samples of threads in kernel mode */
-	uint64_t nr_stacks;	     /* samples with C frames */
-	uint64_t nr_c_gaps;	     /* of those, with [unknown] in place of C frames */
-	uint64_t nr_python_gaps;     /* of those, with [unknown] in place of Python frames */
-	uint64_t nr_copies;	     /* copies of registers and stack that the kernel made */
-	uint64_t nr_lost_copies;     /* copies the kernel had no room for */
-	uint64_t nr_without_copy;    /* samples of interrupts whose copies were lost */
-	uint64_t nr_unknown_threads; /* copies of threads that Python does not know */
-	uint64_t nr_refused;	     /* threads that could not be followed */
+	bool user_cpu_only;	    /* the kernel reported no samples of threads in kernel mode */
+	uint64_t nr_stacks;	    /* samples with C frames */
+	uint64_t nr_c_gaps;	    /* of those, with [unknown] in place of C frames */
+	uint64_t nr_python_gaps;    /* of those, with [unknown] in place of Python frames */
+	uint64_t nr_copies;	    /* copies of registers and stack that the kernel made */
+	uint64_t nr_lost_copies;    /* copies the kernel had no room for */
+	uint64_t nr_without_copy;   /* samples of interrupts whose copies were lost */
+	uint64_t nr_foreign_copies; /* copies of threads that Python does not know */
+	uint64_t nr_refused;	    /* threads that could not be followed */
 };
 
 /* The pysample that took the samples. */

@@ -78,7 +78,7 @@ static void write_native(struct json *json, const struct run_native *native)
 	json_member_u64(json, "copies", native->nr_copies);
 	json_member_u64(json, "lost_copies", native->nr_lost_copies);
 	json_member_u64(json, "without_copy", native->nr_without_copy);
-	json_member_u64(json, "foreign_copies", native->nr_unknown_threads);
+	json_member_u64(json, "foreign_copies", native->nr_foreign_copies);
 	json_member_u64(json, "refused_threads", native->nr_refused);
 	json_object_end(json);
 }

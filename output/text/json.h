@@ -75,7 +75,7 @@ void json_member_u64(struct json *json, const char *key, uint64_t value);
 void json_member_double(struct json *json, const char *key, double value);
 void json_member_bool(struct json *json, const char *key, bool value);
 
-/* 10^18 is the largest power of ten that all numbers here hold. */
+/* Limit on decimals: the digits, the point and a leading 0 must fit in NUMBER_MAX_BYTES. */
 enum { JSON_MAX_DECIMALS = 18 };
 
 /*

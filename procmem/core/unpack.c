@@ -17,7 +17,7 @@
 /* Bytes that are read at once. */
 #define INPUT_BYTES ((size_t)128 << 10)
 
-/* Decoders refuse what is not a frame by its first bytes; lz4 waits for this many. */
+/* Decompressors refuse what is not a frame by its first bytes; lz4 waits for this many. */
 enum { FRAME_MIN_BYTES = 7 };
 
 /*

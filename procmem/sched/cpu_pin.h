@@ -48,9 +48,9 @@ int cpu_pin_open(struct cpu_pin *ret_pin);
 void cpu_pin_close(struct cpu_pin *pin);
 
 /*
- * Pin the thread to a CPU, or to none (CPU_NONE). Does nothing if it is pinned there already.
- * Returns 0, or -EPERM if the CPU is not one of the usual ones or may not be used any more; the
- * thread is then pinned to none.
+ * Pin the thread to a CPU, or unpin it (CPU_NONE). Does nothing if nothing would change. Returns 0,
+ * or -EPERM if the CPU is not one of the usual ones or may no longer be used; the thread is then
+ * not pinned.
  */
 int cpu_pin_move(struct cpu_pin *pin, uint32_t cpu);
 

@@ -59,7 +59,7 @@ struct perf_events {
 	uint32_t nr_threads, max_threads;
 	uint32_t current;    /* index of the thread whose ring is being read */
 	size_t record_bytes; /* size of the record being read from that ring; 0: none */
-	/* last result of perf_events_find(), valid while its record is taken */
+	/* last result of perf_events_find(), valid while record_bytes is not 0 */
 	struct perf_copy found;
 	bool is_drained; /* perf_events_next() has returned all copies of the last search */
 	uint8_t *record; /* PERF_RECORD_MAX_BYTES; owned */
@@ -118,7 +118,7 @@ const struct perf_copy *perf_events_find(struct perf_events *events, pid_t tid, 
 					 uint64_t time_ns);
 
 /*
- * Returns the minimum number of copies that each thread's ring holds before they must be fetched.
+ * Returns how many copies of maximum size the smallest ring holds.
  */
 uint32_t perf_events_room(const struct perf_events *events);
 

@@ -19,7 +19,7 @@
 #include "procmem/process.h"
 #include "procmem/sched/thread_stat.h"
 
-/* Both descriptors of a closed one are -1. */
+/* If it is closed, both descriptors are -1. */
 struct run_count {
 	int schedstat_fd;
 	int stat_fd;

@@ -9,19 +9,17 @@
 #include <sys/types.h>
 
 /*
- * Whether the calling thread has a real-time policy: it preempts any
- * thread at once, except those of a higher or equal priority.
+ * Whether the calling thread has a real-time policy: it preempts any thread at once, except those
+ * of a higher or equal priority.
  */
 bool sched_policy_is_real_time(void);
 
-/*
- * Whether thread tid has a real-time policy that prevents the calling thread from preempting it.
- */
+/* Whether thread tid has a real-time policy that prevents the calling thread from preempting it. */
 bool sched_policy_is_outranked(pid_t tid);
 
 /*
- * Whether the scheduler lets the calling thread preempt thread tid: tid does not outrank
- * it, does not have a better nice value, and we are not SCHED_IDLE while tid is not. False if
+ * Whether the scheduler lets the calling thread preempt thread tid: tid neither outranks it nor has
+ * a better nice value, and the calling thread is not SCHED_IDLE unless tid is, too. False if
  * unknown.
  */
 bool sched_policy_may_preempt(pid_t tid);

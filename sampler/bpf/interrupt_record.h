@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The protocol between the BPF program and its caller: where things are in the target, its threads,
- * and one record per interrupt. Both sides are compiled with this file.
+ * The protocol between the BPF program and user space: where things are in the target, its
+ * threads, and one record per interrupt. Both sides are compiled with this file.
  */
 #pragma once
 
@@ -39,8 +39,7 @@
 
 /*
  * Number of reported code objects that are remembered; the least recently met ones are evicted.
- * On machines with many CPUs it is a number per CPU, since each keeps 128 entries for
- * itself.
+ * On machines with many CPUs it is a number per CPU, since each keeps 128 entries for itself.
  *
  * Source: kernel/bpf/bpf_lru_list.c (LOCAL_FREE_TARGET).
  */
@@ -98,7 +97,7 @@ struct interrupt_state {
 	__u64 interpreter_id; /* never reused */
 	__u64 tlbc_addr;      /* of the generation of thread-local bytecode; 0: none */
 	__u32 gil_bytes;      /* number of bytes at gil_addr */
-	__u32 slot;	      /* the caller's */
+	__u32 slot;	      /* user space's */
 };
 
 /* A thread has a state in each interpreter that it has been in; this many are reported. */
@@ -169,7 +168,7 @@ struct interrupt_record {
 struct interrupt_code {
 	struct interrupt_head head; /* INTERRUPT_CODE */
 	__u64 addr;
-	/* reported once, until another object is found at addr or the caller forgets it */
+	/* reported once, until another object is found at addr or user space forgets it */
 	__u64 identity;
 	__u32 qualname_bytes, filename_bytes, linetable_bytes, unused;
 	__u64 bytecode_length; /* for bytecode that is a separate object */

@@ -4,9 +4,9 @@
  * thread's CPU and in its memory, while it can execute nothing. So what it reads is of one
  * instant, whichever thread has the GIL, if there is a GIL.
  *
- * It follows `previous` like sampler/cpython/frames/frames.h and judges nothing: the caller walks
- * the copies. It needs none of the kernel's types, and all offsets in the target are constants
- * from loading on.
+ * It follows `previous` like sampler/cpython/frames/frames.h and judges nothing: user space
+ * walks the copies. It needs none of the kernel's types, and all offsets in the target are
+ * constants from loading on.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -25,7 +25,7 @@ const volatile struct interrupt_layout layout;
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
-	__uint(max_entries, 1); /* the caller sets the real limit */
+	__uint(max_entries, 1); /* user space sets the real limit */
 	__type(key, __u32);
 	__type(value, struct interrupt_thread);
 } threads SEC(".maps");
@@ -64,7 +64,7 @@ struct {
 	__uint(max_entries, INTERRUPT_RING_BYTES);
 } records SEC(".maps");
 
-/* The identity last reported for each address; the caller removes what it has dropped. */
+/* The identity last reported for each address; user space removes what it has dropped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, INTERRUPT_KNOWN_CODES);
@@ -72,15 +72,15 @@ struct {
 	__type(value, __u64);
 } known_codes SEC(".maps");
 
-/* Whether ticks are sampled. Set by the caller. */
+/* Whether ticks are sampled. Set by user space. */
 __u64 is_on = 0;
 
 /*
- * An address that the caller could not read either: a fault there wakes nobody. Set by the caller.
+ * An address that user space could not read either: a fault there wakes nobody. Set by user space.
  */
 __u64 unreachable_addr = 0;
 
-/* &PyCode_Type, which the caller learns from the reports; 0: unknown. */
+/* &PyCode_Type, which user space learns from the reports; 0: unknown. */
 __u64 code_type_addr = 0;
 
 #define CODE_MASK (INTERRUPT_CODE_MAX_BYTES - 1)
@@ -432,7 +432,7 @@ static __always_inline __u32 record_states(struct scratch *scratch, struct inter
 	for (__u32 i = 0; i < INTERRUPT_MAX_STATES && thread->states[i].addr; i++) {
 		record_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
-		/* Wake the caller only for a fault that it can resolve. */
+		/* Wake user space only for a fault that it can resolve. */
 		flags = record->end == INTERRUPT_FAULT && record->fault_addr != unreachable_addr
 				? BPF_RB_FORCE_WAKEUP
 				: BPF_RB_NO_WAKEUP;

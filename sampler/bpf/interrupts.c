@@ -268,9 +268,15 @@ static int find_tick(uint64_t *ret_addr, struct message *reterr)
 		kernel_names_destroy(names);
 	if (is_found)
 		return 0;
-	message_set(reterr, "the address of the kernel's tick is not in /proc/kallsyms%s",
-		    err == -EPERM ? ": addresses require " KERNEL_NAMES_REQUIREMENTS : "");
-	return err == -EPERM ? err : -ENOTSUP;
+	if (err == -EPERM) {
+		message_set(
+			reterr,
+			"/proc/kallsyms hides addresses: they require " KERNEL_NAMES_REQUIREMENTS);
+		return err;
+	}
+	message_set(reterr, "the address of the kernel's tick is not in /proc/kallsyms: "
+			    "use --engine bpf");
+	return -ENOTSUP;
 }
 
 /* Round the period to whole ticks. */
@@ -282,8 +288,8 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 
 	if (!one_ns) {
 		message_set(reterr,
-			    "the kernel's tick rate is unknown: CLOCK_MONOTONIC_COARSE has no "
-			    "resolution");
+			    "the kernel's tick rate is unknown (CLOCK_MONOTONIC_COARSE has no "
+			    "resolution): use --engine bpf");
 		return -ENOTSUP;
 	}
 	nr_ticks = (interrupts->period_ns + one_ns / 2) / one_ns;

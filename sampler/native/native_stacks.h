@@ -53,8 +53,8 @@ struct native_loop {
 };
 
 /*
- * Limit on the C frames of one stack in dump and core, which has a gap after them: 8 MiB of the
- * smallest calls.
+ * Limit on the C frames of one stack in dump and core: those of 8 MiB of the smallest calls. A
+ * longer stack has a gap after them.
  */
 #define NATIVE_STACKS_MAX_FRAMES (1u << 19)
 

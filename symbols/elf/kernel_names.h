@@ -16,7 +16,7 @@
 #define KERNEL_NAMES_MAX_BYTES (64u << 20)
 
 /*
- * What the kernel requires of a reader to show addresses, for messages.
+ * What a process needs to see kernel addresses; a phrase for messages.
  *
  * Source: kallsyms_show_value() in kernel/ksyms_common.c (before 6.5: kernel/kallsyms.c).
  */

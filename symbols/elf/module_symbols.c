@@ -110,23 +110,26 @@ static void find_in_file(struct module_symbols *symbols, struct image *image,
 			add_place(&symbols->wanted[i], vaddr + load_bias);
 }
 
-/* Returns 0 or -ENOMEM. A symbol that is missing, damaged or unreadable is none. */
+/*
+ * Add the places of a module in memory: all or, on -ENOMEM, none. Symbols that are missing, damaged
+ * or unreadable have no place.
+ */
 static int find_in_memory(struct module_symbols *symbols, const struct memory_image *loaded)
 {
-	remote_addr addr;
-	int err = 0;
+	remote_addr addrs[MODULE_SYMBOLS_MAX_NAMES] = {0};
 
-	for (uint32_t i = 0; err != -ENOMEM && i < symbols->nr_wanted; i++) {
-		err = memory_image_symbol(loaded, symbols->wanted[i].name, &addr);
-		if (!err)
-			add_place(&symbols->wanted[i], addr);
-	}
-	return err == -ENOMEM ? err : 0;
+	for (uint32_t i = 0; i < symbols->nr_wanted; i++)
+		if (memory_image_symbol(loaded, symbols->wanted[i].name, &addrs[i]) == -ENOMEM)
+			return -ENOMEM;
+	for (uint32_t i = 0; i < symbols->nr_wanted; i++)
+		if (addrs[i])
+			add_place(&symbols->wanted[i], addrs[i]);
+	return 0;
 }
 
 /*
  * Search the module's file or, if it cannot be opened, its loaded part. Returns 0, or -ENOMEM when
- * the places of some names may have been added.
+ * nothing was added.
  */
 static int search_module(struct module_symbols *symbols, const struct mapping *mapping,
 			 struct image_source *source)
@@ -150,26 +153,6 @@ static int search_module(struct module_symbols *symbols, const struct mapping *m
 	return err;
 }
 
-/* Add a module and its places. Returns 0, or -ENOMEM when nothing was added. */
-static int read_module(struct module_symbols *symbols, const struct mapping *mapping,
-		       struct image_source *source)
-{
-	uint32_t nr_places[MODULE_SYMBOLS_MAX_NAMES] = {0};
-	const uint64_t nr_bytes = symbols->nr_bytes;
-	int err;
-
-	for (uint32_t i = 0; i < symbols->nr_wanted; i++)
-		nr_places[i] = symbols->wanted[i].nr_places;
-	err = search_module(symbols, mapping, source);
-	if (!err)
-		err = add_module(symbols, mapping);
-	for (uint32_t i = 0; err && i < symbols->nr_wanted; i++)
-		symbols->wanted[i].nr_places = nr_places[i];
-	if (err)
-		symbols->nr_bytes = nr_bytes;
-	return err;
-}
-
 int module_symbols_find(struct module_symbols *symbols, const struct maps *maps,
 			struct image_source *source)
 {
@@ -183,7 +166,12 @@ int module_symbols_find(struct module_symbols *symbols, const struct maps *maps,
 			return 0;
 		if (!mapping->inode || !has_code(maps, i, end) || is_known(symbols, mapping))
 			continue;
-		err = read_module(symbols, mapping, source);
+		err = add_module(symbols, mapping);
+		if (err)
+			return err;
+		err = search_module(symbols, mapping, source);
+		if (err)
+			symbols->nr_modules--; /* the next call searches it again */
 	}
 	return err;
 }

@@ -41,8 +41,8 @@ void module_symbols_destroy(struct module_symbols *symbols);
 
 /*
  * Search the modules of maps that were not searched yet: the files that source opens, or the
- * memory. Returns 0; or -ENOMEM, -ESRCH or -EPERM, and the next call continues with the module
- * that could not be read.
+ * memory. A module that cannot be read has no symbols. Returns 0; or -ENOMEM, and the next call
+ * continues with the module at which memory ran out.
  */
 int module_symbols_find(struct module_symbols *symbols, const struct maps *maps,
 			struct image_source *source);

@@ -31,7 +31,7 @@ struct known_entry {
 	remote_addr fingerprint_addr; /* 0: the file has no functions */
 	uint8_t fingerprint[FINGERPRINT_BYTES];
 	uint32_t first_code, nr_codes; /* in the map */
-	uint64_t reading;	       /* the last one that found it */
+	uint64_t walk;		       /* number of the last walk that found it */
 };
 
 struct list {
@@ -44,7 +44,7 @@ struct gdb_jit {
 	struct remote_memory *memory; /* borrowed */
 	struct list lists[GDB_JIT_MAX_LISTS];
 	uint32_t nr_lists;
-	uint64_t nr_readings;
+	uint64_t nr_walks;
 	uint64_t last_read_ns;
 };
 
@@ -137,13 +137,13 @@ static void end_codes(const struct reading *reading, const struct known_entry *e
 		jit_map_end(reading->map, &codes[entry->first_code + i], reading->now_ns);
 }
 
-/* End the codes of the entries that this reading did not find. */
+/* End the codes of the entries that the last walk did not find. */
 static void drop_gone(const struct reading *reading, struct list *list)
 {
 	uint32_t nr_kept = 0;
 
 	for (uint32_t i = 0; i < list->nr_entries; i++) {
-		if (list->entries[i].reading == reading->gdb_jit->nr_readings)
+		if (list->entries[i].walk == reading->gdb_jit->nr_walks)
 			list->entries[nr_kept++] = list->entries[i];
 		else
 			end_codes(reading, &list->entries[i]);
@@ -261,12 +261,12 @@ static int read_entry(struct remote_list *walk, remote_addr addr, remote_addr pr
 		.addr = addr,
 		.image_addr = field_u64(bytes, IMAGE_ADDR_OFFSET),
 		.image_bytes = field_u64(bytes, IMAGE_BYTES_OFFSET),
-		.reading = reading->gdb_jit->nr_readings,
+		.walk = reading->gdb_jit->nr_walks,
 	};
 
 	*ret_next_addr = field_u64(bytes, NEXT_OFFSET);
 	if (known && is_same(known, &entry, fingerprint)) {
-		known->reading = reading->gdb_jit->nr_readings;
+		known->walk = reading->gdb_jit->nr_walks;
 		return 0;
 	}
 	if (known) {
@@ -288,7 +288,7 @@ static int read_head(struct remote_list *walk, remote_addr *ret_first_addr)
 	if (err || field_u32(descriptor, 0) != DESCRIPTOR_VERSION)
 		return remote_error_is_fatal(err) ? err : -EAGAIN;
 	*ret_first_addr = field_u64(descriptor, FIRST_ENTRY_OFFSET);
-	reading->gdb_jit->nr_readings++;
+	reading->gdb_jit->nr_walks++;
 	return 0;
 }
 

@@ -24,7 +24,7 @@
 /* Limit on an entry's ELF file; larger ones are left out. LLVM's have some 100 KiB. */
 #define GDB_JIT_MAX_IMAGE_BYTES (16u << 20)
 
-/* Limit on the bytes of ELF files in one reading; the rest is read at the next one. */
+/* Limit on the bytes of ELF files that one gdb_jit_read() reads; the next one reads the rest. */
 #define GDB_JIT_MAX_READ_BYTES (256u << 20)
 
 struct gdb_jit;

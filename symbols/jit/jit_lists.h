@@ -24,7 +24,7 @@ void jit_lists_destroy(struct jit_lists *lists);
 
 /*
  * Search for lists in the modules of maps that were not searched yet: in the files that source
- * opens, or in the memory. Returns the errors of module_symbols_find().
+ * opens, or in the memory. Returns 0 or -ENOMEM.
  */
 int jit_lists_find(struct jit_lists *lists, const struct maps *maps, struct image_source *source);
 

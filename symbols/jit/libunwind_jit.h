@@ -4,7 +4,7 @@
  * _U_dyn_register(), one list for each copy of libunwind. Entries have a name and a range. Their
  * unwind information is in a format of libunwind's own, which is not read.
  *
- * A list counts its changes, so reading an unchanged list costs 16 bytes. A change is counted
+ * A list counts its changes, so only 16 bytes of an unchanged list are read. A change is counted
  * before it is made, under a lock that only the process can take. So a list counts as unchanged
  * only after two walks that began with the same count and the same first entry.
  *

@@ -67,7 +67,7 @@ int frame_pointers_find(struct frame_pointers *pointers, const struct registers 
 	below_cfa = rule->cfa_offset;
 	if (pointers->cache[i].pc != pc || !pc) {
 		err = find_depth(pointers, frame, below_cfa, &depth_bytes);
-		if (remote_error_is_fatal(err)) /* the code was not read */
+		if (remote_error_is_fatal(err)) /* the next call may succeed */
 			return err;
 		pointers->cache[i].pc = pc;
 		pointers->cache[i].err = err;

@@ -20,7 +20,7 @@ struct frame_pointers {
 	struct unwind_modules *modules;
 	struct {
 		remote_addr pc;	      /* 0: the entry is empty */
-		int err;	      /* 0, -ENOENT or -EBADMSG */
+		int err;	      /* 0, -ENOENT, -EBADMSG or -EFAULT */
 		uint32_t depth_bytes; /* CFA - stack pointer */
 	} cache[FRAME_POINTERS_CACHED];
 };

@@ -167,7 +167,7 @@ static void follow_instruction(struct walk *walk, uint64_t offset)
 		if (next_depth <= 0 || next_depth > STACK_DEPTH_MAX)
 			return;
 	}
-	/* Continue at its jump target, and after it. */
+	/* Continue at the jump target, and after the instruction. */
 	if ((category == ZYDIS_CATEGORY_UNCOND_BR || category == ZYDIS_CATEGORY_COND_BR) &&
 	    target->type == ZYDIS_OPERAND_TYPE_IMMEDIATE && target->imm.is_relative)
 		reach(walk, end + target->imm.value.u, (int32_t)next_depth);

@@ -17,14 +17,22 @@
 /* Limit on a frame, which is inside one chunk; CPython's co_stacksize and locals are ints. */
 #define FRAME_SIZE_MAX_BYTES (64u << 20)
 
-/* How much of each text is kept, and read ahead; nearly all functions have less. */
-enum { PREFETCHED_TEXTS_BYTES = 192 + 320 + 512 };
+/* How much of each text is read ahead; nearly all functions have less. */
+enum {
+	PREFETCHED_QUALNAME_BYTES = 192,
+	PREFETCHED_FILENAME_BYTES = 320,
+	PREFETCHED_LINETABLE_BYTES = 512,
+	PREFETCHED_TEXTS_BYTES =
+		PREFETCHED_QUALNAME_BYTES + PREFETCHED_FILENAME_BYTES + PREFETCHED_LINETABLE_BYTES,
+};
+
+/* How much of each text is kept, and read ahead. */
 static const struct {
 	uint16_t kept_bytes, prefetched_bytes;
 } text_sizes[NR_CODE_TEXTS] = {
-	[CODE_QUALNAME] = {CODE_QUALNAME_BYTES, 192},
-	[CODE_FILENAME] = {CODE_FILENAME_BYTES, 320},
-	[CODE_LINETABLE] = {CODE_LINETABLE_BYTES, 512},
+	[CODE_QUALNAME] = {CODE_QUALNAME_BYTES, PREFETCHED_QUALNAME_BYTES},
+	[CODE_FILENAME] = {CODE_FILENAME_BYTES, PREFETCHED_FILENAME_BYTES},
+	[CODE_LINETABLE] = {CODE_LINETABLE_BYTES, PREFETCHED_LINETABLE_BYTES},
 };
 
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where mapped files have CPython's variables, by the names in their symbols and sections. */
+/* Finds CPython's variables in mapped files, by the names of symbols and sections. */
 #pragma once
 
 #include <stddef.h>
@@ -17,10 +17,7 @@
 /* Further files are skipped. */
 #define FILE_NAMES_MAX_FILES 1024
 
-/*
- * Where a file has CPython's variables, by its symbols and sections, as vaddrs; 0 if it does not
- * say.
- */
+/* The vaddrs of CPython's variables in a file; 0 if no symbol or section names them. */
 struct file_names {
 	uint64_t runtime_vaddr;	    /* _PyRuntime */
 	const char *found_by;	    /* how that was found: "section" or "symbol" */

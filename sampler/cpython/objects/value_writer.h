@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the functions that write one value share, private to the files that implement it: value.c
- * writes data and attributes, value_names.c classes, modules and functions, and exception_text.c
- * exceptions.
+ * Shared by the functions that write one value, and private to their files: value.c writes data and
+ * attributes, value_names.c classes, modules and functions, exception_text.c exceptions.
  *
  * Each function writes its part as far as it can be read. The first error ends the part that it
  * occurs in. The text holds the error, and until value_write_part() handles it nothing more is read
