@@ -2,6 +2,7 @@
 /* Times of the kernel's clocks, in nanoseconds. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 
@@ -32,4 +33,12 @@ static inline uint64_t clock_ns(clockid_t clock)
 static inline uint64_t clock_now_ns(void)
 {
 	return clock_ns(CLOCK_MONOTONIC);
+}
+
+/* Sleep until a time of CLOCK_MONOTONIC. A signal ends the sleep early. */
+static inline void clock_sleep_until(uint64_t time_ns)
+{
+	const struct timespec time = timespec_of(time_ns);
+
+	(void)clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &time, NULL);
 }

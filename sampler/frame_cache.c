@@ -3,6 +3,8 @@
 
 #include <errno.h>
 
+#include "sampler/sample.h"
+
 /* Minimum number of saved frames that justify an anchor, and a write. */
 enum { MIN_KEPT = 64 };
 

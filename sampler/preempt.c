@@ -25,9 +25,6 @@ enum { FOLLOWED_LOOKS = 64 };
  */
 enum { MOVING_LOOKS = 4 };
 
-/* Limit on guards: programs that pass a lock around use two or three CPUs. */
-enum { MAX_GUARDS = 7 };
-
 /* A guard that is later than this stays away. The sampler waits this long for one. */
 #define GUARD_LATE_NS 300000u
 #define GUARD_WAIT_NS 100000u
@@ -57,20 +54,9 @@ struct guard {
 	_Atomic uint32_t answer; /* request * NR_GUARD_STATES + enum guard_state */
 };
 
-/* A CPU where a thread that may run was found. */
-struct followed_cpu {
-	uint32_t cpu;
-	uint64_t found_look;
-};
-
 struct preempt {
 	struct cpu_pin pin;
-	uint32_t cpu; /* the sampler is pinned to it; CPU_NONE: any */
-	struct followed_cpu followed[MAX_GUARDS + 1];
-	uint32_t nr_followed;
-	/* looks in a row that found followed[0] to be another CPU than cpu */
-	uint32_t nr_moved_looks;
-	uint64_t look;
+	uint32_t cpu;			  /* the sampler is pinned to it; CPU_NONE: any */
 	uint64_t next_ns;		  /* time of the next look; 0: unknown */
 	struct context_switches switches; /* at the beginning of the look */
 	uint64_t held_ns;		  /* when the look began to read */
@@ -253,17 +239,17 @@ void preempt_destroy(struct preempt *preempt)
 	free(preempt);
 }
 
-/* The index of a followed CPU; nr_followed: it is not followed. */
-static uint32_t find_followed(const struct preempt *preempt, uint32_t cpu)
+/* The index of a followed CPU; followed->nr: it is not followed. */
+static uint32_t find_followed(const struct followed_cpus *followed, uint32_t cpu)
 {
 	uint32_t i = 0;
 
-	while (i < preempt->nr_followed && preempt->followed[i].cpu != cpu)
+	while (i < followed->nr && followed->cpus[i].cpu != cpu)
 		i++;
 	return i;
 }
 
-bool preempt_follow(struct preempt *preempt, uint32_t cpu)
+bool preempt_follow(const struct preempt *preempt, struct followed_cpus *followed, uint32_t cpu)
 {
 	uint32_t i;
 
@@ -271,18 +257,18 @@ bool preempt_follow(struct preempt *preempt, uint32_t cpu)
 		return true;
 	if (cpu >= CPU_SETSIZE || !CPU_ISSET(cpu, &preempt->pin.usual))
 		return false;
-	i = find_followed(preempt, cpu);
+	i = find_followed(followed, cpu);
 	/* No thread was there lately: the target has moved. */
-	if (i == preempt->nr_followed)
-		preempt->nr_moved_looks = MOVING_LOOKS;
+	if (i == followed->nr)
+		followed->nr_moved_looks = MOVING_LOOKS;
 	/* Move the CPU to the front, and drop the last one if there is no room. */
 	if (i == MAX_GUARDS + 1)
 		i--;
-	else if (i == preempt->nr_followed)
-		preempt->nr_followed++;
+	else if (i == followed->nr)
+		followed->nr++;
 	for (; i > 0; i--)
-		preempt->followed[i] = preempt->followed[i - 1];
-	preempt->followed[0] = (struct followed_cpu){.cpu = cpu, .found_look = preempt->look};
+		followed->cpus[i] = followed->cpus[i - 1];
+	followed->cpus[0] = (struct followed_cpu){.cpu = cpu, .found_look = followed->nr_looks};
 	return true;
 }
 
@@ -291,25 +277,25 @@ bool preempt_can_reach(const struct preempt *preempt, pid_t tid)
 	return cpu_pin_shares_cpu(&preempt->pin, tid);
 }
 
-void preempt_move(struct preempt *preempt)
+void preempt_move(struct preempt *preempt, struct followed_cpus *followed)
 {
-	const uint32_t found_cpu = preempt->nr_followed ? preempt->followed[0].cpu : CPU_NONE;
+	const uint32_t pinned_cpu = followed->is_pinned ? followed->pinned_cpu : CPU_NONE;
+	const uint32_t found_cpu = followed->nr ? followed->cpus[0].cpu : CPU_NONE;
 	uint32_t nr = 0;
 
 	/* Forget CPUs where no thread was found for long. */
-	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
-		const struct followed_cpu *followed = &preempt->followed[i];
-
-		if (!nr || followed->found_look + FOLLOWED_LOOKS >= preempt->look)
-			preempt->followed[nr++] = *followed;
+	for (uint32_t i = 0; i < followed->nr; i++)
+		if (!nr || followed->cpus[i].found_look + FOLLOWED_LOOKS >= followed->nr_looks)
+			followed->cpus[nr++] = followed->cpus[i];
+	followed->nr = nr;
+	followed->nr_moved_looks = found_cpu == pinned_cpu ? 0 : followed->nr_moved_looks + 1;
+	if (find_followed(followed, pinned_cpu) == followed->nr ||
+	    followed->nr_moved_looks >= MOVING_LOOKS) {
+		followed->is_pinned = found_cpu != CPU_NONE;
+		followed->pinned_cpu = found_cpu;
+		followed->nr_moved_looks = 0;
 	}
-	preempt->nr_followed = nr;
-	preempt->nr_moved_looks = found_cpu == preempt->cpu ? 0 : preempt->nr_moved_looks + 1;
-	if (find_followed(preempt, preempt->cpu) == preempt->nr_followed ||
-	    preempt->nr_moved_looks >= MOVING_LOOKS) {
-		preempt->cpu = found_cpu;
-		preempt->nr_moved_looks = 0;
-	}
+	preempt->cpu = followed->is_pinned ? followed->pinned_cpu : CPU_NONE;
 	(void)cpu_pin_move(&preempt->pin, preempt->cpu);
 }
 
@@ -332,18 +318,19 @@ static struct guard *find_idle_guard(struct preempt *preempt, uint32_t cpu)
 	return found;
 }
 
-static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
+static void arm_guards(struct preempt *preempt, const struct followed_cpus *followed,
+		       uint64_t deadline_ns)
 {
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];
 
 		if (guard->is_armed &&
 		    (guard->deadline_ns != deadline_ns || guard->cpu == preempt->cpu ||
-		     find_followed(preempt, guard->cpu) == preempt->nr_followed))
+		     find_followed(followed, guard->cpu) == followed->nr))
 			release_guard(guard);
 	}
-	for (uint32_t i = 0; i < preempt->nr_followed; i++) {
-		const uint32_t cpu = preempt->followed[i].cpu;
+	for (uint32_t i = 0; i < followed->nr; i++) {
+		const uint32_t cpu = followed->cpus[i].cpu;
 		struct guard *guard = find_idle_guard(preempt, cpu);
 
 		if (!guard || cpu == preempt->cpu || !start_guard(guard, &preempt->pin.usual))
@@ -353,26 +340,10 @@ static void arm_guards(struct preempt *preempt, uint64_t deadline_ns)
 	}
 }
 
-static void clock_sleep_until(void *context, uint64_t time_ns)
+void preempt_aim(struct preempt *preempt, struct followed_cpus *followed, uint64_t time_ns)
 {
-	const struct ticker_clock usual = ticker_clock_default();
-	struct preempt *preempt = context;
-
-	/* A wake-up before the next look takes no look. */
-	if (time_ns >= preempt->next_ns) {
-		preempt_move(preempt);
-		arm_guards(preempt, time_ns);
-	}
-	usual.sleep_until(usual.context, time_ns);
-}
-
-struct ticker_clock preempt_clock(struct preempt *preempt)
-{
-	return (struct ticker_clock){
-		.now_ns = ticker_clock_default().now_ns,
-		.sleep_until = clock_sleep_until,
-		.context = preempt,
-	};
+	preempt_move(preempt, followed);
+	arm_guards(preempt, followed, time_ns);
 }
 
 void preempt_set_next(struct preempt *preempt, uint64_t time_ns)
@@ -382,11 +353,11 @@ void preempt_set_next(struct preempt *preempt, uint64_t time_ns)
 
 /* Looks. */
 
-void preempt_hold(struct preempt *preempt, cpu_set_t *ret_held)
+void preempt_hold(struct preempt *preempt, struct followed_cpus *followed, cpu_set_t *ret_held)
 {
 	const uint64_t now_ns = clock_now_ns();
 
-	preempt->look++;
+	followed->nr_looks++;
 	CPU_ZERO(ret_held);
 	for (uint32_t i = 0; i < MAX_GUARDS; i++) {
 		struct guard *guard = &preempt->guards[i];

@@ -22,9 +22,32 @@
 #include <stdint.h>
 
 #include "procmem/sched/cpu_pin.h"
-#include "sampler/ticker.h"
 #include "sampler/witness.h"
 
+/* Limit on the other CPUs that a look holds: programs that pass a lock around use two or three. */
+enum { MAX_GUARDS = 7 };
+
+/* A CPU where a thread that may run was found. */
+struct followed_cpu {
+	uint32_t cpu;
+	uint64_t found_look;
+};
+
+/*
+ * The CPUs where a target's threads that may run were found lately. All zero: none. The members
+ * are private.
+ */
+struct followed_cpus {
+	struct followed_cpu cpus[MAX_GUARDS + 1]; /* the one found last is the first */
+	uint32_t nr;
+	uint32_t pinned_cpu; /* where the looks wake up; valid if is_pinned */
+	bool is_pinned;
+	/* number of looks in a row that found cpus[0] to be another CPU than pinned_cpu */
+	uint32_t nr_moved_looks;
+	uint64_t nr_looks;
+};
+
+/* Holds CPUs for the looks at any number of targets. */
 struct preempt;
 
 /*
@@ -39,16 +62,16 @@ void preempt_destroy(struct preempt *preempt);
  * A thread that may run was found on a CPU (CPU_NONE: unknown): the next looks hold that CPU.
  * Returns false if our affinity does not allow it.
  */
-bool preempt_follow(struct preempt *preempt, uint32_t cpu);
+bool preempt_follow(const struct preempt *preempt, struct followed_cpus *followed, uint32_t cpu);
 
 /* Whether thread tid may run on any CPU that can be held. */
 bool preempt_can_reach(const struct preempt *preempt, pid_t tid);
 
-/* Move to the CPU of the next look, for callers that do not sleep by preempt_clock(). */
-void preempt_move(struct preempt *preempt);
+/* Move to the CPU of a target's next look, whenever that is. */
+void preempt_move(struct preempt *preempt, struct followed_cpus *followed);
 
-/* A clock that moves to the CPU of the next look before it sleeps, and wakes the guards with us. */
-struct ticker_clock preempt_clock(struct preempt *preempt);
+/* The same for a look at time_ns, for which the guards wake up, too. The caller sleeps until then. */
+void preempt_aim(struct preempt *preempt, struct followed_cpus *followed, uint64_t time_ns);
 
 /*
  * Before a look: announce the earliest time of the next one. Guards sleep until then as soon as
@@ -58,10 +81,10 @@ struct ticker_clock preempt_clock(struct preempt *preempt);
 void preempt_set_next(struct preempt *preempt, uint64_t time_ns);
 
 /*
- * Begin to hold; waits up to 100 µs for guards. *ret_held: the CPUs held so far; one from
- * CPU_SETSIZE on has no bit.
+ * Begin to hold for a look at a target; waits up to 100 µs for guards. *ret_held: the CPUs held so
+ * far; one from CPU_SETSIZE on has no bit.
  */
-void preempt_hold(struct preempt *preempt, cpu_set_t *ret_held);
+void preempt_hold(struct preempt *preempt, struct followed_cpus *followed, cpu_set_t *ret_held);
 
 /*
  * Stop holding, as soon as everything has been read, and wait up to 100 µs for each guard to

@@ -16,6 +16,7 @@
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/frame_cache.h"
 #include "sampler/sample.h"
+#include "sampler/sample_ids.h"
 #include "sampler/witness.h"
 #include "symbols/elf/image_source.h"
 
@@ -32,6 +33,10 @@ struct sampler_options {
 	/* END_TOO_DEEP may end the run, so that another engine can continue */
 	bool ends_when_too_deep;
 	double rate_hz;
+};
+
+/* How long a run lasts. */
+struct sampler_limits {
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
 };
@@ -96,6 +101,16 @@ void sampler_destroy(struct sampler *sampler);
 void sampler_set_live(struct sampler *sampler, const struct maps *maps,
 		      struct image_source *images);
 
+/*
+ * Before the first tick: use ids that are unique among all samplers that share them. ids is
+ * borrowed until sampler_destroy(), and owns the functions that samples refer to. By default each
+ * sampler has its own.
+ */
+void sampler_share_ids(struct sampler *sampler, struct sample_ids *ids);
+
+/* Before the first tick: set sample_thread.process of its threads. The default is 0. */
+void sampler_set_process(struct sampler *sampler, uint32_t process);
+
 /* Before the first tick: set what to record besides the stacks. The default is nothing. */
 void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras);
 
@@ -107,7 +122,8 @@ void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *ex
  * the sink returned.
  */
 int sampler_run(struct sampler *sampler, const struct sampler_options *options,
-		struct sample_sink *sink, enum sampler_end *ret_end);
+		const struct sampler_limits *limits, struct sample_sink *sink,
+		enum sampler_end *ret_end);
 
 /*
  * Take one tick now and emit its samples to sink. Returns 0; -ESRCH (the process has ended or

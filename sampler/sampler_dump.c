@@ -287,13 +287,16 @@ static int walk_live(struct sampler *sampler, struct snapshot_thread *thread,
 {
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const struct walked_thread *walked = &sampled->walked;
-	/* Lets the thread run on, and follows it to its CPU for the next look. */
-	const struct ticker_clock clock =
-		sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_default();
+	struct instant *instant = &sampler->snapshot.instant;
 	int err = sampler_thread_look(sampler, thread, false);
 
 	for (int i = 1; i < DUMP_MAX_TRIES && err == -EBADMSG; i++) {
-		clock.sleep_until(clock.context, clock_now_ns() + DUMP_PAUSE_NS);
+		const uint64_t look_ns = clock_now_ns() + DUMP_PAUSE_NS;
+
+		/* Lets the thread run on, and follows it to its CPU for the next look. */
+		if (instant->preempt)
+			preempt_aim(instant->preempt, &instant->followed, look_ns);
+		clock_sleep_until(look_ns);
 		err = sampler_thread_look(sampler, thread, false);
 	}
 	sampled->room.nr_converted = 0;
@@ -390,15 +393,15 @@ static int dump_thread(struct sampler *sampler, struct snapshot_thread *thread,
 				       : sampler_thread_emit(sampler, thread, sample, sink);
 }
 
-int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
+/* sampler_dump(), while CPUs can be held. */
+static int dump_threads(struct sampler *sampler, struct sample_sink *sink)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	enum instant_verdict verdict;
-	int err = sampler_preempt_open(sampler);
+	int err;
 
 	/* List the threads. A process may start and end threads all the time. */
-	if (!err)
-		err = snapshot_refresh(snapshot);
+	err = snapshot_refresh(snapshot);
 	for (int i = 1; !snapshot->is_core && i < REFRESH_MAX_TRIES && sampler_is_transient(err);
 	     i++) {
 		(void)usleep(REFRESH_PAUSE_US);
@@ -428,14 +431,27 @@ int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
 	}
 	free(sampler->variables);
 	sampler->variables = NULL;
-	sampler_preempt_close(sampler);
+	return err;
+}
+
+int sampler_dump(struct sampler *sampler, struct sample_sink *sink)
+{
+	struct instant *instant = &sampler->snapshot.instant;
+	int err = instant->is_dead ? 0 : preempt_create(&instant->preempt);
+
+	/* Without CPUs to hold, waiting threads can be proven all the same. */
+	if (err == -ENOMEM)
+		return err;
+	err = dump_threads(sampler, sink);
+	preempt_destroy(instant->preempt);
+	instant->preempt = NULL;
 	return err;
 }
 
 const struct function *sampler_function(struct sampler *sampler, enum function_kind kind,
 					const char *qualname, const char *path)
 {
-	return function_table_get(&sampler->codes.functions, kind, qualname, path, 0);
+	return function_table_get(sampler->codes.functions, kind, qualname, path, 0);
 }
 
 const struct code_cache *sampler_codes(const struct sampler *sampler)

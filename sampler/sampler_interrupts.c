@@ -12,7 +12,6 @@
 #include "sampler/bpf/interrupts_layout.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_state.h"
-#include "sampler/ticker.h"
 
 /* A runnable thread without a record for this many periods waits for a CPU. */
 enum { STARVED_PERIODS = 4 };
@@ -409,22 +408,6 @@ int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sampl
 	interrupts_set_code_type(interrupts->interrupts, interrupts->sampler->codes.code_type_addr);
 	begin_drain(interrupts);
 	return interrupts_drain(interrupts->interrupts, &handler);
-}
-
-static void sleep_until(void *context, uint64_t time_ns)
-{
-	const struct sampler_interrupts *interrupts = context;
-
-	interrupts_wait(interrupts->interrupts, time_ns);
-}
-
-struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts)
-{
-	return (struct ticker_clock){
-		.now_ns = ticker_clock_default().now_ns,
-		.sleep_until = sleep_until,
-		.context = interrupts,
-	};
 }
 
 void sampler_interrupts_end_reads(struct sampler_interrupts *interrupts)

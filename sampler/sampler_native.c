@@ -398,24 +398,15 @@ uint64_t sampler_native_covered_until(const struct sampler_native *native)
 	return until_ns;
 }
 
-static void sleep_until_copy(void *context, uint64_t time_ns)
-{
-	struct sampler_native *native = context;
-
-	if (native->options.sampler->preempt)
-		preempt_move(native->options.sampler->preempt);
-	perf_events_wait(&native->events, time_ns);
-}
-
-bool sampler_native_begin(struct sampler_native *native, struct sample_sink *next,
-			  struct ticker_clock *ret_clock)
+void sampler_native_begin(struct sampler_native *native, struct sample_sink *next)
 {
 	native->next = next;
-	*ret_clock = (struct ticker_clock){
-		.now_ns = ticker_clock_default().now_ns,
-		.sleep_until = sleep_until_copy,
-		.context = native,
-	};
+}
+
+bool sampler_native_sleep_until(struct sampler_native *native, uint64_t time_ns)
+{
+	if (native->has_events)
+		perf_events_wait(&native->events, time_ns);
 	return native->has_events;
 }
 

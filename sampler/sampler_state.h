@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The inside of a sampler, private to the files that implement it. sampler_run.c takes ticks,
+ * The inside of a sampler, private to the files that implement it. sampler_tick.c takes ticks,
  * sampler_dump.c dumps threads, sampler_tasks.c dumps asyncio tasks, sampler_thread.c has what
  * these share for one thread, and sampler_identity.c identifies threads. sampler_interrupts.c and
  * sampler_native.c are optional parts of a run: they include this file, which only declares
@@ -22,6 +22,7 @@
 #include "sampler/frame_cache.h"
 #include "sampler/preempt.h"
 #include "sampler/racing/racing.h"
+#include "sampler/sample_ids.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
 #include "sampler/ticker.h"
@@ -108,8 +109,9 @@ struct sampled_thread {
 
 /* What identifies threads; each list is as old as a refresh of the snapshot, or 0: never made. */
 struct identities {
-	/* number of threads ever seen; the id of the next one */
-	uint32_t nr_seen;
+	struct sample_ids *ids; /* own_ids, unless they are shared */
+	struct sample_ids own_ids;
+	uint32_t process;		   /* as in struct sample_thread */
 	bool is_in_other_namespace;	   /* the target is in another PID namespace */
 	struct process_thread *os_threads; /* the kernel's list of threads; owned */
 	size_t nr_os_threads;
@@ -150,8 +152,7 @@ struct sampler {
 	struct identities identities;
 	struct tick_times tick;
 	struct stack_search stacks;
-	struct preempt *preempt; /* owned; NULL outside of a run or a dump */
-	bool is_racing;		 /* the racing engine: no CPU is held */
+	bool is_racing; /* the racing engine: no CPU is held */
 	struct racing racing;
 	struct sampler_extras extras;
 	struct sampler_native *native; /* borrowed; NULL: no C frames */
@@ -289,12 +290,24 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 }
 
 /*
- * Prepare to preempt the target in the looks to come; does nothing for memory that stands still.
- * Returns 0 or -ENOMEM. If the calling thread cannot be pinned, looks hold no CPU, which is no
- * error.
+ * Begin a run, which sampler_finish() ends: prepare the engine, and find out where the target is.
+ * preempt holds CPUs for engine preempt, and is borrowed until then; NULL: looks hold no CPU.
+ * Returns 0; -ENOTSUP: the target's CPU cannot be taken, *ret_end says why, and there is no run;
+ * -ENOMEM or an error of interrupts_enable().
  */
-int sampler_preempt_open(struct sampler *sampler);
-void sampler_preempt_close(struct sampler *sampler);
+int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct preempt *preempt,
+		  struct sample_sink *sink, enum sampler_end *ret_end);
+
+/* Take the tick if it is due, or what cannot wait for it. Errors of sampler_tick(). */
+int sampler_wake(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
+		 uint64_t now_ns, bool is_due);
+
+/*
+ * End the run of a sampler at end_ns, or earlier: emit the last records and read names. Returns 0,
+ * -ENOMEM, or what the sink returned.
+ */
+int sampler_finish(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
+		   uint64_t end_ns, enum sampler_end end);
 
 /*
  * Emit the stack in the thread's list to sink. The caller sets time_ns, flags and error of
@@ -369,12 +382,6 @@ void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
 /* Emit the samples of all pending interrupts. Errors of sampler_tick(). */
 int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
-/*
- * A clock for the ticker that ends a sleep early if records have to be taken before the next
- * tick.
- */
-struct ticker_clock sampler_interrupts_clock(struct sampler_interrupts *interrupts);
-
 /* At the end of a tick: later interrupts see everything that was read so far. */
 void sampler_interrupts_end_reads(struct sampler_interrupts *interrupts);
 
@@ -412,12 +419,11 @@ uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *inter
 
 /* Functions of sampler_native.c for the loop of a run. */
 
-/*
- * Begin to emit samples to next. *ret_clock sleeps until the next tick or until a stack was
- * copied. Returns false if no stacks are copied: then any clock will do.
- */
-bool sampler_native_begin(struct sampler_native *native, struct sample_sink *next,
-			  struct ticker_clock *ret_clock);
+/* Begin to emit samples to next. */
+void sampler_native_begin(struct sampler_native *native, struct sample_sink *next);
+
+/* Sleep until time_ns or until a stack was copied. Returns false at once if none are copied. */
+bool sampler_native_sleep_until(struct sampler_native *native, uint64_t time_ns);
 
 /* Follow a new thread. */
 void sampler_native_add(struct sampler_native *native, const struct sample_thread *thread);

@@ -28,9 +28,24 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 	cpu->has_last = cpu_clock_read(&cpu->clock, &cpu->last_ns) == 0;
 }
 
+/* Allocate the description of the threads of a slot. Returns 0 or -ENOMEM. */
+static int create_info(struct sampler *sampler, struct sampled_thread *sampled)
+{
+	struct sample_thread *info = calloc(1, sizeof(*info));
+
+	if (!info || sample_ids_take_slot(sampler->identities.ids, &info->slot)) {
+		free(info);
+		return -ENOMEM;
+	}
+	sampled->info = info;
+	return 0;
+}
+
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
+	struct sample_ids *ids = sampler->identities.ids;
 	struct sampled_thread *sampled;
+	int err;
 
 	if (thread->slot >= sampler->nr_threads) {
 		uint32_t nr = sampler->snapshot.nr_slots;
@@ -45,12 +60,14 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 		sampler->nr_threads = nr;
 	}
 	sampled = &sampler->threads[thread->slot];
-	if (!sampled->info)
-		sampled->info = malloc(sizeof(*sampled->info));
-	if (!sampled->info)
-		return -ENOMEM;
-	*sampled->info =
-		(struct sample_thread){.id = sampler->identities.nr_seen++, .slot = thread->slot};
+	err = sampled->info ? 0 : create_info(sampler, sampled);
+	if (err)
+		return err;
+	*sampled->info = (struct sample_thread){
+		.id = ids->nr_threads++,
+		.slot = sampled->info->slot,
+		.process = sampler->identities.process,
+	};
 	sampler_identify(sampler, thread, sampled);
 	thread->tid = sampled->info->tid;
 	thread->is_new = false;
@@ -590,7 +607,7 @@ static int add_collector(struct sampler *sampler, struct sampled_thread *sampled
 	if (now == NOT_COLLECTING && before == NOT_COLLECTING)
 		return 0;
 	if (now != NOT_COLLECTING && !sampler->collector) {
-		sampler->collector = function_table_get(&sampler->codes.functions,
+		sampler->collector = function_table_get(sampler->codes.functions,
 							FUNCTION_COLLECTOR, SAMPLE_GC_NAME, "", 0);
 		if (!sampler->collector)
 			return -ENOMEM;

@@ -541,7 +541,7 @@ int snapshot_begin(struct snapshot *snapshot, struct snapshot_thread *only)
 	}
 	instant->nr_looks++;
 	if (instant->preempt)
-		preempt_hold(instant->preempt, &instant->held);
+		preempt_hold(instant->preempt, &instant->followed, &instant->held);
 	err = begin_reading(snapshot);
 	if (err) {
 		(void)look_memory_end(&instant->look);
@@ -620,7 +620,8 @@ static bool thread_stood_still(struct snapshot *snapshot, struct snapshot_thread
 	if (!proof->stood_still && witness->kind != WITNESS_RSEQ &&
 	    !witness_now(witness, &instant->means, thread->tid, &now))
 		witness->cpu = now.cpu;
-	if (instant->preempt && !preempt_follow(instant->preempt, witness->cpu) &&
+	if (instant->preempt &&
+	    !preempt_follow(instant->preempt, &instant->followed, witness->cpu) &&
 	    !proof->stood_still && instant->unreachable_look != instant->nr_looks) {
 		instant->unreachable_look = instant->nr_looks;
 		instant->nr_unreachable++;

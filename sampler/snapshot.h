@@ -101,6 +101,7 @@ struct instant {
 	bool is_dead;		    /* nothing runs: no proof is needed */
 	struct witness_means means; /* used unless is_dead */
 	struct preempt *preempt;    /* borrowed; NULL: no CPU is held */
+	struct followed_cpus followed;
 	cpu_set_t held;
 	uint64_t nr_looks;
 	bool has_slept; /* after a look: the sampler went to sleep in it */

@@ -8,6 +8,9 @@
  * multiple of it, would always be met at the same places of its period, and the rest would never
  * be seen. A random place in the whole interval meets each part of any such period in proportion
  * to its length, and one tick per interval keeps the rate.
+ *
+ * The places depend on the seed and the interval alone: tickers of the same rate, seed and origin
+ * tick together, whenever they were started.
  */
 #pragma once
 
@@ -16,44 +19,28 @@
 
 #include "sampler/sample.h"
 
-/* A source of time: CLOCK_MONOTONIC, or a test's. */
-struct ticker_clock {
-	uint64_t (*now_ns)(void *context);
-	/* Sleep until an absolute time; may return early. */
-	void (*sleep_until)(void *context, uint64_t time_ns);
-	void *context;
-};
-
-/* The clock that simply sleeps. */
-struct ticker_clock ticker_clock_default(void);
-
 struct ticker {
-	const struct ticker_clock *clock; /* borrowed */
 	uint64_t interval_ns;
+	uint64_t origin_ns;   /* the begin of some interval */
 	uint64_t begin_ns;    /* of the next tick's interval */
 	uint64_t deadline_ns; /* of the next tick */
-	uint64_t late_ns;     /* delay of the last tick that was due */
-	uint64_t random;      /* state of the generator for this run's places */
-	/* borrowed; counts skipped ticks in late_ticks, sleeps in other_syscalls */
-	struct sampler_stats *stats;
+	uint64_t late_ns;     /* delay of the last tick that was taken */
+	uint64_t seed;
+	struct sampler_stats *stats; /* borrowed; counts skipped ticks in late_ticks */
 };
 
 /*
- * Start with a tick at once, at deadline_ns; seed determines the places of the later ones. clock
- * and stats, in which the ticker counts, are borrowed.
+ * Start with a tick at now_ns; the later ones are in the intervals that begin at origin_ns, which
+ * is at most now_ns. seed determines their places. stats, in which the ticker counts, is borrowed.
  */
-void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed,
-		  const struct ticker_clock *clock, struct sampler_stats *stats);
-
-/* Limit on one sleep: how late a signal may be noticed. */
-#define TICKER_MAX_SLEEP_NS 100000000u
+void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed, uint64_t origin_ns,
+		  uint64_t now_ns, struct sampler_stats *stats);
 
 /*
- * Sleep until the next deadline or until_ns, whichever is first, but at most TICKER_MAX_SLEEP_NS,
- * so that a signal that arrived just before is noticed. Returns the time of return. *ret_due: the
- * deadline was reached before until_ns, and a tick is to be taken.
+ * At now_ns: whether the deadline was reached before until_ns, and a tick is to be taken. The next
+ * deadline is set then.
  */
-uint64_t ticker_wait(struct ticker *ticker, uint64_t until_ns, bool *ret_due);
+bool ticker_take(struct ticker *ticker, uint64_t now_ns, uint64_t until_ns);
 
 /*
  * Postpone the next tick to the first one at or after time_ns; the ticks before are not needed.

@@ -165,9 +165,9 @@ static int sample_threads(struct running_stacks *running, struct target *target,
 				   .engine = engine->kind,
 				   .ends_when_too_deep = true,
 				   .rate_hz = RATE_HZ,
-				   .duration_ns = DURATION_NS,
 			   },
-			   &running->sink, ret_end);
+			   &(struct sampler_limits){.duration_ns = DURATION_NS}, &running->sink,
+			   ret_end);
 }
 
 int running_stacks_collect(struct running_stacks *running, struct target *target,

@@ -424,13 +424,16 @@ static int run_sampler(struct session *session, uint64_t duration_ns)
 		.rate_hz = session->engine.kind == ENGINE_TICK
 				   ? (double)NS_PER_S / (double)session->engine.period_ns
 				   : session->options.rate_hz,
+	};
+	const struct sampler_limits limits = {
 		.duration_ns = duration_ns,
 		.stop = signals_stop_flag(),
 	};
 	int err;
 
 	start_counters(session);
-	err = sampler_run(session->sampler, &options, &session->sink.sink, &session->course.end);
+	err = sampler_run(session->sampler, &options, &limits, &session->sink.sink,
+			  &session->course.end);
 	add_program_counters(session);
 	return err;
 }

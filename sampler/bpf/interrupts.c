@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -42,7 +41,6 @@ struct interrupts {
 	struct bpf_link *tick; /* the link of the program in the tick; NULL: there are events */
 	uint64_t period_ns;
 	struct ring_buffer *ring;
-	int epoll_fd; /* for wake-ups from the ring */
 	struct interrupted *threads;
 	uint32_t nr_threads, max_threads;
 	const struct interrupts_handler *handler; /* of the current drain; NULL: discard records */
@@ -149,14 +147,7 @@ static int load(struct interrupts *interrupts, bool is_verbose, struct message *
 					    handle_record, interrupts, NULL);
 	if (!interrupts->ring)
 		return -errno;
-	/* Edge-triggered: pending records alone must not wake us. */
-	interrupts->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	return interrupts->epoll_fd < 0 ||
-			       epoll_ctl(interrupts->epoll_fd, EPOLL_CTL_ADD,
-					 bpf_map__fd(interrupts->program->maps.records),
-					 &(struct epoll_event){.events = EPOLLIN | EPOLLET})
-		       ? -errno
-		       : 0;
+	return 0;
 }
 
 /* Interrupt a thread, and those that it makes from now on. */
@@ -393,7 +384,6 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	interrupts = calloc(1, sizeof(*interrupts));
 	if (!interrupts)
 		return -ENOMEM;
-	interrupts->epoll_fd = -1;
 	interrupts->options = *options;
 	interrupts->options.reused = NULL;
 	interrupts->layout = options->layout;
@@ -455,8 +445,6 @@ void interrupts_close(struct interrupts *interrupts)
 	unfollow_all(interrupts);
 	(void)bpf_link__destroy(interrupts->tick);
 	ring_buffer__free(interrupts->ring);
-	if (interrupts->epoll_fd >= 0)
-		(void)close(interrupts->epoll_fd);
 	interrupt_walk__destroy(interrupts->program);
 	free(interrupts->threads);
 	free(interrupts);
@@ -488,15 +476,9 @@ void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_
 	interrupts->program->bss->code_type_addr = code_type_addr;
 }
 
-void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
+int interrupts_wake_fd(const struct interrupts *interrupts)
 {
-	const uint64_t now_ns = clock_now_ns();
-	const struct timespec left = timespec_of(until_ns > now_ns ? until_ns - now_ns : 0);
-	struct epoll_event event;
-
-	/* A seccomp filter may reject this call: then faults do not wake us. */
-	if (epoll_pwait2(interrupts->epoll_fd, &event, 1, &left, NULL) < 0 && errno != EINTR)
-		(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &left, NULL);
+	return bpf_map__fd(interrupts->program->maps.records);
 }
 
 int interrupts_drain(struct interrupts *interrupts, const struct interrupts_handler *handler)

@@ -92,10 +92,10 @@ struct interrupts_handler {
 };
 
 /*
- * Sleep until a time of CLOCK_MONOTONIC, or until a record lacks something that was not in
- * memory. Then records should be drained soon, since all later ones may end there, too.
+ * The descriptor that becomes readable, with an edge (EPOLLET), when a record lacks something that
+ * was not in memory. Then records should be drained soon, since all later ones may end there, too.
  */
-void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns);
+int interrupts_wake_fd(const struct interrupts *interrupts);
 
 /* Deliver all pending records, oldest first. Returns 0 or the handler's error. */
 int interrupts_drain(struct interrupts *interrupts, const struct interrupts_handler *handler);

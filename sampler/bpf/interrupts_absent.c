@@ -58,8 +58,10 @@ void interrupts_set_code_type(struct interrupts *interrupts, uint64_t code_type_
 {
 }
 
-void interrupts_wait(struct interrupts *interrupts, uint64_t until_ns)
+int interrupts_wake_fd(const struct interrupts *interrupts)
 {
+	(void)interrupts;
+	return -1;
 }
 
 int interrupts_drain(struct interrupts *interrupts, const struct interrupts_handler *handler)

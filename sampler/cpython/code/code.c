@@ -41,8 +41,14 @@ void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 	*cache = (struct code_cache){
 		.memory = memory,
 		.build = build,
-		.functions.max_bytes = FUNCTIONS_MAX_BYTES,
+		.functions = &cache->own_functions,
+		.own_functions.max_bytes = FUNCTIONS_MAX_BYTES,
 	};
+}
+
+void code_cache_share_functions(struct code_cache *cache, struct function_table *functions)
+{
+	cache->functions = functions;
 }
 
 /* Clear an entry: it becomes "not a code object". */
@@ -95,7 +101,7 @@ void code_cache_done(struct code_cache *cache)
 		return;
 	drop(cache, &cache->codes, true);
 	drop(cache, &cache->executables, true);
-	function_table_done(&cache->functions);
+	function_table_done(&cache->own_functions);
 }
 
 bool code_cache_clear_if_full(struct code_cache *cache)
@@ -550,7 +556,7 @@ static int code_fill(struct code_cache *cache, struct remote_memory *memory, str
 	err = claim_tables(cache, code);
 	if (err)
 		return err;
-	code->function = function_table_get(&cache->functions, FUNCTION_PYTHON, qualname, path,
+	code->function = function_table_get(cache->functions, FUNCTION_PYTHON, qualname, path,
 					    (int32_t)fingerprint->first_line);
 	if (!code->function)
 		return -ENOMEM;
@@ -566,7 +572,7 @@ struct code *code_cache_missing(struct code_cache *cache)
 		cache->missing.is_not_code = true;
 		cache->missing.has_gaps = true;
 		cache->missing.function = function_table_get(
-			&cache->functions, FUNCTION_PYTHON, "<code object not in the core>", "", 0);
+			cache->functions, FUNCTION_PYTHON, "<code object not in the core>", "", 0);
 	}
 	return cache->missing.function ? &cache->missing : NULL;
 }

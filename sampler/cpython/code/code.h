@@ -187,9 +187,10 @@ struct code_reporter {
 enum { MAX_HIDDEN_EXECUTABLES = 16 };
 
 struct code_cache {
-	struct remote_memory *memory;	 /* borrowed */
-	const struct py_build *build;	 /* borrowed */
-	struct function_table functions; /* live until code_cache_done() */
+	struct remote_memory *memory;	  /* borrowed */
+	const struct py_build *build;	  /* borrowed */
+	struct function_table *functions; /* own_functions, unless they are shared */
+	struct function_table own_functions;
 	struct addr_map codes;
 	struct addr_map executables; /* executables that may not be code objects */
 	uint32_t nr_new_executables; /* since unused ones were last dropped */
@@ -213,11 +214,15 @@ struct code_cache {
 
 /*
  * Initialise an empty cache. memory and build are borrowed until code_cache_done(), which frees all
- * entries, and the functions to which they and samples refer. It accepts NULL and a zeroed cache.
+ * entries, and the functions to which they and samples refer, unless these are shared. It accepts
+ * NULL and a zeroed cache. The cache must not be moved.
  */
 void code_cache_init(struct code_cache *cache, struct remote_memory *memory,
 		     const struct py_build *build);
 void code_cache_done(struct code_cache *cache);
+
+/* While the cache is empty: keep its functions in a table that others use as well; borrowed. */
+void code_cache_share_functions(struct code_cache *cache, struct function_table *functions);
 
 /*
  * Whether no code object can have appeared (or gone) between the entry's last check and clock, so

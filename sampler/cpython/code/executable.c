@@ -267,7 +267,7 @@ static int load(struct code_cache *codes, struct code *entry, const struct code_
 	int err = describe(&found, entry->addr);
 
 	if (!err && found.kind == EXECUTABLE_NAMED) {
-		function = function_table_get(&codes->functions, FUNCTION_PYTHON, found.qualname,
+		function = function_table_get(codes->functions, FUNCTION_PYTHON, found.qualname,
 					      found.path, (int32_t)found.line);
 		if (!function)
 			err = -ENOMEM;

@@ -119,6 +119,7 @@ struct prober {
 	struct look_memory look;
 	struct witness_means means;
 	struct preempt *preempt;
+	struct followed_cpus followed;
 	uint64_t next_ns; /* when the next look begins */
 	const struct proofs_board *board;
 	struct proofs_thread thread; /* the thread that is looked at */
@@ -354,7 +355,7 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 	for (int i = 0; i < NR_WITNESSES; i++)
 		finding.has[i] = prober->witnesses[i].kind == kinds[i];
 	switches = context_switches_read();
-	preempt_hold(prober->preempt, &held);
+	preempt_hold(prober->preempt, &prober->followed, &held);
 	pinned_cpu = cpu_current();
 	if (finding.has[RUNS])
 		(void)run_count_read(&prober->witnesses[RUNS].runs, &count_before);
@@ -374,18 +375,18 @@ static int take_look(struct prober *prober, uint32_t nr_blocks)
 	}
 	ask_witnesses(prober, &held, &finding);
 	add_finding(&prober->counts, &finding);
-	(void)preempt_follow(prober->preempt, found_cpu(prober));
+	(void)preempt_follow(prober->preempt, &prober->followed, found_cpu(prober));
 	return 0;
 }
 
 /* Sleep until the next look. Returns the time at which it begins. */
 static uint64_t pause_look(struct prober *prober)
 {
-	const struct ticker_clock clock = preempt_clock(prober->preempt);
 	const uint64_t pause_ns =
 		LEAST_PAUSE_NS + random_below(prober, MOST_PAUSE_NS - LEAST_PAUSE_NS);
 
-	clock.sleep_until(clock.context, prober->next_ns);
+	preempt_aim(prober->preempt, &prober->followed, prober->next_ns);
+	clock_sleep_until(prober->next_ns);
 	prober->next_ns = clock_now_ns() + pause_ns;
 	preempt_set_next(prober->preempt, prober->next_ns);
 	return clock_now_ns();

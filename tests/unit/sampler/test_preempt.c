@@ -53,6 +53,13 @@ static uint32_t cpu_from(const cpu_set_t *cpus, uint32_t cpu)
 	return cpu;
 }
 
+/* Sleep until a look on the CPUs that are followed. */
+static void sleep_until(struct preempt *preempt, struct followed_cpus *followed, uint64_t time_ns)
+{
+	preempt_aim(preempt, followed, time_ns);
+	clock_sleep_until(time_ns);
+}
+
 static struct preempt *create(void)
 {
 	struct preempt *preempt = NULL;
@@ -70,14 +77,15 @@ Test(preempt, moves_to_the_followed_cpu_and_returns)
 	     cpu = cpu_from(&usual, cpu + 1)) {
 		const cpu_set_t there = only(cpu);
 		struct preempt *preempt = create();
+		struct followed_cpus followed = {0};
 		cpu_set_t is = affinity_of(0);
 
 		cr_expect(is_same(&is, &usual), "no CPU is followed yet");
-		preempt_move(preempt);
+		preempt_move(preempt, &followed);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));
-		cr_expect(preempt_follow(preempt, cpu));
-		preempt_move(preempt);
+		cr_expect(preempt_follow(preempt, &followed, cpu));
+		preempt_move(preempt, &followed);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &there));
 		preempt_destroy(preempt);
@@ -93,15 +101,16 @@ Test(preempt, only_our_cpus_are_followed)
 	const uint32_t others[] = {cpu_from(&all, first + 1), CPU_SETSIZE, CPU_NONE - 1};
 	const cpu_set_t usual = only(first);
 	struct preempt *preempt;
+	struct followed_cpus followed = {0};
 	cpu_set_t is;
 
 	cr_assert(zero(int, sched_setaffinity(0, sizeof(usual), &usual)));
 	preempt = create();
-	cr_expect(preempt_follow(preempt, CPU_NONE), "CPU not found");
-	cr_expect(preempt_follow(preempt, first));
+	cr_expect(preempt_follow(preempt, &followed, CPU_NONE), "CPU not found");
+	cr_expect(preempt_follow(preempt, &followed, first));
 	for (size_t i = 0; i < sizeof(others) / sizeof(*others); i++) {
-		cr_expect(not(preempt_follow(preempt, others[i])));
-		preempt_move(preempt);
+		cr_expect(not(preempt_follow(preempt, &followed, others[i])));
+		preempt_move(preempt, &followed);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));
 	}
@@ -114,12 +123,13 @@ Test(preempt, reports_the_cpu_it_holds)
 	const uint32_t cpu = cpu_from(&usual, 0);
 	const cpu_set_t there = only(cpu);
 	struct preempt *preempt = create();
+	struct followed_cpus followed = {0};
 	cpu_set_t begun, held;
 
-	(void)preempt_follow(preempt, cpu);
-	preempt_move(preempt);
+	(void)preempt_follow(preempt, &followed, cpu);
+	preempt_move(preempt, &followed);
 	for (int i = 0; i < MANY_LOOKS; i++) {
-		preempt_hold(preempt, &begun);
+		preempt_hold(preempt, &followed, &begun);
 		cr_expect(is_same(&begun, &there));
 		(void)preempt_release(preempt, &held);
 		/* A CPU that another thread takes meanwhile is not reported as held. */
@@ -133,14 +143,15 @@ Test(preempt, sleeping_counts_as_leaving, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
 	struct preempt *preempt = create();
+	struct followed_cpus followed = {0};
 	cpu_set_t held;
 
-	(void)preempt_follow(preempt, cpu_from(&usual, 0));
-	preempt_move(preempt);
+	(void)preempt_follow(preempt, &followed, cpu_from(&usual, 0));
+	preempt_move(preempt, &followed);
 	for (int i = 0; i < 3; i++) {
 		uint64_t before;
 
-		preempt_hold(preempt, &held);
+		preempt_hold(preempt, &followed, &held);
 		before = context_switches_read().voluntary;
 		while (context_switches_read().voluntary == before)
 			(void)usleep(1000);
@@ -156,14 +167,14 @@ Test(preempt, clock_sleeps_on_the_pinned_cpu, .timeout = 60)
 	const uint32_t cpu = cpu_from(&usual, 0);
 	const cpu_set_t there = only(cpu);
 	struct preempt *preempt = create();
-	const struct ticker_clock clock = preempt_clock(preempt);
+	struct followed_cpus followed = {0};
 	uint64_t until_ns;
 	cpu_set_t is;
 
-	(void)preempt_follow(preempt, cpu);
-	until_ns = clock.now_ns(clock.context) + SHORT_NS;
-	while (clock.now_ns(clock.context) < until_ns)
-		clock.sleep_until(clock.context, until_ns);
+	(void)preempt_follow(preempt, &followed, cpu);
+	until_ns = clock_now_ns() + SHORT_NS;
+	while (clock_now_ns() < until_ns)
+		sleep_until(preempt, &followed, until_ns);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));
 	preempt_destroy(preempt);
@@ -194,17 +205,17 @@ static pid_t find_guard(uint32_t cpu)
  * Run a tick: sleep, hold, and follow the target to the CPUs in found. Returns the CPUs held at
  * the beginning.
  */
-static cpu_set_t hold_for_a_tick(struct preempt *preempt, const uint32_t *found, size_t nr_found)
+static cpu_set_t hold_for_a_tick(struct preempt *preempt, struct followed_cpus *followed,
+				 const uint32_t *found, size_t nr_found)
 {
-	const struct ticker_clock clock = preempt_clock(preempt);
 	cpu_set_t begun, held;
 
-	clock.sleep_until(clock.context, clock.now_ns(clock.context) + SHORT_NS);
-	preempt_hold(preempt, &begun);
+	sleep_until(preempt, followed, clock_now_ns() + SHORT_NS);
+	preempt_hold(preempt, followed, &begun);
 	(void)preempt_release(preempt, &held);
 	cr_expect(is_part(&held, &begun));
 	for (size_t i = 0; i < nr_found; i++)
-		cr_expect(preempt_follow(preempt, found[i]));
+		cr_expect(preempt_follow(preempt, followed, found[i]));
 	return begun;
 }
 
@@ -227,6 +238,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 {
 	const cpu_set_t usual = affinity_of(0);
 	struct preempt *preempt;
+	struct followed_cpus followed = {0};
 	cpu_set_t both, held;
 	uint32_t cpus[2];
 	bool is_pinned;
@@ -236,12 +248,12 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 	both = only(cpus[0]);
 	CPU_SET(cpus[1], &both);
 	preempt = create();
-	(void)preempt_follow(preempt, cpus[0]);
-	preempt_move(preempt);
+	(void)preempt_follow(preempt, &followed, cpus[0]);
+	preempt_move(preempt, &followed);
 	cr_expect(zero(int, find_guard(cpus[1])));
-	(void)preempt_follow(preempt, cpus[1]);
+	(void)preempt_follow(preempt, &followed, cpus[1]);
 	do {
-		held = hold_for_a_tick(preempt, cpus, 2);
+		held = hold_for_a_tick(preempt, &followed, cpus, 2);
 		cr_expect(is_part(&held, &both));
 		is_pinned = CPU_ISSET(cpu_current(), &held);
 		cr_expect(is_pinned);
@@ -257,6 +269,7 @@ Test(preempt, other_cpu_gets_a_guard, .timeout = 60)
 Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 {
 	struct preempt *preempt;
+	struct followed_cpus followed = {0};
 	uint32_t cpus[2];
 	cpu_set_t held;
 	cpu_set_t is, there;
@@ -264,16 +277,16 @@ Test(preempt, idle_cpus_are_not_held, .timeout = 60)
 	find_cpus(cpus);
 	there = only(cpus[1]);
 	preempt = create();
-	(void)preempt_follow(preempt, cpus[0]);
-	(void)preempt_follow(preempt, cpus[1]);
+	(void)preempt_follow(preempt, &followed, cpus[0]);
+	(void)preempt_follow(preempt, &followed, cpus[1]);
 	for (int i = 0; i < MANY_LOOKS; i++)
-		(void)hold_for_a_tick(preempt, &cpus[1], 1);
+		(void)hold_for_a_tick(preempt, &followed, &cpus[1], 1);
 	/* The sampler has moved to the target's CPU, and no guard is on the old one. */
-	preempt_move(preempt);
+	preempt_move(preempt, &followed);
 	is = affinity_of(0);
 	cr_expect(is_same(&is, &there));
 	for (int i = 0; i < 3; i++) {
-		held = hold_for_a_tick(preempt, &cpus[1], 1);
+		held = hold_for_a_tick(preempt, &followed, &cpus[1], 1);
 		cr_expect(is_same(&held, &there));
 	}
 	preempt_destroy(preempt);
@@ -288,12 +301,13 @@ Test(preempt, affinity_is_restored_after_any_number_of_ticks, .timeout = 60)
 	find_cpus(cpus);
 	for (int i = 0; i < 20; i++) {
 		struct preempt *preempt = create();
+		struct followed_cpus followed = {0};
 		cpu_set_t is;
 
-		(void)preempt_follow(preempt, cpus[0]);
-		(void)preempt_follow(preempt, cpus[1]);
+		(void)preempt_follow(preempt, &followed, cpus[0]);
+		(void)preempt_follow(preempt, &followed, cpus[1]);
 		for (int nr = 0; nr < i % 3; nr++)
-			(void)hold_for_a_tick(preempt, cpus, 2);
+			(void)hold_for_a_tick(preempt, &followed, cpus, 2);
 		preempt_destroy(preempt);
 		is = affinity_of(0);
 		cr_expect(is_same(&is, &usual));
@@ -312,24 +326,24 @@ Test(preempt, announced_ticks_find_the_guards_ready, .timeout = 60)
 	find_cpus(cpus);
 	for (size_t i = 0; i < sizeof(off_ns) / sizeof(*off_ns); i++) {
 		struct preempt *preempt = create();
-		const struct ticker_clock clock = preempt_clock(preempt);
+		struct followed_cpus followed = {0};
 		uint64_t next_ns = clock_now_ns() + SHORT_NS;
 		int nr_both = 0;
 
-		(void)preempt_follow(preempt, cpus[0]);
-		(void)preempt_follow(preempt, cpus[1]);
+		(void)preempt_follow(preempt, &followed, cpus[0]);
+		(void)preempt_follow(preempt, &followed, cpus[1]);
 		while (nr_both < 3) {
 			cpu_set_t begun, held;
 
-			clock.sleep_until(clock.context, next_ns);
+			sleep_until(preempt, &followed, next_ns);
 			next_ns = clock_now_ns() + 2 * SHORT_NS;
 			preempt_set_next(preempt, next_ns);
 			next_ns = (uint64_t)((int64_t)next_ns + off_ns[i]);
-			preempt_hold(preempt, &begun);
+			preempt_hold(preempt, &followed, &begun);
 			(void)preempt_release(preempt, &held);
 			cr_expect(is_part(&held, &begun));
 			nr_both += CPU_COUNT(&held) == 2;
-			(void)preempt_follow(preempt, cpus[nr_both % 2]);
+			(void)preempt_follow(preempt, &followed, cpus[nr_both % 2]);
 		}
 		preempt_destroy(preempt);
 	}
@@ -341,27 +355,26 @@ Test(preempt, second_hold_in_a_tick_does_not_wait, .timeout = 60)
 	uint64_t next_ns = clock_now_ns() + SHORT_NS;
 	uint32_t cpus[2];
 	struct preempt *preempt;
-	struct ticker_clock clock;
+	struct followed_cpus followed = {0};
 	bool both = false;
 
 	find_cpus(cpus);
 	preempt = create();
-	clock = preempt_clock(preempt);
-	(void)preempt_follow(preempt, cpus[0]);
-	(void)preempt_follow(preempt, cpus[1]);
+	(void)preempt_follow(preempt, &followed, cpus[0]);
+	(void)preempt_follow(preempt, &followed, cpus[1]);
 	do {
 		cpu_set_t held;
 
-		clock.sleep_until(clock.context, next_ns);
+		sleep_until(preempt, &followed, next_ns);
 		next_ns = clock_now_ns() + 100 * SHORT_NS;
 		preempt_set_next(preempt, next_ns);
 		for (int i = 0; i < 3; i++) {
-			preempt_hold(preempt, &held);
+			preempt_hold(preempt, &followed, &held);
 			(void)preempt_release(preempt, &held);
 			both = i == 0 ? CPU_COUNT(&held) == 2 : both;
 		}
-		(void)preempt_follow(preempt, cpus[0]);
-		(void)preempt_follow(preempt, cpus[1]);
+		(void)preempt_follow(preempt, &followed, cpus[0]);
+		(void)preempt_follow(preempt, &followed, cpus[1]);
 	} while (!both || clock_now_ns() >= next_ns);
 	preempt_destroy(preempt);
 }

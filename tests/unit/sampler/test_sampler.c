@@ -171,7 +171,7 @@ Test(sampler, dump_marks_unproven_stacks)
 		cr_expect(eq(uint, sink.samples[0].flags, SAMPLE_UNPROVEN), "3.%u", py.minor);
 		cr_expect(zero(int, sink.samples[0].error));
 		cr_expect(eq(uint, sink.samples[0].nr_frames, 1));
-		cr_expect(sampler->preempt == NULL);
+		cr_expect(sampler->snapshot.instant.preempt == NULL);
 		sampler_destroy(sampler);
 		fake_python_done(&py);
 	}
@@ -523,7 +523,7 @@ Test(sampler, full_name_table_keeps_the_stack)
 	(void)begin_stack(&stack, &py, 1);
 	cr_assert(zero(
 		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
-	sampler->codes.functions.nr_bytes = FUNCTIONS_MAX_BYTES;
+	sampler->codes.functions->nr_bytes = FUNCTIONS_MAX_BYTES;
 	cr_assert(zero(int, sampler_tick(sampler, &sink.sink, 1)));
 	cr_assert(eq(sz, sink.nr_samples, 1));
 	cr_assert(eq(u32, sampler->threads[0].list.nr_frames, 1));
@@ -552,15 +552,15 @@ static int run(struct fake_python *py, remote_addr head_addr, uint64_t duration_
 	       struct acting_sink *sink, const struct sample_sink_ops *ops,
 	       enum sampler_end *ret_end)
 {
-	const struct sampler_options options = {
-		.rate_hz = 10000, .stop = &sink->stop, .duration_ns = duration_ns};
+	const struct sampler_options options = {.rate_hz = 10000};
+	const struct sampler_limits limits = {.stop = &sink->stop, .duration_ns = duration_ns};
 	struct sampler *sampler;
 	int err;
 
 	*sink = (struct acting_sink){.sink.ops = ops, .py = py, .whole_head = head_addr};
 	cr_assert(zero(int, sampler_create(NULL, &py->fake.memory, &py->build, py->runtime_addr,
 					   &sampler)));
-	err = sampler_run(sampler, &options, &sink->sink, ret_end);
+	err = sampler_run(sampler, &options, &limits, &sink->sink, ret_end);
 	sink->nr_failed_ticks = sampler_stats(sampler)->failed_ticks;
 	sampler_destroy(sampler);
 	return err;
@@ -668,7 +668,8 @@ Test(sampler, end_of_the_process_does_not_wait_for_a_tick)
 {
 	static const struct sample_sink_ops ops = {.sample = count_sample,
 						   .tick = end_process_between_ticks};
-	const struct sampler_options options = {.rate_hz = 0.1, .duration_ns = 3ull * NS_PER_S};
+	const struct sampler_options options = {.rate_hz = 0.1};
+	const struct sampler_limits limits = {.duration_ns = 3ull * NS_PER_S};
 	struct fake_python py;
 	struct fake_stack stack;
 	struct acting_sink sink = {.sink.ops = &ops, .py = &py};
@@ -681,7 +682,7 @@ Test(sampler, end_of_the_process_does_not_wait_for_a_tick)
 	cr_assert(zero(
 		int, sampler_create(NULL, &py.fake.memory, &py.build, py.runtime_addr, &sampler)));
 	sink.sampler = sampler;
-	cr_assert(zero(int, sampler_run(sampler, &options, &sink.sink, &end)));
+	cr_assert(zero(int, sampler_run(sampler, &options, &limits, &sink.sink, &end)));
 	cr_expect(eq(int, end, END_TARGET));
 	cr_expect(eq(u64, sampler_stats(sampler)->ticks, 1));
 	cr_expect(zero(u64, sampler_stats(sampler)->failed_ticks));
@@ -872,7 +873,7 @@ Test(sampler, endless_threads_reuse_slots)
 			cached->nr_runs = 1;
 			last_id = sink.threads[0].id;
 		}
-		cr_expect(eq(u32, sampler->identities.nr_seen, NR_TURNS), "3.%u", py.minor);
+		cr_expect(eq(u32, sampler->identities.ids->nr_threads, NR_TURNS), "3.%u", py.minor);
 		cr_expect(le(u32, sampler->nr_threads, 2));
 		sampler_destroy(sampler);
 		fake_python_done(&py);

@@ -560,7 +560,7 @@ Test(code, total_size_of_names_is_bounded)
 	cr_expect(zero(i32, code_line(&cache, code, code->bytecode.start_addr)));
 	cr_expect(lt(int, 1000, nr_known));
 	cr_expect(lt(int, nr_known, NR_CODES));
-	cr_expect(le(sz, cache.functions.nr_bytes, FUNCTIONS_MAX_BYTES + 3 * NAME_BYTES));
+	cr_expect(le(sz, cache.own_functions.nr_bytes, FUNCTIONS_MAX_BYTES + 3 * NAME_BYTES));
 	end(&py, &cache);
 }
 
@@ -598,7 +598,7 @@ Test(code, unused_code_is_dropped)
 		}
 	}
 	cr_expect(ge(int, nr_drops, NR_TURNS - 1));
-	cr_expect(eq(uint, cache.functions.nr_functions, 1), "functions are kept");
+	cr_expect(eq(uint, cache.own_functions.nr_functions, 1), "functions are kept");
 	end(&py, &cache);
 }
 

@@ -445,7 +445,7 @@ Test(executable, total_size_of_names_is_bounded)
 	const remote_addr other = builtin(&py, c_string(&py, "other"), 0, 0);
 
 	expect_named(&py, &codes, known, 1, "known");
-	codes.functions.nr_bytes = FUNCTIONS_MAX_BYTES;
+	codes.own_functions.nr_bytes = FUNCTIONS_MAX_BYTES;
 	expect_named(&py, &codes, known, 2, "known");
 	clock = fake_python_clock(&py, 2);
 	cr_expect(eq(int, executable_get(&codes, other, &clock, &code), -E2BIG));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Creates a sampler, and takes the ticks of a run (sampler.h). */
+/* Creates a sampler (sampler.h), and takes its ticks (sampler_state.h). */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -23,16 +23,6 @@
  */
 enum { FIRST_LOOKS = 4, FIRST_PAUSE_NS = 200000 };
 
-/*
- * A target whose interpreter is missing for this long, and in this many ticks in a row, has
- * finalized it. At a low rate two ticks may be further apart than that.
- */
-#define REPLACED_AFTER_NS 500000000u
-enum { REPLACED_AFTER_FAILURES = 4 };
-
-/* A tick that began in time is finished, unless it goes on for this long after the run's end. */
-#define CUT_OFF_AFTER_NS 1000000000u
-
 /* How often the program is checked to be the same, besides at each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -52,6 +42,8 @@ int sampler_create(const struct process *process, struct remote_memory *memory,
 	sampler->tick.cut_ns = UINT64_MAX;
 	snapshot_init(&sampler->snapshot, memory, build, runtime_addr);
 	code_cache_init(&sampler->codes, sampler->snapshot.memory, build);
+	sample_ids_init(&sampler->identities.own_ids);
+	sampler_share_ids(sampler, &sampler->identities.own_ids);
 	frame_cache_init(&sampler->cache, &sampler->codes, runtime_addr, &sampler->stats);
 	*ret_sampler = sampler;
 	return 0;
@@ -63,11 +55,13 @@ void sampler_destroy(struct sampler *sampler)
 		return;
 	snapshot_done(&sampler->snapshot);
 	racing_done(&sampler->racing);
-	preempt_destroy(sampler->preempt);
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
 		free(sampler->threads[i].last.frames);
+		if (sampler->threads[i].info)
+			sample_ids_put_slot(sampler->identities.ids,
+					    sampler->threads[i].info->slot);
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
 		cached_sample_done(&sampler->threads[i].cached);
@@ -75,7 +69,19 @@ void sampler_destroy(struct sampler *sampler)
 	free(sampler->threads);
 	free(sampler->identities.os_threads);
 	addr_map_done(&sampler->identities.idents);
+	sample_ids_done(&sampler->identities.own_ids);
 	free(sampler);
+}
+
+void sampler_share_ids(struct sampler *sampler, struct sample_ids *ids)
+{
+	sampler->identities.ids = ids;
+	code_cache_share_functions(&sampler->codes, &ids->functions);
+}
+
+void sampler_set_process(struct sampler *sampler, uint32_t process)
+{
+	sampler->identities.process = process;
 }
 
 void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras)
@@ -421,9 +427,8 @@ static int postpone_ticks(struct sampler *sampler, struct ticker *ticker, uint64
 	return err;
 }
 
-/* Take the tick if it is due, or what cannot wait for it. Errors of sampler_tick(). */
-static int handle_wakeup(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
-			 uint64_t now_ns, bool is_due)
+int sampler_wake(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
+		 uint64_t now_ns, bool is_due)
 {
 	int err = 0;
 
@@ -446,81 +451,6 @@ static int handle_wakeup(struct sampler *sampler, struct sample_sink *sink, stru
 	return err ? err : postpone_ticks(sampler, ticker, now_ns, is_due);
 }
 
-/* The loop of sampler_run(). */
-static int run_loop(struct sampler *sampler, const struct sampler_options *options,
-		    struct sample_sink *sink, struct ticker *ticker, uint64_t end_ns,
-		    enum sampler_end *ret_end)
-{
-	const struct snapshot *snapshot = &sampler->snapshot;
-	unsigned int nr_failures = 0;
-	uint64_t first_failure_ns = 0;
-
-	for (;;) {
-		bool due;
-		uint64_t now_ns = ticker_wait(ticker, end_ns, &due);
-		uint64_t nr_ticks = sampler->stats.ticks;
-		int err, sink_err;
-
-		sampler->tick.late_ns = ticker->late_ns;
-		if (due && sampler->preempt)
-			preempt_set_next(sampler->preempt, ticker->deadline_ns);
-		*ret_end = END_STOPPED;
-		if (options->stop && *options->stop)
-			return 0;
-		*ret_end = END_DURATION;
-		if (now_ns >= end_ns)
-			return 0;
-		err = handle_wakeup(sampler, sink, ticker, now_ns, due);
-		sink_err = sink->ops->tick ? sink->ops->tick(sink, now_ns) : 0;
-		if (sink_err)
-			return sink_err;
-		*ret_end = END_TOO_DEEP;
-		if (options->ends_when_too_deep && sampler->interrupts &&
-		    sampler->stats.lost[LOSS_TOO_DEEP])
-			return 0;
-		if (!err) {
-			nr_failures = due ? 0 : nr_failures;
-			continue;
-		}
-		sampler->stats.failed_ticks += due && sampler->stats.ticks == nr_ticks;
-		/* The target is gone: another program can be read in its place, or none. */
-		if (err == -ESRCH) {
-			uint64_t word;
-
-			err = remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr,
-						     &word);
-			*ret_end = err == -ESRCH ? END_TARGET : END_REPLACED;
-			return 0;
-		}
-		if (!sampler_is_transient(err))
-			return err;
-		if (!nr_failures++)
-			first_failure_ns = now_ns;
-		*ret_end = END_REPLACED;
-		if (nr_failures >= REPLACED_AFTER_FAILURES &&
-		    now_ns - first_failure_ns > REPLACED_AFTER_NS)
-			return 0;
-	}
-}
-
-int sampler_preempt_open(struct sampler *sampler)
-{
-	int err;
-
-	if (sampler->snapshot.instant.is_dead)
-		return 0;
-	err = preempt_create(&sampler->preempt);
-	sampler->snapshot.instant.preempt = sampler->preempt;
-	return err == -ENOMEM ? err : 0;
-}
-
-void sampler_preempt_close(struct sampler *sampler)
-{
-	preempt_destroy(sampler->preempt);
-	sampler->preempt = NULL;
-	sampler->snapshot.instant.preempt = NULL;
-}
-
 /*
  * Find out where the target runs, so that the first tick holds its CPU. A target that is gone, or
  * has no interpreter yet, is left to the first tick. Returns false if its CPU cannot be taken, with
@@ -529,23 +459,25 @@ void sampler_preempt_close(struct sampler *sampler)
  */
 static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 {
-	const struct snapshot *snapshot = &sampler->snapshot;
+	struct snapshot *snapshot = &sampler->snapshot;
+	struct instant *instant = &snapshot->instant;
 	enum instant_verdict verdict = INSTANT_MOVED;
 	bool is_known = false, is_outranked = true;
-	struct ticker_clock clock;
 
-	if (!sampler->preempt)
+	if (!instant->preempt)
 		return true;
-	clock = preempt_clock(sampler->preempt);
 	for (int i = 0; i < FIRST_LOOKS && verdict != INSTANT_PROVEN; i++) {
-		clock.sleep_until(clock.context, clock_now_ns() + FIRST_PAUSE_NS);
+		const uint64_t look_ns = clock_now_ns() + FIRST_PAUSE_NS;
+
+		preempt_aim(instant->preempt, &instant->followed, look_ns);
+		clock_sleep_until(look_ns);
 		if (prepare(sampler) || look(sampler, &verdict))
 			return true;
 	}
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const pid_t tid = snapshot->threads[i]->tid;
 
-		if (tid && !preempt_can_reach(sampler->preempt, tid)) {
+		if (tid && !preempt_can_reach(instant->preempt, tid)) {
 			*ret_end = END_NO_SHARED_CPU;
 			return false;
 		}
@@ -556,12 +488,12 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 	return !is_known || !is_outranked;
 }
 
-/* Set up the engine that reads stacks: the target's CPUs, interrupts, or neither. */
-static int begin_engine(struct sampler *sampler, const struct sampler_options *options)
+int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct preempt *preempt,
+		  struct sample_sink *sink, enum sampler_end *ret_end)
 {
 	int err = 0;
 
-	sampler->is_racing = options->engine == ENGINE_RACING;
+	sampler->is_racing = engine == ENGINE_RACING;
 	if (sampler->is_racing || sampler->interrupts) {
 		/*
 		 * No CPU is held. Then the only witness is a clock, which proves waiting threads
@@ -571,65 +503,50 @@ static int begin_engine(struct sampler *sampler, const struct sampler_options *o
 		if (sampler->cache.reason == CACHE_USABLE)
 			sampler->cache.reason = CACHE_OTHER_ENGINE;
 	} else {
-		err = sampler_preempt_open(sampler);
+		sampler->snapshot.instant.preempt = preempt;
 	}
-	if (!err && sampler->interrupts) {
+	if (sampler->native)
+		sampler_native_begin(sampler->native, sink);
+	if (sampler->interrupts) {
 		/* Give the program the threads first. A changing list is left to the first tick. */
 		err = prepare(sampler);
 		if (!err || err == -ESRCH || sampler_is_transient(err))
 			err = interrupts_enable(sampler_interrupts_program(sampler->interrupts),
 						true);
+		if (err)
+			return err;
 	}
-	return err;
+	if (find_target(sampler, ret_end))
+		return 0;
+	sampler->snapshot.instant.preempt = NULL;
+	return -ENOTSUP;
 }
 
-int sampler_run(struct sampler *sampler, const struct sampler_options *options,
-		struct sample_sink *sink, enum sampler_end *ret_end)
+int sampler_finish(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,
+		   uint64_t end_ns, enum sampler_end end)
 {
 	struct sampler_stats *stats = &sampler->stats;
-	struct ticker_clock clock;
-	struct ticker ticker;
-	uint64_t end_ns = UINT64_MAX;
-	int err = begin_engine(sampler, options);
+	int err = 0;
 
-	if (err)
-		return err;
-	if (!sampler->native || !sampler_native_begin(sampler->native, sink, &clock))
-		clock = sampler->preempt ? preempt_clock(sampler->preempt) : ticker_clock_default();
-	if (sampler->interrupts)
-		clock = sampler_interrupts_clock(sampler->interrupts);
-	if (!find_target(sampler, ret_end)) {
-		sampler_preempt_close(sampler);
-		return 0;
-	}
-	ticker_start(&ticker, options->rate_hz, clock_now_ns(), &clock, stats);
-	stats->start_ns = ticker.begin_ns;
-	if (options->duration_ns) {
-		end_ns = stats->start_ns + options->duration_ns;
-		sampler->tick.cut_ns = end_ns + CUT_OFF_AFTER_NS;
-	}
-	sampler->snapshot.stop = options->stop;
-	err = run_loop(sampler, options, sink, &ticker, end_ns, ret_end);
-	if (!err && sampler->interrupts) {
+	if (sampler->interrupts) {
 		err = sampler_interrupts_drain(sampler->interrupts, sink);
 		/* What the last samples refer to may be gone with the target. */
 		if (err == -ESRCH || sampler_is_transient(err))
 			err = 0;
-	}
-	if (sampler->interrupts)
 		sampler_interrupts_end(sampler->interrupts);
+	}
 	stats->end_ns = clock_now_ns();
 	/* The last tick was due before end_ns. */
-	stats->ticks -= ticker_finish(&ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
+	stats->ticks -= ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
 	frame_cache_end(&sampler->cache);
 	/* Threads may have new names. A target that is gone has none. */
-	if (!err && (*ret_end == END_DURATION || *ret_end == END_STOPPED) &&
+	if (!err && (end == END_DURATION || end == END_STOPPED) &&
 	    !remote_memory_check(sampler->snapshot.memory) &&
 	    sampler_names_read(sampler, sink, true) == -ENOMEM)
 		err = -ENOMEM;
 	sampler->snapshot.stop = NULL;
+	sampler->snapshot.instant.preempt = NULL;
 	sampler->tick.cut_ns = UINT64_MAX;
 	stats->end_ns = clock_now_ns();
-	sampler_preempt_close(sampler);
 	return err;
 }
