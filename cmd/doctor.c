@@ -255,8 +255,9 @@ static void report_preemption(const struct stack_count *count)
 static int try_engine(struct target *target, struct sampler *sampler, bool *ret_interrupts)
 {
 	const struct engine_options options = {.period_ns = PERIOD_NS};
-	struct engine engine = {.before = NULL};
-	int err = engine_open(&options, target, sampler, &engine);
+	struct interrupts_pool pool = {.nr_programs = 0};
+	struct engine engine;
+	int err = engine_open(&options, &pool, target, sampler, &engine);
 
 	*ret_interrupts = !err && engine.kind == ENGINE_BPF;
 	if (err)
@@ -267,6 +268,7 @@ static int try_engine(struct target *target, struct sampler *sampler, bool *ret_
 		report("engine", "preempt: see preemption; bpf is unavailable: %s",
 		       engine.why_no_interrupts.text);
 	engine_close(&engine);
+	interrupts_pool_close(&pool);
 	return err == -ESRCH ? err : 0;
 }
 
@@ -281,8 +283,9 @@ static int try_native(struct target *target, struct sampler *sampler)
 		.kernel_frames = true,
 		.period_ns = PERIOD_NS,
 	};
-	struct engine engine = {.before = NULL};
-	int err = engine_open(&options, target, sampler, &engine);
+	struct interrupts_pool pool = {.nr_programs = 0};
+	struct engine engine;
+	int err = engine_open(&options, &pool, target, sampler, &engine);
 
 	if (err) {
 		report("C frames", "cannot be sampled: %s", strerror(-err));
@@ -298,6 +301,7 @@ static int try_native(struct target *target, struct sampler *sampler)
 	else
 		report("kernel", "available: attach -n --kernel");
 	engine_close(&engine);
+	interrupts_pool_close(&pool);
 	return 0;
 }
 

@@ -110,6 +110,13 @@ const struct option_spec quiet_option[1] = {
 	 .at = 0},
 };
 
+const struct option_spec full_command_option[1] = {
+	{"full-command", NULL,
+	 "show all arguments of the program, which may hold passwords;\n"
+	 "default: its name, and the script or module it runs",
+	 .action = OPTION_SETS, .at = 0},
+};
+
 const struct option_spec mode_option[1] = {
 	{"mode", "NAME",
 	 "which samples count, and by what:\n"

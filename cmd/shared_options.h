@@ -25,6 +25,9 @@ extern const struct option_spec wait_option[1];
 /* -q: for a bool. */
 extern const struct option_spec quiet_option[1];
 
+/* --full-command: for a bool. */
+extern const struct option_spec full_command_option[1];
+
 /* --mode. All zero: none was chosen. */
 struct mode_choice {
 	bool is_made;

@@ -9,14 +9,14 @@
 
 #include "cmd/option_values.h"
 #include "cmd/print.h"
-#include "cmd/search_schedule.h"
 #include "procmem/clock.h"
 #include "procmem/permission.h"
+#include "procmem/tree/process_name.h"
 #include "sampler/cpython/threads/threads.h"
 #include "sampler/sample.h"
 
 /* Room for "process " and an id. */
-enum { PROCESS_NAME_MAX_BYTES = 24 };
+enum { PROGRAM_NAME_MAX_BYTES = 24 };
 
 /*
  * Returns the error to report. Reading a process that ends or calls exec can fail with any error,
@@ -91,7 +91,7 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait)
 static int search(struct target *target, const volatile sig_atomic_t *stop,
 		  struct runtime *ret_runtime, struct message *reterr)
 {
-	char name[PROCESS_NAME_MAX_BYTES];
+	char name[PROGRAM_NAME_MAX_BYTES];
 	char exe_path[PATH_MAX];
 	const struct program program = {
 		.name = name,
@@ -134,6 +134,28 @@ static int look(struct target *target, struct search_schedule *schedule,
 	return err;
 }
 
+/* Read what is shown of the command line. */
+static void read_command_line(const struct target *target, char ret_line[COMMAND_LINE_MAX_BYTES])
+{
+	if (target->shows_arguments)
+		process_command_line(&target->process, ret_line, COMMAND_LINE_MAX_BYTES);
+	else
+		process_name_read(&target->process, ret_line);
+}
+
+void target_show_arguments(struct target *target)
+{
+	target->shows_arguments = true;
+	read_command_line(target, target->command_line);
+}
+
+/* Record the command line and the version of the program that was found. */
+static void describe(struct target *target)
+{
+	read_command_line(target, target->command_line);
+	version_format(target->runtime.build.version_hex, target->version);
+}
+
 /*
  * Whether the next looks may find something else than the last one. What looks like a CPython
  * that must be refused may have its libpython or its data mapped a moment later. After
@@ -161,40 +183,49 @@ static bool is_worth_waiting(struct target *target, const struct target_wait *wa
 	}
 }
 
-/* Sleep until the pause is over or a signal comes. */
-static void sleep_for(uint64_t pause_ns)
+void target_search_begin(const struct target_wait *wait, struct target_search *ret_search)
 {
-	const struct timespec pause = timespec_of(pause_ns);
-
-	(void)nanosleep(&pause, NULL);
+	*ret_search = (struct target_search){.wait = *wait, .next_ns = clock_now_ns()};
+	search_schedule_init(&ret_search->schedule, ret_search->next_ns, wait->wait_ns);
 }
 
-/*
- * Look until there is an interpreter or the wait is over. Returns errors of runtime_find(), or
- * -EINTR if *wait->stop was set.
- */
+int target_search_look(struct target *target, struct target_search *search, struct message *reterr)
+{
+	struct search_schedule *schedule = &search->schedule;
+	const struct target_wait *wait = &search->wait;
+	const uint64_t begin_ns = clock_now_ns();
+	uint64_t end_ns;
+	int err;
+
+	if (process_memory_is_gone(&target->process) &&
+	    process_reopen_memory(&target->process) != 0)
+		return -ESRCH;
+	err = look(target, schedule, wait->stop, reterr);
+	if (!err)
+		describe(target);
+	if (!err || begin_ns >= schedule->end_ns ||
+	    !is_worth_waiting(target, wait, err, begin_ns - schedule->start_ns))
+		return err;
+	if (wait->stop && *wait->stop)
+		return -EINTR;
+	end_ns = clock_now_ns();
+	search->next_ns = end_ns + search_schedule_pause_ns(schedule, end_ns, end_ns - begin_ns);
+	return -EINPROGRESS;
+}
+
+/* Look until there is an interpreter or the wait is over. Errors of target_search_look(). */
 static int find_interpreter(struct target *target, const struct target_wait *wait,
 			    struct message *reterr)
 {
-	struct search_schedule schedule;
+	struct target_search search;
+	int err;
 
-	search_schedule_init(&schedule, clock_now_ns(), wait->wait_ns);
+	target_search_begin(wait, &search);
 	for (;;) {
-		uint64_t begin_ns = clock_now_ns();
-		uint64_t end_ns;
-		int err;
-
-		if (process_memory_is_gone(&target->process) &&
-		    process_reopen_memory(&target->process) != 0)
-			return -ESRCH;
-		err = look(target, &schedule, wait->stop, reterr);
-		if (!err || begin_ns >= schedule.end_ns ||
-		    !is_worth_waiting(target, wait, err, begin_ns - schedule.start_ns))
+		err = target_search_look(target, &search, reterr);
+		if (err != -EINPROGRESS)
 			return err;
-		if (wait->stop && *wait->stop)
-			return -EINTR;
-		end_ns = clock_now_ns();
-		sleep_for(search_schedule_pause_ns(&schedule, end_ns, end_ns - begin_ns));
+		clock_sleep_until(search.next_ns);
 	}
 }
 
@@ -218,13 +249,6 @@ static void explain_wait(const struct target *target, const struct target_wait *
 			    target->process.pid, wait_s, wait_s < 5 ? 10 : 2 * wait_s);
 }
 
-/* Record the command line and the version of the program that was found. */
-static void describe(struct target *target)
-{
-	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
-	version_format(target->runtime.build.version_hex, target->version);
-}
-
 static enum exit_status open_process(pid_t pid, struct target *target, struct message *reterr)
 {
 	int err = process_open(pid, &target->process, reterr);
@@ -236,19 +260,17 @@ static enum exit_status open_process(pid_t pid, struct target *target, struct me
 	return err == -EPERM || err == -EACCES ? EXIT_PERMISSION : EXIT_ERROR;
 }
 
-enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
-			     struct message *reterr)
+enum exit_status target_open_process(pid_t pid, struct target *ret_target, struct message *reterr)
 {
 	struct target *target = ret_target;
 	enum exit_status status;
-	int err;
 
 	memset(target, 0, sizeof(*target));
 	target->process = PROCESS_CLOSED;
 	status = open_process(pid, target, reterr);
 	if (status != EXIT_OK)
 		return status;
-	process_command_line(&target->process, target->command_line, sizeof(target->command_line));
+	read_command_line(target, target->command_line);
 	live_memory_init(&target->live, &target->process);
 	live_images_init(&target->images, &target->process);
 	if (process_is_kernel_thread(&target->process)) {
@@ -258,6 +280,18 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 			    pid);
 		return EXIT_NOT_PYTHON;
 	}
+	return EXIT_OK;
+}
+
+enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
+			     struct message *reterr)
+{
+	struct target *target = ret_target;
+	enum exit_status status = target_open_process(pid, target, reterr);
+	int err;
+
+	if (status != EXIT_OK)
+		return status;
 	err = find_interpreter(target, wait, reterr);
 	if (err == -EINTR) {
 		message_set(reterr, "stopped before the first sample");
@@ -267,26 +301,31 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 		explain_wait(target, wait, err, reterr);
 		return target_explain(target, err, reterr);
 	}
-	describe(target);
 	return EXIT_OK;
 }
 
-enum target_next target_follow(struct target *target, const struct target_wait *wait,
-			       struct message *reterr)
+void target_follow_begin(struct target *target, const struct target_wait *wait,
+			 struct target_search *ret_search)
+{
+	target_search_begin(wait, ret_search);
+	if (!process_memory_is_gone(&target->process))
+		ret_search->before_addr = target->runtime.addr;
+	/* If the process has ended, the first look says so. */
+	(void)process_reopen_memory(&target->process);
+	live_memory_init(&target->live, &target->process);
+}
+
+enum target_next target_follow_look(struct target *target, struct target_search *search,
+				    struct message *reterr)
 {
 	char command_line[COMMAND_LINE_MAX_BYTES];
-	bool same_program = !process_memory_is_gone(&target->process);
-	const remote_addr before_addr = target->runtime.addr;
-	int err = process_reopen_memory(&target->process);
+	const int err = target_search_look(target, search, reterr);
 
-	live_memory_init(&target->live, &target->process);
-	if (!err)
-		err = find_interpreter(target, wait, reterr);
 	switch (err) {
 	case 0:
-		describe(target);
-		return same_program && target->runtime.addr == before_addr ? TARGET_SAME
-									   : TARGET_FOLLOWED;
+		return target->runtime.addr == search->before_addr ? TARGET_SAME : TARGET_FOLLOWED;
+	case -EINPROGRESS:
+		return TARGET_UNKNOWN;
 	case -ESRCH:
 		*reterr = (struct message){0};
 		return TARGET_ENDED;
@@ -294,7 +333,7 @@ enum target_next target_follow(struct target *target, const struct target_wait *
 		*reterr = (struct message){0};
 		return TARGET_INTERRUPTED;
 	case -ENOENT:
-		process_command_line(&target->process, command_line, sizeof(command_line));
+		read_command_line(target, command_line);
 		message_set(reterr, "no CPython in %s", command_line);
 		return TARGET_NO_PYTHON;
 	case -EAGAIN:

@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "cmd/command.h"
+#include "cmd/search_schedule.h"
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/message.h"
@@ -24,7 +25,9 @@ struct target {
 	struct live_images images;
 	struct runtime runtime;
 	char version[VERSION_MAX_BYTES]; /* of its CPython, such as "3.15.2" */
+	/* what is shown of it: its short name, or after target_show_arguments() all arguments */
 	char command_line[COMMAND_LINE_MAX_BYTES];
+	bool shows_arguments;
 };
 
 /*
@@ -57,8 +60,38 @@ bool target_parse_wait(const char *text, struct target_wait *ret_wait);
 enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct target *ret_target,
 			     struct message *reterr);
 
-/* What target_follow() found. */
+/*
+ * Make target->command_line hold all arguments (process_command_line()), now and after
+ * target_follow_look(). Before, it is the short name, because arguments hold passwords
+ * (procmem/tree/process_name.h). The target must be open.
+ */
+void target_show_arguments(struct target *target);
+
+/* Open process pid without a look at it. Otherwise like target_open(). */
+enum exit_status target_open_process(pid_t pid, struct target *ret_target, struct message *reterr);
+
+/* A search for the interpreter of a target, in looks that do not sleep. */
+struct target_search {
+	struct target_wait wait;
+	struct search_schedule schedule;
+	uint64_t next_ns; /* time of the next look, CLOCK_MONOTONIC */
+	/* where _PyRuntime was; 0: the program is another one, or it is the first search */
+	remote_addr before_addr;
+};
+
+/* Begin a search, whose first look is due at once. *wait->stop is borrowed until its end. */
+void target_search_begin(const struct target_wait *wait, struct target_search *ret_search);
+
+/*
+ * Look once. Returns 0: the interpreter was found; -EINPROGRESS: look again at search->next_ns;
+ * otherwise the search is over: errors of runtime_find() (-ENOENT: no CPython), -ESRCH: the process
+ * has ended, or -EINTR if *wait->stop was set, with a message.
+ */
+int target_search_look(struct target *target, struct target_search *search, struct message *reterr);
+
+/* What target_follow_look() found. */
 enum target_next {
+	TARGET_UNKNOWN,	       /* look again at search->next_ns */
 	TARGET_FOLLOWED,       /* an interpreter of a new program, or at another address */
 	TARGET_SAME,	       /* the interpreter from before, or a new one in its place */
 	TARGET_ENDED,	       /* the process has ended */
@@ -69,16 +102,22 @@ enum target_next {
 };
 
 /*
- * Find the interpreter again after the program or its interpreter was gone. Nothing may use the
- * old memory, process or build any more. Unless an interpreter was found, the version, the
- * runtime and the command line keep their values.
+ * Begin to search for the interpreter again, after the program or its interpreter was gone. Nothing
+ * may use the old memory, process or build any more. Unless an interpreter is found, the version,
+ * the runtime and the command line keep their values.
+ */
+void target_follow_begin(struct target *target, const struct target_wait *wait,
+			 struct target_search *ret_search);
+
+/*
+ * Look once.
  *
  * TARGET_SAME means that there was no exec in between (process_memory_is_gone()) and that
  * _PyRuntime is where it was: the interpreter was started again after Py_Finalize(), or was there
  * all the time and could not be read.
  */
-enum target_next target_follow(struct target *target, const struct target_wait *wait,
-			       struct message *reterr);
+enum target_next target_follow_look(struct target *target, struct target_search *search,
+				    struct message *reterr);
 
 /*
  * Returns what follows "can be read" or "is read" in a sentence about the target's memory: how it

@@ -20,12 +20,11 @@
  * should index it by slot, so that the data does not grow with the number of threads ever seen.
  */
 struct sample_thread {
-	uint32_t id;   /* 0, 1, 2, … in the order first seen; never reused */
-	uint32_t slot; /* unique while the thread has samples; then reused */
-	uint32_t
-		process; /* index of its process, in the order in which the sink was told of them */
-	pid_t tid;	 /* OS thread id in our PID namespace; 0: unknown */
-	uint64_t ident;	 /* the C library's: its pthread_t; 0: unknown */
+	uint32_t id;		/* 0, 1, 2, … in the order first seen; never reused */
+	uint32_t slot;		/* unique while the thread has samples; then reused */
+	uint32_t process;	/* index of its process, in the order the sink was told of them */
+	pid_t tid;		/* OS thread id in our PID namespace; 0: unknown */
+	uint64_t ident;		/* the C library's: its pthread_t; 0: unknown */
 	int64_t interpreter_id; /* 0 is the main interpreter */
 	/*
 	 * The name that Python's threading module has for it, in UTF-8, control characters not

@@ -8,8 +8,9 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/sched/thread_wait.h"
-#include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_layout.h"
+#include "sampler/bpf/interrupts_pool.h"
+#include "sampler/bpf/interrupts_process.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_state.h"
 
@@ -29,29 +30,21 @@ enum { MAX_PERIODS = 1024 };
 enum { STEADY_TICKS = 8 };
 #define GATHER_NS 100000000u
 
-/* What the program knows about a thread. */
-struct sent_thread {
-	uint32_t own_tid;
-	struct interrupt_thread thread;
-};
-
 struct sampler_interrupts {
 	struct code_reporter reporter; /* of the sampler's code cache */
 	struct sampler *sampler;       /* borrowed */
-	struct interrupts *interrupts;
+	struct interrupts_process *process;
 	struct interrupt_layout layout; /* of its records */
 	uint64_t period_ns;
-	struct sent_thread *sent; /* ascending by own_tid; owned */
-	uint32_t nr_sent;
-	uint64_t nr_refreshes; /* the snapshot's when sent was updated */
-	size_t nr_gils;	       /* number of interpreters with a GIL of their own at that time */
-	uint64_t tick;	       /* of the records being drained */
-	uint64_t last_tick;    /* of the previous records */
-	uint64_t drain_ns;     /* when this drain began; records may be younger */
-	uint64_t reads_end_ns; /* end of the last reads that went with records */
-	struct sample_sink *sink;
-	uint32_t most_bytes; /* of the largest record so far */
-	uint32_t nr_steady;  /* ticks in a row in which no thread waited */
+	uint64_t nr_refreshes;	  /* the snapshot's when the program got its threads */
+	size_t nr_gils;		  /* number of interpreters with a GIL of their own at that time */
+	uint64_t tick;		  /* of the records being drained */
+	uint64_t last_tick;	  /* of the previous records */
+	uint64_t drain_ns;	  /* when this drain began; records may be younger */
+	uint64_t reads_end_ns;	  /* end of the last reads that went with records */
+	struct sample_sink *sink; /* NULL: no run is in progress */
+	int err;		  /* of a record, until it is returned */
+	uint32_t nr_steady;	  /* ticks in a row in which no thread waited */
 };
 
 /* Updating the program. */
@@ -79,7 +72,7 @@ static struct interrupt_state describe(const struct sampler *sampler,
 
 static int compare_tids(const void *a, const void *b)
 {
-	const struct sent_thread *left = a, *right = b;
+	const struct interrupts_thread *left = a, *right = b;
 
 	return (left->own_tid > right->own_tid) - (left->own_tid < right->own_tid);
 }
@@ -88,7 +81,7 @@ static int compare_tids(const void *a, const void *b)
  * List all threads of the snapshot with known ids into threads, which has room for them, ascending
  * by own_tid, with the states of each together. Returns their number.
  */
-static uint32_t list_threads(const struct sampler *sampler, struct sent_thread *threads)
+static uint32_t list_threads(const struct sampler *sampler, struct interrupts_thread *threads)
 {
 	const struct snapshot *snapshot = &sampler->snapshot;
 	uint32_t nr = 0, nr_joined = 0, nr_states = 0;
@@ -98,7 +91,7 @@ static uint32_t list_threads(const struct sampler *sampler, struct sent_thread *
 		const pid_t own_tid = sampler->threads[thread->slot].identity.own_tid;
 
 		if (own_tid)
-			threads[nr++] = (struct sent_thread){
+			threads[nr++] = (struct interrupts_thread){
 				(uint32_t)own_tid, {.states = {describe(sampler, thread)}}};
 	}
 	qsort(threads, nr, sizeof(*threads), compare_tids);
@@ -114,33 +107,11 @@ static uint32_t list_threads(const struct sampler *sampler, struct sent_thread *
 	return nr_joined;
 }
 
-/* Send the program what has changed. A thread that does not fit counts there as unknown. */
-static void send_changes(struct sampler_interrupts *interrupts, const struct sent_thread *threads,
-			 uint32_t nr)
-{
-	const struct sent_thread *before = interrupts->sent;
-	const struct sent_thread *end = before + interrupts->nr_sent;
-
-	for (uint32_t i = 0; i < nr; i++) {
-		for (; before != end && before->own_tid < threads[i].own_tid; before++)
-			(void)interrupts_set_thread(interrupts->interrupts, before->own_tid, NULL);
-		if (before == end || before->own_tid != threads[i].own_tid ||
-		    memcmp(before->thread.states, threads[i].thread.states,
-			   sizeof(before->thread.states)) != 0)
-			(void)interrupts_set_thread(interrupts->interrupts, threads[i].own_tid,
-						    &threads[i].thread);
-		before += before != end && before->own_tid == threads[i].own_tid;
-	}
-	for (; before != end; before++)
-		(void)interrupts_set_thread(interrupts->interrupts, before->own_tid, NULL);
-}
-
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
-	struct sent_thread *threads;
+	struct interrupts_thread *threads;
 	size_t nr_gils = 0;
-	uint32_t nr;
 
 	/* Looks find out which interpreters have a GIL of their own. */
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
@@ -154,11 +125,8 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 	for (size_t i = 0; i < snapshot->nr_threads; i++)
 		interrupts->sampler->threads[snapshot->threads[i]->slot].followed =
 			snapshot->threads[i];
-	nr = list_threads(interrupts->sampler, threads);
-	send_changes(interrupts, threads, nr);
-	free(interrupts->sent);
-	interrupts->sent = threads;
-	interrupts->nr_sent = nr;
+	interrupts_process_set_threads(interrupts->process, threads,
+				       list_threads(interrupts->sampler, threads));
 	interrupts->nr_refreshes = snapshot->nr_refreshes;
 	interrupts->nr_gils = nr_gils;
 	return 0;
@@ -321,30 +289,36 @@ static void handle_fault(struct sampler_interrupts *interrupts,
 	if (is_there)
 		interrupts->nr_steady = 0;
 	else
-		interrupts_ignore_fault(interrupts->interrupts, record->fault_addr);
+		interrupts_process_ignore_fault(interrupts->process, record->fault_addr);
 }
 
 /* From now on what is read from outside belongs to a new tick. */
-static void begin_drain(struct sampler_interrupts *interrupts)
+static void begin_reads(struct sampler_interrupts *interrupts)
 {
 	interrupts->drain_ns = clock_now_ns();
 	interrupts->last_tick = interrupts->tick;
 	interrupts->tick = ++interrupts->sampler->snapshot.instant.nr_looks;
 }
 
-static int handle_stack(void *context, const struct interrupt_record *record)
+static void begin_drain(void *context)
 {
 	struct sampler_interrupts *interrupts = context;
+
+	interrupts_process_set_code_type(interrupts->process,
+					 interrupts->sampler->codes.code_type_addr);
+	begin_reads(interrupts);
+}
+
+static int take_stack(struct sampler_interrupts *interrupts, const struct interrupt_record *record)
+{
 	struct snapshot_thread *thread = find_thread(interrupts, record);
 	int err;
 
-	if (interrupts->most_bytes < record->head.nr_bytes)
-		interrupts->most_bytes = record->head.nr_bytes;
 	if (!thread)
 		return 0;
 	/* It is newer than this drain: what was read for earlier records may be stale for it. */
 	if (record->time_ns > interrupts->drain_ns) {
-		begin_drain(interrupts);
+		begin_reads(interrupts);
 		interrupts->reads_end_ns = interrupts->drain_ns;
 	}
 	thread->proof.is_known = false;
@@ -368,9 +342,8 @@ static struct reported_text reported_text(const uint8_t *bytes, uint32_t nr_byte
 	return (struct reported_text){bytes, nr_bytes, nr_bytes < max_bytes};
 }
 
-static int handle_code(void *context, const struct interrupt_code *code)
+static int take_code(struct sampler_interrupts *interrupts, const struct interrupt_code *code)
 {
-	struct sampler_interrupts *interrupts = context;
 	const struct reported_code reported = {
 		.addr = code->addr,
 		.identity = code->identity,
@@ -389,25 +362,64 @@ static int handle_code(void *context, const struct interrupt_code *code)
 	/* There may be more, which need room. */
 	interrupts->nr_steady = 0;
 	if (err && err != -EBADMSG)
-		interrupts_forget_code(interrupts->interrupts, code->addr);
+		interrupts_process_forget_code(interrupts->process, code->addr);
 	return err == -EAGAIN || sampler_is_transient(err) ? 0 : err;
+}
+
+/* Whether nothing can be sampled after this error: memory is short, or the sink has failed. */
+static bool is_final(int err)
+{
+	return err && err != -ESRCH && !sampler_is_transient(err);
+}
+
+static bool takes_records(const struct sampler_interrupts *interrupts)
+{
+	return interrupts->sink && !is_final(interrupts->err);
+}
+
+/* Keep the first error until the next drain returns it, or a final one. */
+static void keep_error(struct sampler_interrupts *interrupts, int err)
+{
+	if (!interrupts->err || is_final(err))
+		interrupts->err = err;
+}
+
+static void handle_stack(void *context, const struct interrupt_record *record)
+{
+	struct sampler_interrupts *interrupts = context;
+
+	if (takes_records(interrupts))
+		keep_error(interrupts, take_stack(interrupts, record));
+}
+
+static void handle_code(void *context, const struct interrupt_code *code)
+{
+	struct sampler_interrupts *interrupts = context;
+
+	if (takes_records(interrupts))
+		keep_error(interrupts, take_code(interrupts, code));
+}
+
+static void end_drain(void *context)
+{
+	sampler_interrupts_end_reads(context);
 }
 
 static void forget_code(struct code_reporter *reporter, remote_addr code_addr)
 {
 	const struct sampler_interrupts *interrupts = (struct sampler_interrupts *)reporter;
 
-	interrupts_forget_code(interrupts->interrupts, code_addr);
+	interrupts_process_forget_code(interrupts->process, code_addr);
 }
 
-int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sample_sink *sink)
+int sampler_interrupts_drain(struct sampler_interrupts *interrupts)
 {
-	const struct interrupts_handler handler = {handle_stack, handle_code, interrupts};
+	int err;
 
-	interrupts->sink = sink;
-	interrupts_set_code_type(interrupts->interrupts, interrupts->sampler->codes.code_type_addr);
-	begin_drain(interrupts);
-	return interrupts_drain(interrupts->interrupts, &handler);
+	interrupts_process_drain(interrupts->process);
+	err = interrupts->err;
+	interrupts->err = 0;
+	return err;
 }
 
 void sampler_interrupts_end_reads(struct sampler_interrupts *interrupts)
@@ -482,13 +494,14 @@ uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *inter
 					  uint64_t now_ns)
 {
 	const struct sampler *sampler = interrupts->sampler;
-	const uint64_t nr_threads = sampler->snapshot.nr_threads;
 	uint64_t nr_periods, gather_ns;
 
-	if (interrupts->nr_steady < STEADY_TICKS || !interrupts->most_bytes || !nr_threads)
+	if (interrupts->nr_steady < STEADY_TICKS)
 		return 0;
 	/* All threads may run at once; half of the room is a reserve. */
-	nr_periods = INTERRUPT_RING_BYTES / 2 / interrupts->most_bytes / nr_threads;
+	nr_periods = interrupts_process_nr_periods(interrupts->process) / 2;
+	if (!nr_periods)
+		return 0;
 	if (sampler->native && nr_periods > sampler_native_room(sampler->native) / 2)
 		nr_periods = sampler_native_room(sampler->native) / 2;
 	gather_ns = nr_periods * interrupts->period_ns;
@@ -502,29 +515,28 @@ int sampler_interrupts_create(struct sampler *sampler,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr)
 {
 	struct sampler_interrupts *interrupts = calloc(1, sizeof(*interrupts));
+	const struct interrupts_handler handler = {begin_drain, handle_stack, handle_code,
+						   end_drain, interrupts};
 	int err;
 
-	if (!interrupts) {
-		interrupts_close(options->reused);
+	if (!interrupts)
 		return -ENOMEM;
-	}
 	interrupts->sampler = sampler;
 	interrupts->layout = interrupts_layout(&sampler->build->offsets);
-	err = interrupts_open(
-		&(struct interrupts_options){
-			.process = sampler->process,
-			.layout = interrupts->layout,
-			.period_ns = options->period_ns,
-			.clock = options->clock,
-			.is_verbose = options->is_verbose,
-			.reused = options->reused,
-		},
-		&interrupts->interrupts, reterr);
+	err = interrupts_pool_attach(options->pool,
+				     &(struct interrupts_options){
+					     .layout = interrupts->layout,
+					     .period_ns = options->period_ns,
+					     .clock = options->clock,
+					     .is_verbose = options->is_verbose,
+				     },
+				     sampler->process, &handler, &interrupts->process, reterr);
 	if (err) {
 		free(interrupts);
 		return err;
 	}
-	interrupts->period_ns = interrupts_period_ns(interrupts->interrupts);
+	interrupts->period_ns =
+		interrupts_period_ns(interrupts_process_program(interrupts->process));
 	interrupts->reporter.forget = forget_code;
 	sampler->codes.reporter = &interrupts->reporter;
 	sampler->interrupts = interrupts;
@@ -532,27 +544,31 @@ int sampler_interrupts_create(struct sampler *sampler,
 	return 0;
 }
 
+void sampler_interrupts_destroy(struct sampler_interrupts *interrupts)
+{
+	if (!interrupts)
+		return;
+	interrupts_process_detach(interrupts->process);
+	interrupts->sampler->codes.reporter = NULL;
+	interrupts->sampler->interrupts = NULL;
+	free(interrupts);
+}
+
 struct interrupts *sampler_interrupts_program(const struct sampler_interrupts *interrupts)
 {
-	return interrupts->interrupts;
+	return interrupts_process_program(interrupts->process);
+}
+
+int sampler_interrupts_begin(struct sampler_interrupts *interrupts, struct sample_sink *sink)
+{
+	interrupts->sink = sink;
+	return interrupts_process_enable(interrupts->process, true);
 }
 
 void sampler_interrupts_end(struct sampler_interrupts *interrupts)
 {
-	struct interrupt_counts counts;
-
-	interrupts_count(interrupts->interrupts, &counts);
-	interrupts->sampler->stats.lost[LOSS_SKIPPED] += counts.nr_full + counts.nr_skipped;
-}
-
-struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts)
-{
-	struct interrupts *released = interrupts->interrupts;
-
-	(void)interrupts_enable(released, false);
-	interrupts->sampler->codes.reporter = NULL;
-	interrupts->sampler->interrupts = NULL;
-	free(interrupts->sent);
-	free(interrupts);
-	return released;
+	(void)interrupts_process_enable(interrupts->process, false);
+	interrupts->sink = NULL;
+	interrupts->sampler->stats.lost[LOSS_SKIPPED] +=
+		interrupts_process_take_lost(interrupts->process);
 }

@@ -9,6 +9,7 @@
 
 #include "procmem/message.h"
 #include "sampler/bpf/interrupts.h"
+#include "sampler/bpf/interrupts_pool.h"
 #include "sampler/sampler.h"
 
 struct sampler_interrupts;
@@ -17,23 +18,19 @@ struct sampler_interrupts_options {
 	uint64_t period_ns;	     /* CPU time of a thread between two of its samples */
 	enum interrupts_clock clock; /* with sampler_native: INTERRUPTS_CALLER_EVENTS */
 	bool is_verbose;	     /* print the kernel's messages about the program to stderr */
-	struct interrupts *reused;   /* from sampler_interrupts_release(), consumed; may be NULL */
+	/* has or gets the program in the kernel; borrowed until sampler_interrupts_destroy() */
+	struct interrupts_pool *pool;
 };
 
 /*
- * Make a sampler take its samples this way, from its next run on. Errors of interrupts_open(),
- * with a sentence.
+ * Make a sampler take its samples this way, from its next run on. Errors of
+ * interrupts_pool_attach(), with a sentence. Call sampler_interrupts_destroy(), which accepts NULL,
+ * before the sampler is destroyed.
  */
 int sampler_interrupts_create(struct sampler *sampler,
 			      const struct sampler_interrupts_options *options,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr);
+void sampler_interrupts_destroy(struct sampler_interrupts *interrupts);
 
-/*
- * Destroy them, except for the program in the kernel, which stays idle until it is used to create
- * the next ones. The caller passes it on or closes it (interrupts_close()). Call this before the
- * sampler is destroyed.
- */
-struct interrupts *sampler_interrupts_release(struct sampler_interrupts *interrupts);
-
-/* The program in the kernel; borrowed until sampler_interrupts_release(). */
+/* The program in the kernel, which other samplers may use as well; borrowed from the pool. */
 struct interrupts *sampler_interrupts_program(const struct sampler_interrupts *interrupts);

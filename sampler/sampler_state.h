@@ -367,7 +367,13 @@ void sampler_thread_weigh(const struct sampler *sampler, struct sampled_thread *
 
 /* Functions of sampler_interrupts.c for the loop of a run. */
 
-/* After the run: count the losses. */
+/*
+ * At the beginning of a run: let threads be interrupted, and their samples go to sink, which is
+ * borrowed until sampler_interrupts_end(). Returns 0 or the errno of a system call.
+ */
+int sampler_interrupts_begin(struct sampler_interrupts *interrupts, struct sample_sink *sink);
+
+/* After the run: stop that, drop what was not drained, and count the losses. */
 void sampler_interrupts_end(struct sampler_interrupts *interrupts);
 
 /*
@@ -379,8 +385,12 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts);
 /* The thread list has changed: ignore records until the threads are followed again. */
 void sampler_interrupts_forget(struct sampler_interrupts *interrupts);
 
-/* Emit the samples of all pending interrupts. Errors of sampler_tick(). */
-int sampler_interrupts_drain(struct sampler_interrupts *interrupts, struct sample_sink *sink);
+/*
+ * Emit the samples of all pending interrupts, also those of other samplers that share the program.
+ * Each sampler has them go to the sink of its own run, and returns its own errors only, also those
+ * met while another one drained. Errors of sampler_tick().
+ */
+int sampler_interrupts_drain(struct sampler_interrupts *interrupts);
 
 /* At the end of a tick: later interrupts see everything that was read so far. */
 void sampler_interrupts_end_reads(struct sampler_interrupts *interrupts);

@@ -374,7 +374,7 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 
 	/* Before the list is read again, so that ended threads still get their last samples. */
 	if (sampler->interrupts) {
-		err = sampler_interrupts_drain(sampler->interrupts, sink);
+		err = sampler_interrupts_drain(sampler->interrupts);
 		now_ns = clock_now_ns();
 	}
 	sampler->tick.now_ns = now_ns;
@@ -445,7 +445,7 @@ int sampler_wake(struct sampler *sampler, struct sample_sink *sink, struct ticke
 		err = sampler_tick(sampler, sink, now_ns);
 	} else if (!err && sampler->interrupts) {
 		/* Memory that its records lack must be brought in before the next tick. */
-		err = sampler_interrupts_drain(sampler->interrupts, sink);
+		err = sampler_interrupts_drain(sampler->interrupts);
 		sampler_interrupts_end_reads(sampler->interrupts);
 	}
 	return err ? err : postpone_ticks(sampler, ticker, now_ns, is_due);
@@ -511,8 +511,7 @@ int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct pr
 		/* Give the program the threads first. A changing list is left to the first tick. */
 		err = prepare(sampler);
 		if (!err || err == -ESRCH || sampler_is_transient(err))
-			err = interrupts_enable(sampler_interrupts_program(sampler->interrupts),
-						true);
+			err = sampler_interrupts_begin(sampler->interrupts, sink);
 		if (err)
 			return err;
 	}
@@ -529,7 +528,7 @@ int sampler_finish(struct sampler *sampler, struct sample_sink *sink, struct tic
 	int err = 0;
 
 	if (sampler->interrupts) {
-		err = sampler_interrupts_drain(sampler->interrupts, sink);
+		err = sampler_interrupts_drain(sampler->interrupts);
 		/* What the last samples refer to may be gone with the target. */
 		if (err == -ESRCH || sampler_is_transient(err))
 			err = 0;

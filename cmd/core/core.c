@@ -68,7 +68,8 @@ static enum exit_status report_core(const struct core_options *options, const ch
 	struct message message = {0};
 	struct core_target target;
 	struct core_report report = {0};
-	enum exit_status status = core_target_open(path, &options->places, &target, &message);
+	enum exit_status status =
+		core_target_open(path, &options->places, options->full_command, &target, &message);
 
 	if (status == EXIT_OK && options->verbose)
 		print_found(&target);
@@ -117,6 +118,7 @@ static enum exit_status write_profile(struct core_options *options)
 		.paths = options->paths,
 		.nr_paths = options->nr_paths,
 		.places = options->places,
+		.full_command = options->full_command,
 		.crashed_only = options->crashed_only,
 		.native = options->report.native,
 		.profile = options->profile,

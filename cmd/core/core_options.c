@@ -57,6 +57,7 @@ static const struct option_spec profile_rows[] = {
 const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS] = {
 	{"Stacks:", report_rows, sizeof(report_rows) / sizeof(*report_rows), .at = 0},
 	{NULL, value_options, 2, offsetof(struct core_options, report.value_max_chars)},
+	{NULL, full_command_option, 1, offsetof(struct core_options, full_command)},
 	{"Profile of one or more cores, with each thread of each core as one sample:",
 	 output_options, 2, offsetof(struct core_options, outputs)},
 	{NULL, profile_rows, 1, .at = 0},

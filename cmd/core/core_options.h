@@ -19,6 +19,7 @@ struct core_options {
 	size_t nr_paths;
 	bool json;
 	bool verbose;
+	bool full_command; /* show all arguments */
 	struct core_file_places places;
 	struct core_report_options report;
 
@@ -31,7 +32,7 @@ struct core_options {
 };
 
 /* The rows of the options. */
-enum { CORE_OPTIONS_NR_GROUPS = 7 };
+enum { CORE_OPTIONS_NR_GROUPS = 8 };
 extern const struct option_group core_options_groups[CORE_OPTIONS_NR_GROUPS];
 
 /*

@@ -20,6 +20,7 @@ struct collector {
 	uint32_t nr_runs;
 	uint64_t nr_samples;
 	uint64_t time_ns; /* when the core that is being read was written */
+	uint32_t process; /* of that core, in the profile */
 };
 
 static void collector_done(struct collector *collector)
@@ -34,10 +35,13 @@ static int collector_sample(struct sample_sink *sink, const struct sample *sampl
 {
 	struct collector *collector = (struct collector *)sink;
 	struct sample_sink *next = profile_sink(collector->profile);
+	struct sample_thread thread = *sample->thread;
 	struct sample timed = *sample;
 
 	if (collector->cores->crashed_only && !(sample->flags & SAMPLE_CRASHED))
 		return 0;
+	thread.process = collector->process;
+	timed.thread = &thread;
 	timed.time_ns = collector->time_ns;
 	/* What it shares with the previous sample is of no use here. */
 	timed.nr_unchanged = 0;
@@ -140,13 +144,16 @@ static int walk_threads(struct collector *collector, struct core_target *target,
 /* Add the process of a core and its threads. Returns errors of walk_threads(). */
 static int walk_core(struct collector *collector, struct core_target *target)
 {
+	const struct process_info process = {
+		.pid = target->core->notes.psinfo.pid,
+		.command_line = text_string(&target->command_line),
+	};
 	struct stages stages = {.sampler = NULL};
 	int err;
 
 	collector->time_ns = target->written_ns;
 	profile_change_sampler(collector->profile);
-	err = profile_add_process(collector->profile, target->core->notes.psinfo.pid,
-				  text_string(&target->command_line));
+	err = profile_add_process(collector->profile, &process, &collector->process);
 	if (!err)
 		err = walk_threads(collector, target, &stages);
 	stages_done(&stages);
@@ -159,8 +166,8 @@ static enum exit_status add_core(struct collector *collector, const char *path)
 	const uint64_t nr_before = collector->nr_samples;
 	struct message message = {0};
 	struct core_target target;
-	enum exit_status status =
-		core_target_open(path, &collector->cores->places, &target, &message);
+	enum exit_status status = core_target_open(
+		path, &collector->cores->places, collector->cores->full_command, &target, &message);
 	int err;
 
 	if (status == EXIT_OK) {

@@ -17,6 +17,7 @@ struct core_profile {
 	const char *const *paths;
 	size_t nr_paths;
 	struct core_file_places places;
+	bool full_command; /* show all arguments */
 	bool crashed_only; /* only the thread of each core that got the signal */
 	enum core_native_threads native;
 	struct profile_options profile; /* with mode PROFILE_COUNT */

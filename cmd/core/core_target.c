@@ -12,6 +12,7 @@
 #include "procmem/clock.h"
 #include "procmem/core/core_stack.h"
 #include "procmem/core/unpack.h"
+#include "procmem/tree/process_name.h"
 
 /* Room for "core file " and a path. */
 enum { NAME_MAX_BYTES = PATH_MAX + 16 };
@@ -92,6 +93,38 @@ static enum exit_status explain(const struct core_target *target, int err, struc
 }
 
 /*
+ * Make the short name, from the interpreter's list of arguments or from psinfo. A list that begins
+ * with the script is preceded by the program.
+ */
+static int make_name(struct core_target *target, bool is_from_interpreter)
+{
+	const struct sys_info *sys = &target->sys_info;
+	const struct mapping *executable = core_executable(target->core);
+	const char *program = executable ? executable->path : sys->executable;
+	char name[PROCESS_NAME_MAX_BYTES];
+	struct text list = {0};
+	int err;
+
+	if (is_from_interpreter) {
+		if (!sys->has_original && program)
+			text_append(&list, program, strlen(program) + 1);
+		for (size_t i = 0; i < sys->nr_arguments; i++)
+			text_append(&list, sys->arguments[i], strlen(sys->arguments[i]) + 1);
+	}
+	if (!list.length) {
+		text_puts(&list, target->core->notes.psinfo.arguments);
+		for (size_t i = 0; i < list.length; i++)
+			if (list.bytes[i] == ' ')
+				list.bytes[i] = '\0';
+	}
+	process_name_format(text_string(&list), list.length, name);
+	err = list.error;
+	text_done(&list);
+	text_puts(&target->command_line, name);
+	return err ? err : target->command_line.error;
+}
+
+/*
  * Make the command line, from all arguments if the interpreter has them. Before 3.10 it has only
  * those of the script, or none in some programs that embed it; then the arguments in psinfo are
  * better, unless the kernel cut them off.
@@ -102,9 +135,12 @@ static int make_command_line(struct core_target *target)
 	const char *noted = target->core->notes.psinfo.arguments;
 	const size_t noted_bytes = strlen(noted);
 	const bool is_whole = noted_bytes > 0 && noted_bytes < CORE_ARGUMENTS_MAX_BYTES - 2;
+	const bool is_from_interpreter = sys->arguments && (sys->has_original || !is_whole);
 	struct text *text = &target->command_line;
 
-	if (sys->arguments && (sys->has_original || !is_whole))
+	if (!target->full_command)
+		return make_name(target, is_from_interpreter);
+	if (is_from_interpreter)
 		for (size_t i = 0; i < sys->nr_arguments; i++) {
 			text_puts(text, i ? " " : "");
 			text_puts(text, sys->arguments[i]);
@@ -147,13 +183,15 @@ static int find_interpreter(struct core_target *target, struct message *reterr)
 }
 
 enum exit_status core_target_open(const char *path, const struct core_file_places *places,
-				  struct core_target *ret_target, struct message *reterr)
+				  bool full_command, struct core_target *ret_target,
+				  struct message *reterr)
 {
 	struct core_target *target = ret_target;
 	enum exit_status status;
 	int err;
 
-	*target = (struct core_target){.path = path, .places = places};
+	*target =
+		(struct core_target){.path = path, .places = places, .full_command = full_command};
 	status = open_core(target, reterr);
 	if (status != EXIT_OK)
 		return status;
@@ -200,8 +238,9 @@ void core_target_describe(const struct core_target *target, struct post_mortem *
 	*ret_post_mortem = (struct post_mortem){
 		.core_path = target->path,
 		.executable = executable ? executable->path : target->sys_info.executable,
-		.arguments = (const char *const *)target->sys_info.arguments,
-		.nr_arguments = target->sys_info.nr_arguments,
+		.arguments = target->full_command ? (const char *const *)target->sys_info.arguments
+						  : NULL,
+		.nr_arguments = target->full_command ? target->sys_info.nr_arguments : 0,
 		.signal = death->signal,
 		.code = death->code,
 		.has_addr = death->has_addr,

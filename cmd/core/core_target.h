@@ -22,8 +22,10 @@ struct core_target {
 	struct runtime runtime;
 	struct type_names names; /* stacks are read through its memory */
 	struct sys_info sys_info;
-	struct text command_line; /* owned; arguments separated by blanks; "": unknown */
-	struct core_fault fault;  /* what caused the signal, if was_raised_again */
+	/* owned; its short name, or if wanted all arguments separated by blanks; "": unknown */
+	struct text command_line;
+	bool full_command;
+	struct core_fault fault; /* what caused the signal, if was_raised_again */
 	bool was_raised_again;
 	char version[VERSION_MAX_BYTES];
 	struct message unpack_problem; /* why a packed core is not whole; "": it is whole */
@@ -32,12 +34,13 @@ struct core_target {
 
 /*
  * Open the core file at path ("-": stdin), packed or not, and find its interpreter. The files
- * that it had mapped are searched for in places. path and places are borrowed until
- * core_target_close(). Returns EXIT_OK, or another exit status with a message.
+ * that it had mapped are searched for in places. Only with full_command all arguments are shown,
+ * which may hold passwords. path and places are borrowed until core_target_close(). Returns EXIT_OK, or another exit status with a message.
  * core_target_close() must follow in any case, and *ret_target must not be moved until then.
  */
 enum exit_status core_target_open(const char *path, const struct core_file_places *places,
-				  struct core_target *ret_target, struct message *reterr);
+				  bool full_command, struct core_target *ret_target,
+				  struct message *reterr);
 
 /* Returns the file of the program that ran, found or not; NULL if the core does not name it. */
 const struct core_file *core_target_executable(const struct core_target *target);

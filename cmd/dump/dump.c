@@ -27,6 +27,7 @@ struct dump_options {
 	bool kernel_frames;
 	bool source;
 	bool verbose;
+	bool full_command;
 	uint32_t value_max_chars; /* 0: no variables */
 };
 
@@ -59,6 +60,7 @@ static const struct option_group groups[] = {
 	{"Options:", stack_rows, sizeof(stack_rows) / sizeof(*stack_rows), .at = 0},
 	{NULL, value_options, 2, offsetof(struct dump_options, value_max_chars)},
 	{NULL, wait_option, 1, offsetof(struct dump_options, wait)},
+	{NULL, full_command_option, 1, offsetof(struct dump_options, full_command)},
 	{NULL, verbose_row, 1, .at = 0},
 };
 
@@ -208,6 +210,8 @@ static enum exit_status run(int argc, char **argv)
 	if (!parse_only_pid(argc, argv, first, &options.pid))
 		return EXIT_USAGE;
 	status = target_open(options.pid, &options.wait, &target, &message);
+	if (status == EXIT_OK && options.full_command)
+		target_show_arguments(&target);
 	if (status == EXIT_OK && options.verbose)
 		target_print_found(&target);
 	if (status == EXIT_OK)

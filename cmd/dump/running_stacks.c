@@ -156,7 +156,7 @@ static int sample_threads(struct running_stacks *running, struct target *target,
 	int err = target_create_sampler(target, &running->sampler);
 
 	if (!err)
-		err = engine_open(engine_options, target, running->sampler, engine);
+		err = engine_open(engine_options, &running->pool, target, running->sampler, engine);
 	*ret_end = END_DURATION;
 	if (err || engine->why_no_native.text[0])
 		return err;
@@ -207,5 +207,6 @@ void running_stacks_done(struct running_stacks *running)
 	free_stacks(running);
 	free(running->stacks);
 	engine_close(&running->engine);
+	interrupts_pool_close(&running->pool);
 	sampler_destroy(running->sampler);
 }

@@ -32,6 +32,7 @@ struct running_stacks {
 
 	/* Private. */
 	struct sampler *sampler; /* owns the functions */
+	struct interrupts_pool pool;
 	struct engine engine;
 };
 

@@ -40,8 +40,8 @@ bool engine_select(struct engine_options *options, const char *name)
  * Try to sample in the threads' interrupts. Returns 0, also if that is not possible; -ENOMEM,
  * -ESRCH.
  */
-static int try_interrupts(const struct engine_options *options, struct sampler *sampler,
-			  struct engine *engine)
+static int try_interrupts(const struct engine_options *options, struct interrupts_pool *pool,
+			  struct sampler *sampler, struct engine *engine)
 {
 	const bool has_tick = options->is_named && options->kind == ENGINE_TICK;
 	const enum interrupts_clock clock = has_tick	      ? INTERRUPTS_TICK
@@ -51,12 +51,11 @@ static int try_interrupts(const struct engine_options *options, struct sampler *
 		.period_ns = options->period_ns,
 		.clock = clock,
 		.is_verbose = options->is_verbose,
-		.reused = engine->before,
+		.pool = pool,
 	};
 	int err = sampler_interrupts_create(sampler, &interrupts_options, &engine->interrupts,
 					    &engine->why_no_interrupts);
 
-	engine->before = NULL;
 	if (!err) {
 		engine->kind = has_tick ? ENGINE_TICK : ENGINE_BPF;
 		engine->period_ns =
@@ -101,8 +100,8 @@ static int open_native(const struct engine_options *options, struct target *targ
 	return create_native(options, target, sampler, engine);
 }
 
-int engine_open(const struct engine_options *options, struct target *target,
-		struct sampler *sampler, struct engine *engine)
+int engine_open(const struct engine_options *options, struct interrupts_pool *pool,
+		struct target *target, struct sampler *sampler, struct engine *engine)
 {
 	const bool may_interrupt =
 		options->is_named ? options->kind == ENGINE_BPF || options->kind == ENGINE_TICK
@@ -112,10 +111,9 @@ int engine_open(const struct engine_options *options, struct target *target,
 	*engine = (struct engine){
 		.kind = ENGINE_PREEMPT,
 		.period_ns = options->period_ns,
-		.before = engine->before,
 	};
 	if (may_interrupt)
-		err = try_interrupts(options, sampler, engine);
+		err = try_interrupts(options, pool, sampler, engine);
 	else if (options->kind == ENGINE_RACING && racing_supports(&target->runtime.build))
 		engine->kind = ENGINE_RACING;
 	if (!err && options->native)
@@ -125,20 +123,12 @@ int engine_open(const struct engine_options *options, struct target *target,
 	return err;
 }
 
-void engine_release(struct engine *engine)
+void engine_close(struct engine *engine)
 {
 	sampler_native_destroy(engine->native);
 	engine->native = NULL;
-	if (engine->interrupts)
-		engine->before = sampler_interrupts_release(engine->interrupts);
+	sampler_interrupts_destroy(engine->interrupts);
 	engine->interrupts = NULL;
-}
-
-void engine_close(struct engine *engine)
-{
-	engine_release(engine);
-	interrupts_close(engine->before);
-	engine->before = NULL;
 }
 
 bool engine_change(const struct engine *engine, const struct target *target, enum sampler_end end,

@@ -39,7 +39,6 @@ struct engine {
 	uint64_t period_ns;		       /* as requested; with tick, whole ticks */
 	struct sampler_interrupts *interrupts; /* of bpf and tick */
 	struct sampler_native *native;	       /* if C frames are wanted */
-	struct interrupts *before;	       /* of the replaced program, for engine_open() */
 	struct message why_no_interrupts;      /* why the engine is not bpf; "": not tried */
 	struct message why_no_native; /* why running threads have no C frames; "": they have */
 	struct message why_no_kernel; /* why there are no kernel frames; "": there are */
@@ -53,18 +52,13 @@ bool engine_select(struct engine_options *options, const char *name);
 
 /*
  * Choose the engine for a sampler of target, before its first run. engine->kind says which one it
- * is; it is the named one, if possible. target and sampler are borrowed until engine_close() or
- * engine_release(), which must precede the sampler's end. Returns 0, -ENOMEM or -ESRCH.
+ * is; it is the named one, if possible. pool, target and sampler are borrowed until
+ * engine_close(), which must precede the sampler's end. What is loaded stays in the pool for the
+ * next engine_open(), which then needs no right to load it. Returns 0, -ENOMEM or -ESRCH.
  */
-int engine_open(const struct engine_options *options, struct target *target,
-		struct sampler *sampler, struct engine *engine);
+int engine_open(const struct engine_options *options, struct interrupts_pool *pool,
+		struct target *target, struct sampler *sampler, struct engine *engine);
 void engine_close(struct engine *engine);
-
-/*
- * Close the engine after the process has replaced its program. What is loaded is kept for the
- * next engine_open(), which then needs no right to load it.
- */
-void engine_release(struct engine *engine);
 
 /*
  * Whether another engine can continue after this one found that it cannot sample and returned

@@ -181,13 +181,18 @@ static bool parse(int argc, char **argv, struct session *session, int *ret_first
 	struct sampling_options *options = &session->options;
 
 	*options = sampling_options_default();
-	if (!session_keep_arguments(session, argc, argv) ||
-	    options_parse(&run_command, argc, argv, options, ret_first, ret_done) != EXIT_OK)
+	if (options_parse(&run_command, argc, argv, options, ret_first, ret_done) != EXIT_OK)
 		return false;
-	if (!*ret_done && *ret_first >= argc) {
+	if (*ret_done)
+		return true;
+	if (*ret_first >= argc) {
 		print_error("no command given: pysample run [OPTION]… -- COMMAND [ARGUMENT]…");
 		return false;
 	}
+	/* Nothing was reordered, because options must precede the command. */
+	if (!session_keep_arguments(session, options->full_command ? argc : *ret_first, argv) ||
+	    (!options->full_command && !session_keep_command(session, argv + *ret_first)))
+		return false;
 	if (options->wait.wait_ns == TARGET_STARTING_NS && !options->wait.for_any) {
 		options->wait.wait_ns = WAIT_FOREVER_NS;
 		options->wait.for_any = true;

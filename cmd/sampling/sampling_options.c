@@ -79,6 +79,11 @@ static const struct option_spec sampling_rows[] = {
 	 "how long to sample: 10, 2.5, 500ms, 5m, 1h (default: until\n"
 	 "the process ends)",
 	 .letter = 'd', .apply = apply_duration},
+	{"subprocesses", NULL,
+	 "also sample all processes that the process has started or\n"
+	 "starts, and those that these start",
+	 .letter = 's', .action = OPTION_SETS,
+	 .at = offsetof(struct sampling_options, subprocesses)},
 	{"engine", "NAME",
 	 "how stacks are read (default: bpf where it is allowed, else\n"
 	 "preempt, or racing if the process runs only on CPUs that\n"
@@ -160,6 +165,7 @@ const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = 
 	{NULL, mode_option, 1, offsetof(struct sampling_options, mode)},
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
 	{NULL, layout_options, 2, offsetof(struct sampling_options, layout)},
+	{NULL, full_command_option, 1, offsetof(struct sampling_options, full_command)},
 	{NULL, note_rows, 1, .at = 0},
 	{NULL, quiet_option, 1, offsetof(struct sampling_options, quiet)},
 	{NULL, verbose_rows, 1, .at = 0},

@@ -25,13 +25,15 @@ struct sampling_options {
 	struct sampler_extras extras;
 	bool cpu_is_given; /* --cpu or --no-cpu was given */
 	struct target_wait wait;
-	bool read_only; /* never write to the target */
+	bool read_only;	   /* never write to the target */
+	bool full_command; /* show all arguments of the target */
+	bool subprocesses; /* also what it starts */
 	bool quiet;
 	bool verbose;
 };
 
 /* The rows of the options, and the values that the options start from. */
-enum { SAMPLING_OPTIONS_NR_GROUPS = 13 };
+enum { SAMPLING_OPTIONS_NR_GROUPS = 14 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples one process, from the opening of its outputs to their writing: what attach and run have
- * in common. The functions are called in the order below; those of cmd/sampling/session_outputs.h
+ * Samples a process and, on request, all that it starts, from the opening of the outputs to their
+ * writing: what attach and run have in common. The functions are called in the order below; those of cmd/sampling/session_outputs.h
  * follow session_sample(). After a failed call only these, which write what there is, and
  * session_close() may be called.
  */
@@ -14,9 +14,13 @@
 #include "cmd/sampling/progress.h"
 #include "cmd/sampling/sampling_options.h"
 #include "cmd/sampling/session_sink.h"
+#include "cmd/target.h"
 #include "output/profile/profile.h"
 #include "output/run/run.h"
+#include "procmem/tree/process_tree.h"
+#include "sampler/sample_ids.h"
 #include "sampler/sampler.h"
+#include "sampler/sampler_group.h"
 
 /* HOST_NAME_MAX of Linux, the mount namespace of a process, and a NUL. */
 enum { HOST_MAX_BYTES = 64 + sizeof(", mount namespace of process 4294967295") };
@@ -27,7 +31,7 @@ struct session_invocation {
 	char host[HOST_MAX_BYTES];
 };
 
-/* Counters of several programs. */
+/* Counters of several programs, of one process or of several. */
 struct session_sums {
 	struct sampler_stats stats;
 	struct run_native native;
@@ -41,7 +45,7 @@ struct recorded_sums {
 	uint64_t at_ns; /* when they were last summed up */
 };
 
-/* Which programs the process ran, and why the sampling ended. */
+/* Which programs a process ran, and why its sampling ended. */
 struct session_course {
 	unsigned int nr_followed;    /* programs after the first one */
 	enum target_next after;	     /* what came after the last program, if that is gone */
@@ -50,36 +54,73 @@ struct session_course {
 	enum frame_cache_reason cache_reason; /* for the last program */
 };
 
+/* What becomes of a process now. */
+enum session_process_state {
+	PROCESS_UNSAMPLED, /* only an exec can change that */
+	PROCESS_SEARCHED,  /* it is searched for an interpreter */
+	PROCESS_SAMPLED,
+};
+
+/* A process that is sampled, or may be. It must not be moved. */
+struct session_process {
+	pid_t pid, parent_pid; /* parent_pid is 0 for the root */
+	enum session_process_state state;
+	struct target target;
+	struct target_search search;	      /* of PROCESS_SEARCHED */
+	struct engine_options engine_options; /* for the last program */
+	struct engine engine;		      /* for the last program */
+	struct sampler *sampler;	      /* NULL between two programs */
+	bool had_ticks;			      /* the last program */
+	struct live_memory live_before;	      /* the memory's counters when it was last begun */
+	bool is_recorded;		      /* the sink knows the process as number index */
+	uint32_t index;
+	struct session_course course;
+};
+
+/* All processes but the root. */
+struct session_children {
+	struct session_process **list; /* owned, and each element, too */
+	uint32_t nr, max;
+	uint64_t nr_sampled;   /* number of children that ever had an interpreter */
+	uint64_t nr_too_short; /* that ended before anything could be read */
+	int err;	       /* the first that ends the run; 0: none */
+};
+
+/* The programs that were loaded into the kernel, and whether more can be. */
+struct session_bpf {
+	struct interrupts_pool programs; /* of all samplers */
+	bool has_fewer_rights;		 /* than when the first engine was chosen */
+};
+
 /* SESSION_NONE until it is opened; options are set before. It must not be moved. */
 struct session {
 	struct sampling_options options;
 	struct session_invocation invocation;
 
-	bool is_child; /* the process is our child and uses our terminal */
+	bool is_child; /* the root is our child and uses our terminal */
 	struct progress progress;
 
-	pid_t pid;
-	struct target target;
-	struct engine_options engine_options; /* for the last program */
-	struct engine engine;		      /* for the last program */
-	struct sampler *sampler;	      /* NULL between two programs */
+	struct session_process root; /* the process that was named or started */
+	struct session_children children;
+	struct process_tree *tree;   /* which processes there are; NULL: only the root is sampled */
+	struct sampler_group *group; /* of all samplers; NULL when nothing is sampled */
+	struct sample_ids ids;	     /* of all samplers */
+	struct session_bpf bpf;
+
 	struct session_sink sink;
 	struct output_file stats_output;
 	int recording_fd; /* owned; the remaining outputs are made from it; -1: none */
 
-	struct session_sums before;	/* of the programs before this one; at the end, of all */
-	bool is_sampling;		/* the sampler has counters that are not in before */
-	struct live_memory live_before; /* the memory's counters when is_sampling was set */
+	struct session_sums before; /* of the programs that are over; at the end, of all */
 	struct recorded_sums recorded;
-	struct session_course course;
-	uint64_t realtime_ns;  /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
-	bool begun;	       /* there are counters to report */
-	bool has_fewer_rights; /* than when the first engine was chosen */
+	uint64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	bool begun;	      /* there are counters to report */
 };
 
-#define SESSION_NONE       \
-	((struct session){ \
-		.target.process = PROCESS_CLOSED, .sink = SESSION_SINK_NONE, .recording_fd = -1})
+#define SESSION_NONE                                             \
+	((struct session){.root.target.process = PROCESS_CLOSED, \
+			  .sink = SESSION_SINK_NONE,             \
+			  .recording_fd = -1})
 
 /*
  * Keep the words of the command line for the artefacts; argv[0] is the command's name. Must be
@@ -89,6 +130,12 @@ struct session {
 bool session_keep_arguments(struct session *session, int argc, char **argv);
 
 /*
+ * Add the short name of a command to the kept words: its arguments may hold passwords
+ * (procmem/tree/process_name.h). command ends with NULL. Returns false after printing an error.
+ */
+bool session_keep_command(struct session *session, char *const *command);
+
+/*
  * Open the outputs that options name. Returns EXIT_OK, or EXIT_ERROR or EXIT_USAGE with a
  * message.
  */
@@ -96,7 +143,8 @@ enum exit_status session_open_outputs(struct session *session, struct message *r
 
 /*
  * Open process pid, find its interpreter, waiting as long as options.wait allows, and prepare to
- * sample. Returns EXIT_OK, or another exit status with a message.
+ * sample. With options.subprocesses the process itself may run anything, and if it is our child
+ * nothing is waited for. Returns EXIT_OK, or another exit status with a message.
  */
 enum exit_status session_open_target(struct session *session, pid_t pid, struct message *reterr);
 
@@ -107,11 +155,17 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
  */
 enum exit_status session_sample(struct session *session, struct message *reterr);
 
-/* Free the sampler, after session_sample(). The functions of its samples are gone then. */
-void session_destroy_sampler(struct session *session);
+/* Free the samplers, after session_sample(). The functions of their samples are gone then. */
+void session_destroy_samplers(struct session *session);
 
 /* Close and free everything. Outputs that were not written stay as they were. */
 void session_close(struct session *session);
+
+/* Sum up the counters so far, also while sampling. */
+void session_sum_counters(const struct session *session, struct sampler_stats *ret_stats);
+
+/* Add the counters of a process, PROCESS_SAMPLED, whose sampler has left the group. */
+void session_add_counters(struct session *session, const struct session_process *process);
 
 /* Count the C frames so far, also while sampling. */
 void session_count_native(const struct session *session, struct run_native *ret_native);

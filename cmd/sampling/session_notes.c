@@ -26,11 +26,12 @@ static const char *end_reason(const struct session *session)
 		[TARGET_SAME] = "the interpreter's threads can no longer be listed; ",
 	};
 
-	if (session->course.end == END_DURATION)
+	if (session->root.course.end == END_DURATION)
 		return "";
-	if (sampler_end_is_out_of_reach(session->course.end))
+	if (sampler_end_is_out_of_reach(session->root.course.end))
 		return "pysample can no longer preempt the process; ";
-	return session->course.end == END_STOPPED ? "stopped; " : reasons[session->course.after];
+	return session->root.course.end == END_STOPPED ? "stopped; "
+						       : reasons[session->root.course.after];
 }
 
 static bool has_collapsed(const struct outputs *outputs)
@@ -92,9 +93,9 @@ static void print_cache(const struct session *session)
 	};
 	const struct sampler_stats *stats = &session->before.stats;
 
-	if (session->course.cache_reason != CACHE_USABLE)
-		print_note("frame cache off: %s", reasons[session->course.cache_reason]);
-	if (stats->writes || session->course.cache_reason == CACHE_USABLE) {
+	if (session->root.course.cache_reason != CACHE_USABLE)
+		print_note("frame cache off: %s", reasons[session->root.course.cache_reason]);
+	if (stats->writes || session->root.course.cache_reason == CACHE_USABLE) {
 		print_note("frame cache: %" PRIu64 " stack%s walked only in part; %" PRIu64
 			   " word%s written",
 			   stats->cached, text_plural(stats->cached), stats->writes,
@@ -137,9 +138,9 @@ static void print_interrupts(const struct session *session)
 {
 	struct interrupt_counts counts;
 
-	if (!session->engine.interrupts)
+	if (!session->bpf.programs.nr_programs)
 		return;
-	interrupts_count(sampler_interrupts_program(session->engine.interrupts), &counts);
+	interrupts_pool_count(&session->bpf.programs, &counts);
 	print_note("%" PRIu64 " interrupt%s, %.1f µs each; %" PRIu64
 		   " of threads without Python, %" PRIu64 " duplicate",
 		   (uint64_t)counts.nr_interrupts, text_plural(counts.nr_interrupts),
@@ -181,10 +182,10 @@ static void print_account(const struct session *session)
 
 	progress_append_rate(stats->ticks, stats->end_ns - stats->start_ns,
 			     session->options.rate_hz, &rate);
-	if (session->course.nr_followed)
-		message_set(&followed, "followed into %s%s; ", session->target.command_line,
-			    session->course.nr_followed > 1 ? ", the last of several programs"
-							    : "");
+	if (session->root.course.nr_followed)
+		message_set(&followed, "followed into %s%s; ", session->root.target.command_line,
+			    session->root.course.nr_followed > 1 ? ", the last of several programs"
+								 : "");
 	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
 		   " tick%s in %.1f s, %s, %.2f %% lost, %" PRIu64 " tick%s late",
 		   followed.text, end_reason(session), stats->samples, text_plural(stats->samples),
@@ -196,25 +197,26 @@ static void print_account(const struct session *session)
 /* Set the message: thread states are run by other threads than those that they name. */
 static void explain_other_threads(const struct session *session, struct message *retmessage)
 {
-	const bool can_race = racing_supports(&session->target.runtime.build) &&
-			      session->engine.kind != ENGINE_RACING;
+	const bool can_race = racing_supports(&session->root.target.runtime.build) &&
+			      session->root.engine.kind != ENGINE_RACING;
 
 	message_set(retmessage,
 		    "process %d runs Python thread states on threads other than their own, so "
 		    "the stack of a running one cannot be proven%s",
-		    session->pid, can_race ? "; --engine racing samples them approximately" : "");
+		    session->root.pid,
+		    can_race ? "; --engine racing samples them approximately" : "");
 }
 
 #define CPUS_REMEDY \
 	"start pysample in the process's cpuset, or with the CPUs that 'taskset -cp %d' prints"
 
 /* Set the message: why the process's CPU cannot be taken, then joint, then the remedy. */
-static void explain_reach(const struct session *session, const char *joint,
+static void explain_reach(const struct session_process *process, const char *joint,
 			  struct message *retmessage)
 {
-	const pid_t pid = session->pid;
+	const pid_t pid = process->pid;
 
-	if (session->course.end == END_REAL_TIME)
+	if (process->course.end == END_REAL_TIME)
 		message_set(retmessage,
 			    "process %d has a real-time priority that pysample lacks%s start "
 			    "pysample with a higher one than 'chrt -ap %d' prints (chrt -f)",
@@ -233,7 +235,7 @@ static void print_unreachable(const struct session *session)
 	if (session->before.nr_unreachable * SELDOM > session->before.stats.ticks)
 		print_note("process %d ran on CPUs that pysample may not use in %" PRIu64
 			   " looks, which are lost: " CPUS_REMEDY,
-			   session->pid, session->before.nr_unreachable, session->pid);
+			   session->root.pid, session->before.nr_unreachable, session->root.pid);
 }
 
 void session_notes_end(const struct session *session)
@@ -254,11 +256,12 @@ void session_notes_end(const struct session *session)
 		print_note("%" PRIu64 " stacks were dropped because the look had to wait until "
 			   "a thread slept: " LOSS_BURSTS_TEXT
 			   "; run 'pysample doctor %d' for details",
-			   session->before.stats.lost[LOSS_LATE], session->pid);
+			   session->before.stats.lost[LOSS_LATE], session->root.pid);
 	print_mode(session);
 	print_native(session);
-	if (session->course.not_followed.text[0])
-		print_note("the new program is not sampled: %s", session->course.not_followed.text);
+	if (session->root.course.not_followed.text[0])
+		print_note("the new program is not sampled: %s",
+			   session->root.course.not_followed.text);
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": the limit on stacks was reached",
@@ -302,10 +305,8 @@ void session_notes_written(const struct session *session)
 }
 
 /* Print which engine samples, and why it is not the best one. */
-static void print_engine(const struct session *session)
+static void print_engine(const struct engine *engine)
 {
-	const struct engine *engine = &session->engine;
-
 	print_note("engine %s%s%s", engine_name(engine->kind),
 		   engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
 		   engine->why_no_interrupts.text);
@@ -317,20 +318,21 @@ void session_notes_begin(const struct session *session)
 
 	if (options->quiet)
 		return;
-	print_note("sampling process %d, CPython %s%s", session->pid, session->target.version,
+	print_note("sampling process %d, CPython %s%s", session->root.pid,
+		   session->root.target.version,
 		   options->duration_ns || session->is_child
 			   ? ""
 			   : "; Ctrl-C stops and writes the profile");
-	target_print_untested(&session->target);
+	target_print_untested(&session->root.target);
 	if (options->verbose) {
-		target_print_found(&session->target);
-		print_engine(session);
+		target_print_found(&session->root.target);
+		print_engine(&session->root.engine);
 	}
 }
 
-void session_notes_native(const struct session *session)
+void session_notes_native(const struct session *session, const struct session_process *process)
 {
-	const struct engine *engine = &session->engine;
+	const struct engine *engine = &process->engine;
 
 	if (session->options.quiet)
 		return;
@@ -345,55 +347,55 @@ void session_notes_native(const struct session *session)
 		print_note("no kernel frames: %s", engine->why_no_kernel.text);
 }
 
-void session_notes_change(const struct session *session)
+void session_notes_change(const struct session *session, const struct session_process *process)
 {
 	struct message reach;
 
 	if (session->options.quiet)
 		return;
-	if (session->course.end == END_TOO_DEEP) {
+	if (process->course.end == END_TOO_DEEP) {
 		print_note("a stack has more frames than engine bpf can read: continuing with "
 			   "engine preempt");
 		return;
 	}
 	explain_reach(
-		session,
+		process,
 		", so its stacks are read while it runs, which is approximate; for exact stacks",
 		&reach);
 	print_note("%s", reach.text);
 }
 
-void session_notes_followed(const struct session *session)
+void session_notes_followed(const struct session *session, const struct session_process *process)
 {
 	if (!session->options.verbose || session->options.quiet)
 		return;
-	print_note("followed into %s, CPython %s", session->target.command_line,
-		   session->target.version);
-	target_print_untested(&session->target);
-	target_print_found(&session->target);
-	print_engine(session);
+	print_note("followed into %s, CPython %s", process->target.command_line,
+		   process->target.version);
+	target_print_untested(&process->target);
+	target_print_found(&process->target);
+	print_engine(&process->engine);
 }
 
 /* The same where no other engine can continue. */
 static void explain_no_reach(const struct session *session, struct message *reterr)
 {
-	const bool can_race =
-		session->options.engine.native && racing_supports(&session->target.runtime.build);
+	const bool can_race = session->options.engine.native &&
+			      racing_supports(&session->root.target.runtime.build);
 	struct message reach;
 
-	explain_reach(session, ":", &reach);
+	explain_reach(&session->root, ":", &reach);
 	message_set(reterr, "%s%s", reach.text,
 		    can_race ? "; without -n it can be sampled approximately" : "");
 }
 
 void session_explain_no_sample(const struct session *session, struct message *reterr)
 {
-	const pid_t pid = session->pid;
+	const pid_t pid = session->root.pid;
 	const uint64_t nr_lost = loss_total(&session->before.stats);
 
-	if (sampler_end_is_out_of_reach(session->course.end))
+	if (sampler_end_is_out_of_reach(session->root.course.end))
 		explain_no_reach(session, reterr);
-	else if (session->course.end == END_TARGET)
+	else if (session->root.course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (session->before.has_foreign_runners)
 		explain_other_threads(session, reterr);
@@ -402,16 +404,17 @@ void session_explain_no_sample(const struct session *session, struct message *re
 			    "no stack of process %d could be proven (%" PRIu64 " %s tried): "
 			    "run 'pysample doctor %d' for details",
 			    pid, nr_lost, nr_lost == 1 ? "was" : "were", pid);
-	else if (session->course.end == END_REPLACED && session->course.after == TARGET_SAME)
+	else if (session->root.course.end == END_REPLACED &&
+		 session->root.course.after == TARGET_SAME)
 		message_set(
 			reterr,
 			"the threads of process %d could not be listed: run 'pysample doctor %d' "
 			"for details",
 			pid, pid);
-	else if (session->course.end == END_REPLACED)
+	else if (session->root.course.end == END_REPLACED)
 		message_set(reterr, "the interpreter of process %d ended before the first sample",
 			    pid);
-	else if (session->course.end == END_STOPPED)
+	else if (session->root.course.end == END_STOPPED)
 		message_set(reterr, "stopped before the first sample");
 	else
 		message_set(reterr,
@@ -432,5 +435,5 @@ void session_explain_none_shown(const struct session *session, struct message *r
 	message_set(reterr,
 		    "no sample of process %d (%" PRIu64 " in all) %s, so there is no profile: "
 		    "--mode wall shows where the threads were, a longer -d may see more",
-		    session->pid, nr_samples, verbs[session->options.profile.mode]);
+		    session->root.pid, nr_samples, verbs[session->options.profile.mode]);
 }

@@ -8,16 +8,16 @@
 void session_notes_begin(const struct session *session);
 
 /* Print which C frames are missing, and why. Prints nothing with --quiet. */
-void session_notes_native(const struct session *session);
+void session_notes_native(const struct session *session, const struct session_process *process);
 
 /*
  * Print that another engine continues, why, and for racing the remedy. Prints nothing with
  * --quiet.
  */
-void session_notes_change(const struct session *session);
+void session_notes_change(const struct session *session, const struct session_process *process);
 
 /* With --verbose, print which program of the process is sampled now, and how. */
-void session_notes_followed(const struct session *session);
+void session_notes_followed(const struct session *session, const struct session_process *process);
 
 /*
  * Print what was sampled and lost, in one line, and what must be known to read the profile; with

@@ -185,7 +185,7 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	 * The sampler's CPU clocks may use all descriptors that we may have; the outputs need
 	 * some.
 	 */
-	session_destroy_sampler(session);
+	session_destroy_samplers(session);
 	status = first_failure(status, end_recording(session, &run));
 	session->options.outputs.defers_stdout = defers_stdout;
 	status = first_failure(status, write_rest(session, &run));

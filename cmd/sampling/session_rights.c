@@ -41,7 +41,8 @@ static uint64_t rights_to_read(const struct session *session)
 			  CAPABILITY(CAP_CHECKPOINT_RESTORE) | CAPABILITY(CAP_PERFMON) |
 			  CAPABILITY(CAP_IPC_LOCK);
 
-	if (session->engine.interrupts && bpf_needs_capability())
+	/* A process that comes later may have another layout, which needs a program of its own. */
+	if (session->tree || (session->root.engine.interrupts && bpf_needs_capability()))
 		rights |= CAPABILITY(CAP_BPF);
 	/*
 	 * CAP_SYS_ADMIN replaces those that we do not have, or that kernels before 5.8 and 5.9
@@ -106,7 +107,7 @@ void session_drop_rights(struct session *session)
 	else
 		(void)capabilities_keep(needed | WRITING, needed | WRITING);
 	capabilities_set_no_new_privs();
-	session->has_fewer_rights = true;
+	session->bpf.has_fewer_rights = true;
 	if (session->options.verbose)
 		print_kept(capabilities_effective());
 }

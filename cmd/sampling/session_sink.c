@@ -112,8 +112,20 @@ static int session_sink_tick(struct sample_sink *base, uint64_t now_ns)
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
 }
 
+/* Returns what is known of the process of a run. Strings are borrowed from run. */
+static struct process_info run_process(const struct run *run)
+{
+	return (struct process_info){
+		.pid = run->info.target.pid,
+		.command_line = run->info.target.command_line,
+		.start_ns = run->stats.start_ns,
+	};
+}
+
 static int begin_recording(struct session_sink *sink, const struct run *run, struct message *reterr)
 {
+	const struct process_info process = run_process(run);
+	uint32_t index;
 	int fd = sink->temp_file.fd;
 	int err;
 
@@ -125,8 +137,7 @@ static int begin_recording(struct session_sink *sink, const struct run *run, str
 	}
 	err = recorder_create(fd, run, &sink->recorder);
 	if (!err)
-		err = recorder_add_process(sink->recorder, run->info.target.pid,
-					   run->info.target.command_line);
+		err = recorder_add_process(sink->recorder, &process, &index);
 	if (err) {
 		explain(sink, err, reterr);
 		return err;
@@ -145,20 +156,36 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 		.renamed = session_sink_renamed,
 		.tick = session_sink_tick,
 	};
+	const struct process_info process = run_process(run);
+	uint32_t index;
 	int err;
 
 	sink->sink.ops = &ops;
 	if (outputs_need_samples(outputs))
 		return begin_recording(sink, run, reterr);
 	sink->profile = profile_create(options);
-	err = sink->profile ? profile_add_process(sink->profile, run->info.target.pid,
-						  run->info.target.command_line)
-			    : -ENOMEM;
+	err = sink->profile ? profile_add_process(sink->profile, &process, &index) : -ENOMEM;
 	if (err)
 		message_set(reterr, "out of memory");
 	else
 		sink->next = profile_sink(sink->profile);
 	return err;
+}
+
+int session_sink_add_process(struct session_sink *sink, const struct process_info *info,
+			     uint32_t *ret_process)
+{
+	if (!sink->recorder)
+		return profile_add_process(sink->profile, info, ret_process);
+	return keep_error(sink, recorder_add_process(sink->recorder, info, ret_process));
+}
+
+int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64_t end_ns)
+{
+	if (sink->recorder)
+		return keep_error(sink, recorder_end_process(sink->recorder, process, end_ns));
+	profile_end_process(sink->profile, process, end_ns);
+	return 0;
 }
 
 void session_sink_change_sampler(struct session_sink *sink)

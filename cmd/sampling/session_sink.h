@@ -55,6 +55,16 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 		       const struct profile_options *options, const struct run *run,
 		       struct message *reterr);
 
+/*
+ * Add a process besides the run's, which is the first: *ret_process is for the threads of its
+ * samples. Returns 0, or a negative errno if the recording failed, which ends the run.
+ */
+int session_sink_add_process(struct session_sink *sink, const struct process_info *info,
+			     uint32_t *ret_process);
+
+/* A process ended at end_ns, in CLOCK_MONOTONIC. Returns errors as above. */
+int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64_t end_ns);
+
 /* The samples that follow are another sampler's. */
 void session_sink_change_sampler(struct session_sink *sink);
 

@@ -54,33 +54,25 @@ struct profile {
 	bool sampler_changed;	   /* some rows had ids of an earlier sampler */
 };
 
-int process_rows_add(struct process_rows *processes, pid_t pid, const char *command_line)
+int profile_add_process(struct profile *profile, const struct process_info *info,
+			uint32_t *ret_process)
 {
-	struct profile_process *rows =
-		array_reserve(processes->rows, processes->nr + 1, &processes->max, sizeof(*rows));
-	char *copy;
+	const uint32_t index = profile->processes.nr;
+	int err = 0;
 
-	if (!rows)
-		return -ENOMEM;
-	processes->rows = rows;
-	copy = strdup(command_line ? command_line : "");
-	if (!copy)
-		return -ENOMEM;
-	rows[processes->nr++] = (struct profile_process){.pid = pid, .command_line = copy};
-	return 0;
+	*ret_process = PROFILE_NONE;
+	if (index < PROFILE_MAX_PROCESSES) {
+		err = process_rows_add(&profile->processes, info);
+		if (!err)
+			*ret_process = index;
+	}
+	return err;
 }
 
-void process_rows_done(struct process_rows *processes)
+void profile_end_process(struct profile *profile, uint32_t process, uint64_t end_ns)
 {
-	for (uint32_t i = 0; i < processes->nr; i++)
-		free(processes->rows[i].command_line);
-	free(processes->rows);
-	*processes = (struct process_rows){0};
-}
-
-int profile_add_process(struct profile *profile, pid_t pid, const char *command_line)
-{
-	return process_rows_add(&profile->processes, pid, command_line);
+	if (process < profile->processes.nr)
+		profile->processes.rows[process].end_ns = end_ns;
 }
 
 /* Reserve room for one more thread. */
@@ -304,7 +296,7 @@ static int path_place(struct profile *profile, const struct sample_thread *threa
 		      struct thread_path *path)
 {
 	struct profile_thread row = {
-		.process = profile->processes.nr ? profile->processes.nr - 1 : PROFILE_NONE,
+		.process = thread->process < profile->processes.nr ? thread->process : PROFILE_NONE,
 		.tid = thread->tid,
 		.interpreter_id = thread->interpreter_id,
 		.is_main = thread->is_main,

@@ -9,31 +9,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "output/profile/processes.h"
 #include "output/profile/profile_mode.h"
 #include "output/profile/profile_tree.h"
 #include "sampler/sample.h"
 
-/* A process that was sampled. Strings are owned by its table. */
-struct profile_process {
-	pid_t pid; /* in the PID namespace it was sampled from; 0 if unknown */
-	/* Its arguments, separated by spaces; "" if unknown. */
-	char *command_line;
-};
-
-/* A growing table of processes. Empty when all zero. */
-struct process_rows {
-	struct profile_process *rows; /* owned, with their strings */
-	uint32_t nr, max;
-};
-
-/* Append a process. command_line is copied; NULL if unknown. Returns 0 or -ENOMEM. */
-int process_rows_add(struct process_rows *processes, pid_t pid, const char *command_line);
-
-/* Free the rows and empty the table. */
-void process_rows_done(struct process_rows *processes);
-
 struct profile_thread {
-	uint32_t process; /* index into processes; PROFILE_NONE if none was added */
+	uint32_t process; /* index into processes; PROFILE_NONE if it was not added */
 	pid_t tid;
 	int64_t interpreter_id;
 	bool is_main;
@@ -44,11 +26,13 @@ struct profile_thread {
  * Limits of a profile, however long it runs. The nodes take at most 200 MB with their rows and
  * tables; programs with varied recursion have needed a hundredth of that. A sample whose stack
  * does not fit counts as the single frame PROFILE_OTHER_STACKS. With by_thread, at most
- * PROFILE_MAX_THREADS threads have a root of their own (10 MB); later ones share one.
+ * PROFILE_MAX_THREADS threads have a root of their own (10 MB); later ones share one. Processes
+ * beyond PROFILE_MAX_PROCESSES have no row.
  */
-#define PROFILE_MAX_NODES    (1u << 22)
-#define PROFILE_MAX_THREADS  (1u << 16)
-#define PROFILE_OTHER_STACKS "[other stacks]"
+#define PROFILE_MAX_NODES     (1u << 22)
+#define PROFILE_MAX_THREADS   (1u << 16)
+#define PROFILE_MAX_PROCESSES (1u << 16)
+#define PROFILE_OTHER_STACKS  "[other stacks]"
 
 struct profile_options {
 	enum profile_mode mode;
@@ -100,10 +84,14 @@ void profile_destroy(struct profile *profile);
 struct sample_sink *profile_sink(struct profile *profile);
 
 /*
- * Add a process and assign it all threads whose first sample comes later. command_line is copied;
- * NULL if unknown. Returns 0 or -ENOMEM.
+ * Add a process, at any time before the first sample of its threads, whose process is then
+ * *ret_process; PROFILE_NONE if there is no room. info is copied. Returns 0 or -ENOMEM.
  */
-int profile_add_process(struct profile *profile, pid_t pid, const char *command_line);
+int profile_add_process(struct profile *profile, const struct process_info *info,
+			uint32_t *ret_process);
+
+/* A process ended at end_ns, in the clock of the samples. PROFILE_NONE is ignored. */
+void profile_end_process(struct profile *profile, uint32_t process, uint64_t end_ns);
 
 /*
  * The other way in, for samples whose stacks are known as nodes. A function is found by name,

@@ -7,11 +7,19 @@
 
 #include "procmem/array.h"
 
-static int add_process(void *context, pid_t pid, const char *command_line)
+static int add_process(void *context, const struct process_info *info)
 {
 	struct recorded_threads *threads = context;
 
-	return process_rows_add(&threads->processes, pid, command_line);
+	return process_rows_add(&threads->processes, info);
+}
+
+static int end_process(void *context, uint32_t process, uint64_t end_ns)
+{
+	struct recorded_threads *threads = context;
+
+	threads->processes.rows[process].end_ns = end_ns;
+	return 0;
 }
 
 static int add_thread(void *context, uint32_t process, const struct profile_thread *thread)
@@ -76,6 +84,7 @@ int recorded_threads_read(struct recording *recording, struct recorded_threads *
 {
 	static const struct recording_ops ops = {
 		.process = add_process,
+		.process_ended = end_process,
 		.thread = add_thread,
 		.function = ignore_function,
 		.node = ignore_node,

@@ -51,7 +51,7 @@ struct recorder_tick {
 struct recorder_counts {
 	uint64_t nr_samples; /* including those of the record being made */
 	uint32_t nr_threads, nr_processes;
-	size_t command_bytes; /* sum over the processes' command lines */
+	size_t process_bytes; /* sum over the processes' names and command lines */
 };
 
 struct recorder {
@@ -194,7 +194,9 @@ static int write_thread(struct recorder *recorder, const struct sample_thread *t
 	recorder->counts.nr_threads++;
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_uint(payload, thread->slot);
-	byte_buffer_uint(payload, recorder->counts.nr_processes);
+	byte_buffer_uint(payload, thread->process < recorder->counts.nr_processes
+					  ? (uint64_t)thread->process + 1
+					  : 0);
 	byte_buffer_int(payload, thread->tid);
 	byte_buffer_int(payload, thread->interpreter_id);
 	byte_buffer_uint(payload, thread->is_main ? RECORD_MAIN_THREAD : 0);
@@ -453,21 +455,49 @@ struct sample_sink *recorder_sink(struct recorder *recorder)
 	return &recorder->sink;
 }
 
-int recorder_add_process(struct recorder *recorder, pid_t pid, const char *command_line)
+/* Append a string of a process; "" if it is unknown, or has no room. */
+static void put_process_string(struct recorder *recorder, struct byte_buffer *payload,
+			       const char *string)
+{
+	size_t bytes = string ? strnlen(string, RECORDING_MAX_STRING_BYTES) : 0;
+
+	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->counts.process_bytes)
+		bytes = 0;
+	recorder->counts.process_bytes += bytes;
+	byte_buffer_string(payload, bytes ? string : "", RECORDING_MAX_STRING_BYTES);
+}
+
+int recorder_add_process(struct recorder *recorder, const struct process_info *info,
+			 uint32_t *ret_process)
 {
 	struct byte_buffer *payload;
-	size_t bytes = command_line ? strnlen(command_line, RECORDING_MAX_STRING_BYTES) : 0;
+	int err;
 
+	*ret_process = PROFILE_NONE;
 	if (recorder->counts.nr_processes == RECORDING_MAX_PROCESSES)
-		return -E2BIG;
-	recorder->counts.nr_processes++;
-	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->counts.command_bytes)
-		bytes = 0;
-	recorder->counts.command_bytes += bytes;
+		return 0;
 	payload = record_stream_begin(&recorder->stream);
-	byte_buffer_int(payload, pid);
-	byte_buffer_string(payload, bytes ? command_line : "", RECORDING_MAX_STRING_BYTES);
-	return record_stream_end(&recorder->stream, RECORD_PROCESS, NULL, 0);
+	byte_buffer_int(payload, info->pid);
+	put_process_string(recorder, payload, info->command_line);
+	byte_buffer_int(payload, info->parent_pid);
+	put_process_string(recorder, payload, info->name);
+	byte_buffer_uint(payload, info->start_ns / US_NS);
+	err = record_stream_end(&recorder->stream, RECORD_PROCESS, NULL, 0);
+	if (!err)
+		*ret_process = recorder->counts.nr_processes++;
+	return err;
+}
+
+int recorder_end_process(struct recorder *recorder, uint32_t process, uint64_t end_ns)
+{
+	struct byte_buffer *payload;
+
+	if (process >= recorder->counts.nr_processes)
+		return 0;
+	payload = record_stream_begin(&recorder->stream);
+	byte_buffer_uint(payload, process);
+	byte_buffer_uint(payload, end_ns / US_NS);
+	return record_stream_end(&recorder->stream, RECORD_PROCESS_END, NULL, 0);
 }
 
 void recorder_change_sampler(struct recorder *recorder)

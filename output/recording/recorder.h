@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "output/profile/processes.h"
 #include "output/run/run.h"
 #include "sampler/sample.h"
 
@@ -33,11 +34,19 @@ void recorder_destroy(struct recorder *recorder);
 struct sample_sink *recorder_sink(struct recorder *recorder);
 
 /*
- * Add a process and assign it all threads whose first sample comes later. command_line is copied;
- * NULL if unknown. It is dropped when all command lines would exceed RECORDING_MAX_COMMAND_BYTES.
- * Returns 0; -ENOMEM; the error of a write; -E2BIG at RECORDING_MAX_PROCESSES.
+ * Add a process, at any time before the first sample of its threads, whose process is then
+ * *ret_process; PROFILE_NONE beyond RECORDING_MAX_PROCESSES. info, with start_ns in
+ * CLOCK_MONOTONIC, is copied. A string is dropped if all would exceed
+ * RECORDING_MAX_COMMAND_BYTES. Returns 0; -ENOMEM; the error of a write.
  */
-int recorder_add_process(struct recorder *recorder, pid_t pid, const char *command_line);
+int recorder_add_process(struct recorder *recorder, const struct process_info *info,
+			 uint32_t *ret_process);
+
+/*
+ * A process ended at end_ns, in CLOCK_MONOTONIC. PROFILE_NONE is ignored. Returns 0; -ENOMEM; the
+ * error of a write.
+ */
+int recorder_end_process(struct recorder *recorder, uint32_t process, uint64_t end_ns);
 
 /* Continue with another sampler, whose ids mean other functions and threads. */
 void recorder_change_sampler(struct recorder *recorder);

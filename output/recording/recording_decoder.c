@@ -145,19 +145,58 @@ static int decode_counters(struct recording_decoder *decoder, struct byte_cursor
 	return err;
 }
 
+/* Read a time of the ticks' clock, as CLOCK_REALTIME; 0 stays 0. */
+static bool read_time(const struct recording_decoder *decoder, struct byte_cursor *payload,
+		      uint64_t *ret_time_ns)
+{
+	const uint64_t time_us = byte_cursor_uint(payload);
+	uint64_t sum_us;
+
+	*ret_time_ns = 0;
+	return !payload->is_bad &&
+	       (!time_us ||
+		(!__builtin_add_overflow(decoder->position.epoch_us, time_us, &sum_us) &&
+		 !__builtin_mul_overflow(sum_us, US_NS, ret_time_ns)));
+}
+
+/* Read a string of a process. Returns false if all of them exceed the limit. */
+static bool read_process_string(struct recording_decoder *decoder, struct byte_cursor *payload,
+				char *text)
+{
+	if (!read_string(payload, text, RECORDING_MAX_STRING_BYTES))
+		return false;
+	decoder->threads.process_bytes += strlen(text);
+	return decoder->threads.process_bytes <= RECORDING_MAX_COMMAND_BYTES;
+}
+
 static int decode_process(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
-	pid_t pid;
+	struct process_info info = {.name = "", .command_line = decoder->value};
 
 	if (decoder->threads.nr_processes == RECORDING_MAX_PROCESSES ||
-	    !read_int32(payload, 0, &pid) ||
-	    !read_string(payload, decoder->value, RECORDING_MAX_STRING_BYTES))
+	    !read_int32(payload, 0, &info.pid) ||
+	    !read_process_string(decoder, payload, decoder->value))
 		return -EBADMSG;
-	decoder->threads.command_bytes += strlen(decoder->value);
-	if (decoder->threads.command_bytes > RECORDING_MAX_COMMAND_BYTES)
-		return -EBADMSG;
+	if (!byte_cursor_is_at_end(payload)) { /* else it is of an earlier version */
+		if (!read_int32(payload, 0, &info.parent_pid) ||
+		    !read_process_string(decoder, payload, decoder->name) ||
+		    !read_time(decoder, payload, &info.start_ns))
+			return -EBADMSG;
+		info.name = decoder->name;
+	}
 	decoder->threads.nr_processes++;
-	return decoder->ops ? decoder->ops->process(decoder->context, pid, decoder->value) : 0;
+	return decoder->ops ? decoder->ops->process(decoder->context, &info) : 0;
+}
+
+static int decode_process_end(struct recording_decoder *decoder, struct byte_cursor *payload)
+{
+	uint64_t end_ns;
+	uint32_t process;
+
+	if (!read_below(payload, decoder->threads.nr_processes, &process) ||
+	    !read_time(decoder, payload, &end_ns))
+		return -EBADMSG;
+	return decoder->ops ? decoder->ops->process_ended(decoder->context, process, end_ns) : 0;
 }
 
 static int decode_thread(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -370,6 +409,8 @@ static int decode_record(struct recording_decoder *decoder, uint64_t tag,
 		return decode_counters(decoder, payload);
 	case RECORD_PROCESS:
 		return decode_process(decoder, payload);
+	case RECORD_PROCESS_END:
+		return decode_process_end(decoder, payload);
 	case RECORD_THREAD:
 		return decode_thread(decoder, payload);
 	case RECORD_RENAME:

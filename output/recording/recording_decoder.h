@@ -35,7 +35,7 @@ struct decoder_pairs {
 /* What was sampled, and the slots that threads are in. */
 struct decoder_threads {
 	uint32_t nr_processes, nr;
-	size_t command_bytes; /* sum over the processes' command lines */
+	size_t process_bytes; /* sum over the processes' names and command lines */
 	struct slot_table slots;
 };
 

@@ -24,6 +24,7 @@ enum record_tag {
 	RECORD_RESET = 8,
 	RECORD_SAMPLES = 9,
 	RECORD_END = 10,
+	RECORD_PROCESS_END = 11,
 };
 
 /* Flags of a thread, and the flag of a sample that enum sample_flags does not have. */
@@ -65,7 +66,7 @@ enum { SAMPLES_MAX_WIDTH = 16, SAMPLES_MAX_SHIFT = 20 };
  * - Slots: twice the threads that a sampler follows, because samplers can follow one another.
  * - Strings: twice the strings of one sampler.
  * - Names in INFO: five times those in use.
- * - Command lines: 2^16 processes with 1 KiB each.
+ * - Names and command lines of processes: 2^16 with 1 KiB each.
  * - Threads: a hundred new ones a second for half a day, which take a reader 640 MB.
  * - Samples of a frame: 4,600 threads at 1 kHz for one second. A few bytes can stand for very many
  *   samples; with this limit the size of a file bounds their number.
@@ -77,7 +78,7 @@ enum { SAMPLES_MAX_WIDTH = 16, SAMPLES_MAX_SHIFT = 20 };
 #define RECORDING_MAX_STRINGS_BYTES (256u << 20) /* of functions and paths */
 #define RECORDING_MAX_STRING_BYTES  65535u
 #define RECORDING_MAX_PROCESSES	    (1u << 16)
-#define RECORDING_MAX_COMMAND_BYTES (64u << 20) /* sum over all command lines */
+#define RECORDING_MAX_COMMAND_BYTES (64u << 20) /* sum over all names and command lines */
 #define RECORDING_MAX_THREADS	    (1u << 22)
 #define RECORDING_MAX_SLOTS	    (1u << 17)
 #define RECORDING_MAX_NAMES	    256u

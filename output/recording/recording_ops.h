@@ -24,13 +24,17 @@ struct recorded_sample {
 struct recording_ops {
 	/*
 	 * Define the next process, thread (in that process), function or node. Arguments are
-	 * borrowed during the call.
+	 * borrowed during the call. Unknown strings of a process are "", and its start_ns is in
+	 * CLOCK_REALTIME.
 	 */
-	int (*process)(void *context, pid_t pid, const char *command_line);
+	int (*process)(void *context, const struct process_info *process);
 	int (*thread)(void *context, uint32_t process, const struct profile_thread *thread);
 	int (*function)(void *context, const struct function *function);
 	/* The parent of outermost frames is PROFILE_NONE; line is the executing one. */
 	int (*node)(void *context, uint32_t parent, uint32_t function, int32_t line);
+
+	/* A process has ended, at end_ns of CLOCK_REALTIME. */
+	int (*process_ended)(void *context, uint32_t process, uint64_t end_ns);
 
 	/* A thread changed its name. */
 	int (*renamed)(void *context, uint32_t thread, const char *name);

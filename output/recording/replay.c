@@ -102,11 +102,18 @@ static bool is_selected(const struct replay_filter *filter, const struct recorde
 	return filter->nr_threads == 0;
 }
 
-static int play_process(void *context, pid_t pid, const char *command_line)
+static int play_process(void *context, const struct process_info *process)
 {
 	(void)context;
-	(void)pid;
-	(void)command_line;
+	(void)process;
+	return 0;
+}
+
+static int play_process_end(void *context, uint32_t process, uint64_t end_ns)
+{
+	(void)context;
+	(void)process; /* recorded has its end */
+	(void)end_ns;
 	return 0;
 }
 
@@ -134,31 +141,41 @@ static int play_renamed(void *context, uint32_t thread, const char *name)
 	return 0;
 }
 
+/* Whether two rows are of one process, which several recordings may have seen. */
+static bool same_process(const struct profile_process *a, const struct profile_process *b)
+{
+	return a->pid == b->pid && strcmp(a->name, b->name) == 0 &&
+	       strcmp(a->command_line, b->command_line) == 0;
+}
+
 /* Find the profile's row of a process of the recording, or add it. */
 static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
 	const struct profile_process *process = &player->threads.recorded.processes.rows[index];
-	const struct profile_process *rows;
+	const struct process_info info = {
+		.pid = process->pid,
+		.parent_pid = process->parent_pid,
+		.name = process->name,
+		.command_line = process->command_line,
+		.start_ns = process->start_ns,
+	};
 	uint32_t *row = &player->threads.processes[index];
+	const struct profile_process *rows;
 	uint32_t nr;
-	int err;
+	int err = 0;
 
 	if (*row == PROFILE_NONE) {
 		rows = profile_processes(player->profile, &nr);
 		for (*row = 0; *row < nr; (*row)++)
-			if (rows[*row].pid == process->pid &&
-			    strcmp(rows[*row].command_line, process->command_line) == 0)
+			if (same_process(&rows[*row], process))
 				break;
-		err = *row < nr ? 0
-				: profile_add_process(player->profile, process->pid,
-						      process->command_line);
-		if (err) {
-			*row = PROFILE_NONE;
-			return err;
-		}
+		if (*row == nr)
+			err = profile_add_process(player->profile, &info, row);
+		if (!err)
+			profile_end_process(player->profile, *row, process->end_ns);
 	}
 	*ret_row = *row;
-	return 0;
+	return err;
 }
 
 /* Returns what a thread is found by besides its name: nothing on the base's side, else its tid. */
@@ -550,6 +567,7 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 {
 	static const struct recording_ops ops = {
 		.process = play_process,
+		.process_ended = play_process_end,
 		.thread = play_thread,
 		.function = play_function,
 		.node = play_node,

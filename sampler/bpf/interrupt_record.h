@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The protocol between the BPF program and user space: where things are in the target, its
- * threads, and one record per interrupt. Both sides are compiled with this file.
+ * The protocol between the BPF program and user space: where things are in the processes that it
+ * samples, their threads, and one record per interrupt. Both sides are compiled with this file.
  */
 #pragma once
 
@@ -10,7 +10,7 @@
 /* The longest record: a stack of 1,700 frames and more. */
 #define INTERRUPT_RECORD_MAX_BYTES (256u << 10)
 
-/* Room for records that were not taken yet. */
+/* Room for records that were not taken yet, of all processes. */
 #define INTERRUPT_RING_BYTES (1u << 20)
 
 /* More frames, or loops, than a record has room for. */
@@ -49,14 +49,19 @@
 /* A GIL's words, preceded by the flag of free-threaded builds (sampler/gil.h). */
 #define INTERRUPT_GIL_MAX_BYTES 40u
 
+/*
+ * Number of processes that one program samples at a time; a power of two. The others are sampled
+ * without a program.
+ */
+#define INTERRUPT_MAX_PROCESSES 4096u
+
 /* The offset of a field that this version does not have. */
 #define INTERRUPT_ABSENT 0xffffffffu
 
 /* Offsets in bytes. Set before the program is loaded, and constant for it. */
 struct interrupt_layout {
-	/* The target's PID namespace, to which the thread ids belong. */
+	/* The PID namespace of all its processes, to which their ids and thread ids belong. */
 	__u64 namespace_dev, namespace_ino;
-	__u32 process_id; /* in that namespace */
 	struct {
 		__u32 size;
 		__u32 head_size; /* bytes read of it */
@@ -89,6 +94,21 @@ struct interrupt_layout {
 	} tick;
 };
 
+/*
+ * A process that is sampled: element key % INTERRUPT_MAX_PROCESSES of an array in the program's
+ * memory, which user space maps. User space writes everything but nr_full.
+ */
+struct interrupt_process {
+	__u64 key; /* never reused by the program; 0: unused, or not sampled now */
+	/* &PyCode_Type, which user space learns from the reports; 0: unknown. */
+	__u64 code_type_addr;
+	/* An address that user space could not read either: a fault there wakes nobody. */
+	__u64 unreachable_addr;
+	__u64 nr_full; /* records for which there was no room */
+	__u32 id;      /* of the process */
+	__u32 unused;
+};
+
 /* What the program needs to know about a thread state. */
 struct interrupt_state {
 	__u64 addr;	      /* 0: unused */
@@ -106,6 +126,7 @@ struct interrupt_state {
 /* What the program needs to know about a thread; the key is its id in its own namespace. */
 struct interrupt_thread {
 	struct interrupt_state states[INTERRUPT_MAX_STATES];
+	__u64 process_key;
 	/* Used by the program only: */
 	__u64 last_ns; /* time of its last interrupt */
 	__u32 tick;    /* index in the period */
@@ -119,6 +140,7 @@ enum interrupt_kind { INTERRUPT_STACK, INTERRUPT_CODE };
 struct interrupt_head {
 	__u32 kind;
 	__u32 nr_bytes; /* of the whole record */
+	__u64 process_key;
 };
 
 /* How a walk ended. */
@@ -168,7 +190,7 @@ struct interrupt_record {
 struct interrupt_code {
 	struct interrupt_head head; /* INTERRUPT_CODE */
 	__u64 addr;
-	/* reported once, until another object is found at addr or user space forgets it */
+	/* reported once a process, until another is found at addr or user space forgets it */
 	__u64 identity;
 	__u32 qualname_bytes, filename_bytes, linetable_bytes, unused;
 	__u64 bytecode_length; /* for bytecode that is a separate object */
@@ -178,12 +200,15 @@ struct interrupt_code {
 	__u8 linetable[INTERRUPT_LINETABLE_MAX_BYTES];
 };
 
-/* Exact counters, summed over all CPUs. */
+/* Exact counters of a program, summed over all CPUs and processes. */
 struct interrupt_counts {
-	__u64 nr_interrupts; /* threads of the process that were interrupted */
-	__u64 nr_unknown;    /* of these, threads without a state, or unknown to the program */
+	__u64 nr_interrupts; /* threads of its processes that were interrupted */
+	/*
+	 * Of these, threads that have an event but no state, or none that the program knows. The
+	 * tick, which all threads of the system have, cannot tell such threads from others.
+	 */
+	__u64 nr_unknown;
 	__u64 nr_duplicates; /* the thread has two events: it was made while they were opened */
-	__u64 nr_full;	     /* no room for the record */
 	__u64 nr_skipped;    /* from the kernel: the program was already running */
 	__u64 program_ns;    /* time that the program took */
 	__u64 nr_ticks;	     /* of all threads of the system: each one runs the program */

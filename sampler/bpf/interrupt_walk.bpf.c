@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs in the interrupt that a thread of the target gets after a period of CPU time: on the
+ * Runs in the interrupt that a thread of a target gets after a period of CPU time: on the
  * thread's CPU and in its memory, while it can execute nothing. So what it reads is of one
  * instant, whichever thread has the GIL, if there is a GIL.
  *
  * It follows `previous` like sampler/cpython/frames/frames.h and judges nothing: user space
- * walks the copies. It needs none of the kernel's types, and all offsets in the target are
- * constants from loading on.
+ * walks the copies. It needs none of the kernel's types, and all offsets in the targets are
+ * constants from loading on. It samples any number of processes that have these offsets.
  */
 #include <linux/bpf.h>
 #include <linux/bpf_perf_event.h>
@@ -30,17 +30,25 @@ struct {
 	__type(value, struct interrupt_thread);
 } threads SEC(".maps");
 
+/* Where a code object is: forked processes have others at the same address. */
+struct code_place {
+	__u64 process_key;
+	__u64 addr;
+};
+
 /*
  * A walk in progress. What changes with each frame is here and not on the program's stack, so
  * that the kernel's verifier does not track every possible value.
  */
 struct scratch {
 	__u64 addr, end_addr;
+	__u64 code_type_addr; /* of the process */
 	__u64 interpreter_id;
 	__u64 executable, identity; /* of the frame before; 0: none */
 	struct bpf_perf_event_value event;
 	__u32 nr_new;		    /* number of code objects reported by this interrupt */
-	struct interrupt_code code; /* for the code object being read */
+	struct code_place place;    /* of the code object being read */
+	struct interrupt_code code; /* for its report */
 	__u8 bytes[INTERRUPT_RECORD_MAX_BYTES];
 };
 
@@ -64,24 +72,19 @@ struct {
 	__uint(max_entries, INTERRUPT_RING_BYTES);
 } records SEC(".maps");
 
-/* The identity last reported for each address; user space removes what it has dropped. */
+/* The identity last reported for each place; user space removes what it has dropped. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, INTERRUPT_KNOWN_CODES);
-	__type(key, __u64);
+	__type(key, struct code_place);
 	__type(value, __u64);
 } known_codes SEC(".maps");
 
 /* Whether ticks are sampled. Set by user space. */
 __u64 is_on = 0;
 
-/*
- * An address that user space could not read either: a fault there wakes nobody. Set by user space.
- */
-__u64 unreachable_addr = 0;
-
-/* &PyCode_Type, which user space learns from the reports; 0: unknown. */
-__u64 code_type_addr = 0;
+/* The processes that are sampled. Set by user space. */
+struct interrupt_process processes[INTERRUPT_MAX_PROCESSES] = {0};
 
 #define CODE_MASK (INTERRUPT_CODE_MAX_BYTES - 1)
 
@@ -216,7 +219,8 @@ static __always_inline bool identify(struct scratch *scratch, __u64 addr)
 	if (faults((void *)scratch->bytes, scratch->code.object, layout.code.size & CODE_MASK,
 		   addr + first))
 		return false;
-	if (code_type_addr && word_at(code, layout.code.type - first & CODE_MASK) != code_type_addr)
+	if (scratch->code_type_addr &&
+	    word_at(code, layout.code.type - first & CODE_MASK) != scratch->code_type_addr)
 		return true;
 	if (layout.code.version != INTERRUPT_ABSENT)
 		version = half_at(code, layout.code.version - first & CODE_MASK);
@@ -251,6 +255,7 @@ __noinline int report_code(__u64 addr, __u64 identity)
 		return 1;
 	scratch->nr_new++;
 	code->head.kind = INTERRUPT_CODE;
+	code->head.process_key = scratch->place.process_key;
 	code->addr = addr;
 	code->identity = identity;
 	code->qualname_bytes =
@@ -267,7 +272,7 @@ __noinline int report_code(__u64 addr, __u64 identity)
 		return 0;
 	code->head.nr_bytes = nr_bytes;
 	if (!bpf_ringbuf_output(&records, code, nr_bytes, BPF_RB_NO_WAKEUP))
-		(void)bpf_map_update_elem(&known_codes, &addr, &identity, BPF_ANY);
+		(void)bpf_map_update_elem(&known_codes, &scratch->place, &identity, BPF_ANY);
 	return 0;
 }
 
@@ -291,7 +296,8 @@ __noinline int identify_code(__u64 executable)
 		return 0;
 	if (!identify(scratch, executable))
 		return 1;
-	known = bpf_map_lookup_elem(&known_codes, &scratch->executable);
+	scratch->place.addr = executable;
+	known = bpf_map_lookup_elem(&known_codes, &scratch->place);
 	if (scratch->identity && (!known || *known != scratch->identity))
 		return report_code(executable, scratch->identity);
 	return 0;
@@ -422,7 +428,8 @@ static __always_inline void record_state(struct scratch *scratch,
 }
 
 /* Read all states of a thread, one record each. Returns the number of records sent. */
-static __always_inline __u32 record_states(struct scratch *scratch, struct interrupt_counts *count,
+static __always_inline __u32 record_states(struct scratch *scratch,
+					   struct interrupt_process *process,
 					   const struct interrupt_thread *thread)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
@@ -433,12 +440,13 @@ static __always_inline __u32 record_states(struct scratch *scratch, struct inter
 		record_state(scratch, &thread->states[i]);
 		nr_bytes = record->head.nr_bytes;
 		/* Wake user space only for a fault that it can resolve. */
-		flags = record->end == INTERRUPT_FAULT && record->fault_addr != unreachable_addr
+		flags = record->end == INTERRUPT_FAULT &&
+					record->fault_addr != process->unreachable_addr
 				? BPF_RB_FORCE_WAKEUP
 				: BPF_RB_NO_WAKEUP;
 		if (nr_bytes > INTERRUPT_RECORD_MAX_BYTES ||
 		    bpf_ringbuf_output(&records, record, nr_bytes, flags))
-			count->nr_full++;
+			__sync_fetch_and_add(&process->nr_full, 1);
 		else
 			nr_put++;
 	}
@@ -460,25 +468,34 @@ static __always_inline bool chooses_tick(struct interrupt_thread *thread)
 	return is_chosen;
 }
 
-/* The interrupted thread, counted; NULL: not a thread of the process, or not sampled now. */
+/* The process of the thread. It is another one if the thread is of a process that was detached. */
+static __always_inline struct interrupt_process *process_of(const struct interrupt_thread *thread)
+{
+	return &processes[thread->process_key % INTERRUPT_MAX_PROCESSES];
+}
+
+/* The interrupted thread, counted; NULL: not a thread of a process, or not sampled now. */
 static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
 							    __u64 now_ns)
 {
+	const bool has_events = !layout.tick.nr_of_period;
+	const struct interrupt_process *process;
 	struct bpf_pidns_info ids = {0};
 	struct interrupt_thread *thread;
 
 	if (bpf_get_ns_current_pid_tgid(layout.namespace_dev, layout.namespace_ino, &ids,
-					sizeof(ids)) ||
-	    ids.tgid != layout.process_id)
+					sizeof(ids)))
 		return NULL;
 	thread = bpf_map_lookup_elem(&threads, &ids.pid);
-	if (thread && !chooses_tick(thread))
-		return NULL;
-	count->nr_interrupts++;
 	if (!thread) {
-		count->nr_unknown++;
+		count->nr_interrupts += has_events;
+		count->nr_unknown += has_events;
 		return NULL;
 	}
+	process = process_of(thread);
+	if (process->key != thread->process_key || process->id != ids.tgid || !chooses_tick(thread))
+		return NULL;
+	count->nr_interrupts++;
 	if (now_ns - thread->last_ns < layout.period_ns / 2) {
 		count->nr_duplicates++;
 		return NULL;
@@ -496,15 +513,20 @@ static __always_inline __u32 record_thread(struct scratch *scratch, struct inter
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
 	const struct interrupt_thread *thread = find_thread(count, begin_ns);
+	struct interrupt_process *process;
 	__u32 nr_put;
 
 	if (!thread)
 		return 0;
+	process = process_of(thread);
 	record->head.kind = INTERRUPT_STACK;
+	record->head.process_key = thread->process_key;
+	scratch->place.process_key = thread->process_key;
+	scratch->code_type_addr = process->code_type_addr;
 	record->time_ns = begin_ns;
 	record->count_ns = count_ns;
 	scratch->nr_new = 0;
-	nr_put = record_states(scratch, count, thread);
+	nr_put = record_states(scratch, process, thread);
 	count->program_ns += bpf_ktime_get_ns() - begin_ns;
 	return nr_put;
 }

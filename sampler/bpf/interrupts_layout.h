@@ -9,7 +9,7 @@
 #include "sampler/bpf/interrupt_record.h"
 #include "sampler/cpython/layout/offsets.h"
 
-/* The layout without the namespace, the process and the period, which are 0. */
+/* The layout without the namespace and the period, which are 0. */
 struct interrupt_layout interrupts_layout(const struct py_offsets *offsets);
 
 /* Whether the layout fits the program's buffers: the target's own offsets are untrusted. */

@@ -27,13 +27,21 @@ struct counts {
 	uint64_t time_ns;
 };
 
-static int on_process(void *context, pid_t pid, const char *command_line)
+static int on_process(void *context, const struct process_info *process)
 {
 	struct counts *counts = context;
 
-	(void)pid;
-	require(command_line);
+	require(process->name && process->command_line);
 	counts->nr_processes++;
+	return 0;
+}
+
+static int on_process_end(void *context, uint32_t process, uint64_t end_ns)
+{
+	const struct counts *counts = context;
+
+	(void)end_ns;
+	require(process < counts->nr_processes);
 	return 0;
 }
 
@@ -99,6 +107,7 @@ static int on_reset(void *context)
 
 static const struct recording_ops ops = {
 	.process = on_process,
+	.process_ended = on_process_end,
 	.thread = on_thread,
 	.function = on_function,
 	.node = on_node,

@@ -28,6 +28,7 @@ static void begin_thread(struct random_samples *samples, uint32_t slot)
 	*thread = (struct random_thread){
 		.info = {.id = samples->next_id++,
 			 .slot = slot,
+			 .process = below(samples, samples->last_process + 1),
 			 .tid = (pid_t)(100 + below(samples, 1000)),
 			 .interpreter_id = below(samples, 3),
 			 .is_main = !slot},
@@ -45,8 +46,9 @@ void random_samples_init(struct random_samples *samples, const struct random_opt
 		.now_ns = UINT64_C(86400123456789),
 		.unit_us = 1,
 		.thread_names = calloc(MAX_THREADS, THREAD_NAME_MAX_BYTES),
+		.thread_processes = calloc(MAX_THREADS, sizeof(uint32_t)),
 	};
-	if (!samples->thread_names)
+	if (!samples->thread_names || !samples->thread_processes)
 		abort();
 	/*
 	 * docs/formats.md leaves the unit to the writer: here at most 1/30 of the interval and
@@ -73,6 +75,7 @@ void random_samples_done(struct random_samples *samples)
 {
 	free(samples->expected);
 	free(samples->thread_names);
+	free(samples->thread_processes);
 }
 
 struct run random_samples_run(const struct random_samples *samples)
@@ -135,6 +138,7 @@ static void expect(struct random_samples *samples, struct random_thread *thread,
 	if (thread->number == UINT32_MAX)
 		thread->number = samples->nr_begun++ % MAX_THREADS;
 	memcpy(samples->thread_names[thread->number], thread->info.name, THREAD_NAME_MAX_BYTES);
+	samples->thread_processes[thread->number] = thread->info.process;
 	samples->expected = array_reserve(samples->expected, samples->nr_expected + 1,
 					  &samples->max_expected, sizeof(*samples->expected));
 	if (!samples->expected)
@@ -204,6 +208,24 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 	return sink->ops->sample(sink, &sample);
 }
 
+/* Add a process, which may end one. */
+static int add_process(struct random_samples *samples, struct recorder *recorder)
+{
+	const struct process_info process = {
+		.pid = (pid_t)below(samples, 100) + 1,
+		.parent_pid = (pid_t)below(samples, 3),
+		.name = below(samples, 2) ? "python app.py" : NULL,
+		.command_line = "python",
+		.start_ns = below(samples, 4) ? samples->now_ns : 0,
+	};
+	int err = 0;
+
+	if (below(samples, 4) == 0)
+		err = recorder_end_process(recorder, below(samples, samples->last_process + 1),
+					   samples->now_ns);
+	return err ? err : recorder_add_process(recorder, &process, &samples->last_process);
+}
+
 /* Play an event between ticks. */
 static int play_event(struct random_samples *samples, struct recorder *recorder)
 {
@@ -227,7 +249,7 @@ static int play_event(struct random_samples *samples, struct recorder *recorder)
 		samples->now_ns += (uint64_t)below(samples, 1u << 31) << below(samples, 16);
 		return 0;
 	case 3:
-		return recorder_add_process(recorder, (pid_t)below(samples, 100) + 1, "python");
+		return add_process(samples, recorder);
 	default:
 		recorder_change_sampler(recorder);
 		for (uint32_t i = 0; i < RANDOM_THREADS; i++)

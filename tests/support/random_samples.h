@@ -48,11 +48,13 @@ struct random_samples {
 	char names[RANDOM_FUNCTIONS][16];
 	struct random_thread threads[RANDOM_THREADS];
 	uint32_t nr_begun, next_id;
+	uint32_t last_process;	  /* the first was added before */
 	uint64_t now_ns, tick_ns; /* current time; time of the last tick */
 	uint64_t unit_us;
 	struct expected_sample *expected; /* owned */
 	uint32_t nr_expected, max_expected;
 	char (*thread_names)[THREAD_NAME_MAX_BYTES]; /* owned; the last of each, by number */
+	uint32_t *thread_processes;		     /* owned; by number */
 };
 
 void random_samples_init(struct random_samples *samples, const struct random_options *options);
@@ -61,5 +63,8 @@ void random_samples_done(struct random_samples *samples);
 /* The description of the run for the recorder. */
 struct run random_samples_run(const struct random_samples *samples);
 
-/* Pass all samples to a recorder. Returns 0 or the first error. */
+/*
+ * Pass all samples to a recorder, which has one process, and add others. Returns 0 or the first
+ * error.
+ */
 int random_samples_play(struct random_samples *samples, struct recorder *recorder);

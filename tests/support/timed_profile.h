@@ -6,6 +6,7 @@
 #include <criterion/new/assert.h>
 
 #include "output/profile/profile.h"
+#include "tests/support/processes.h"
 
 #define NS_PER_US 1000ull
 
@@ -72,7 +73,7 @@ static inline struct profile *timed_profile(const struct profile_options *option
 	uint32_t roots[NR_TIMED_THREADS];
 
 	cr_assert(profile != NULL);
-	cr_assert(zero(int, profile_add_process(profile, 4242, "python3 app.py")));
+	cr_assert(zero(int, add_process(profile, 4242, "python3 app.py")));
 	for (size_t i = 0; i < NR_TIMED_FUNCTIONS; i++)
 		cr_assert(zero(int, profile_get_function(profile, &functions[i], &index[i])));
 	for (size_t i = 0; i < NR_TIMED_THREADS; i++) {

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/cleanup.h"
+#include "tests/support/processes.h"
 #include "tests/support/random_samples.h"
 
 static int record(int fd, const struct random_options *options)
@@ -19,7 +20,7 @@ static int record(int fd, const struct random_options *options)
 	run = random_samples_run(&samples);
 	err = recorder_create(fd, &run, &recorder);
 	if (!err)
-		err = recorder_add_process(recorder, 7, "python");
+		err = record_process(recorder, 7, "python");
 	if (!err)
 		err = random_samples_play(&samples, recorder);
 	if (!err)

@@ -18,6 +18,7 @@
 #include "output/recording/recorder.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
+#include "tests/support/processes.h"
 
 enum {
 	NR_THREADS = 16,
@@ -244,7 +245,7 @@ static int record(struct program *program, int fd, uint64_t nr_samples, bool wit
 
 	if (err)
 		return err;
-	err = recorder_add_process(recorder, run.info.target.pid, run.info.target.command_line);
+	err = record_process(recorder, run.info.target.pid, run.info.target.command_line);
 	if (!err)
 		err = push_ticks(program, recorder_sink(recorder), nr_samples, with_cpu,
 				 &run.stats);

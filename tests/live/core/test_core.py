@@ -184,12 +184,17 @@ class KernelCores(CoreTestCase):
 
 
     def test_arguments(self):
-        """All of them are shown. psinfo has 80 bytes and may end within a character."""
+        """All of them are shown on request. psinfo has 80 bytes and may end within a character."""
         arguments = ["日本語" * 40, b"\xff not UTF-8", "", "tab\tnew\nline", "x" * 3000]
-        core, document = self.check("single", "abort", *arguments)
-        argv = [support.shown(word) for word in core.report["argv"]]
-        self.assertEqual(document["argv"], argv)
-        self.assertEqual(document["command"], " ".join(argv))
+        sysroot = ["--sysroot", self.interpreter.root] if self.interpreter.root else []
+        with core_files.crashed(self.interpreter, "single", "abort", *arguments) as core:
+            document = core_json(core.path, "--full-command", *sysroot)
+            argv = [support.shown(word) for word in core.report["argv"]]
+            self.assertEqual(document["argv"], argv)
+            self.assertEqual(document["command"], " ".join(argv))
+            document = core_json(core.path, *sysroot)
+            self.assertIsNone(document["argv"])
+            self.assertRegex(document["command"], r"\Apython[\d.]* crash\.py\Z")
 
     def test_exceptions_that_are_handled(self):
         core, document = self.check("handled")

@@ -11,6 +11,7 @@
 #include "procmem/cleanup.h"
 #include "tests/support/artefact_text.h"
 #include "tests/support/made_sample.h"
+#include "tests/support/processes.h"
 
 #define NASTY "</script><img src=x onerror=alert(1)>&\"\n\033[1m\xff"
 
@@ -29,7 +30,7 @@ static struct profile *make_profile(void)
 	struct profile *profile = profile_create(&options);
 
 	cr_assert(profile != NULL);
-	cr_assert(eq(int, profile_add_process(profile, 42, NASTY), 0));
+	cr_assert(eq(int, add_process(profile, 42, NASTY), 0));
 	for (uint32_t i = 1; i <= 3; i++)
 		cr_assert(eq(int, push_sample(profile, &thread, stack, i, 0, 1000000), 0));
 	return profile;

@@ -9,6 +9,7 @@
 #include "output/formats/jsonl.h"
 #include "procmem/cleanup.h"
 #include "tests/support/artefact_text.h"
+#include "tests/support/processes.h"
 #include "tests/support/stack_profile.h"
 
 static const struct run run = {
@@ -81,7 +82,7 @@ Test(jsonl, writes_threads_stacks_and_samples)
 	uint32_t thread;
 
 	cr_assert(eq(int, profile_add_thread(profile, &other, &thread), 0));
-	cr_assert(eq(int, profile_add_process(profile, 42, "x y"), 0));
+	cr_assert(eq(int, add_process(profile, 42, "x y"), 0));
 	cr_assert(eq(int, profile_add_thread(profile, &main_thread, &thread), 0));
 	add_sample(profile,
 		   (struct profile_sample){.time_ns = 1700000000000001000,

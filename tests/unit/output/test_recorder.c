@@ -10,10 +10,12 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "output/recording/recorded_threads.h"
 #include "output/recording/recorder.h"
 #include "output/recording/recording.h"
 #include "output/recording/recording_format.h"
 #include "procmem/clock.h"
+#include "tests/support/processes.h"
 #include "tests/support/random_samples.h"
 
 static int new_file(void)
@@ -52,13 +54,18 @@ struct counts {
 	uint64_t torn_bytes;
 };
 
-static int count_process(void *context, pid_t pid, const char *command_line)
+static int count_process(void *context, const struct process_info *process)
 {
 	struct counts *counts = context;
 
-	(void)pid;
 	counts->nr_processes++;
-	counts->command_bytes += strlen(command_line);
+	counts->command_bytes += strlen(process->command_line);
+	return 0;
+}
+
+static int count_process_end(void *context, uint32_t process, uint64_t end_ns)
+{
+	(void)context, (void)process, (void)end_ns;
 	return 0;
 }
 
@@ -122,6 +129,7 @@ static struct counts count(int fd)
 {
 	static const struct recording_ops ops = {
 		.process = count_process,
+		.process_ended = count_process_end,
 		.thread = count_thread,
 		.function = count_function,
 		.node = count_node,
@@ -326,7 +334,7 @@ Test(recorder, reports_a_write_error, .signal = 0)
 	cr_assert(eq(int, err, -EFBIG));
 	cr_assert(eq(int, push(recorder, time_ns, 1), -EFBIG));
 	cr_assert(eq(int, push(recorder, time_ns + NS_PER_S, 1), -EFBIG));
-	cr_assert(eq(int, recorder_add_process(recorder, 1, NULL), -EFBIG));
+	cr_assert(eq(int, record_process(recorder, 1, NULL), -EFBIG));
 	cr_assert(eq(int, recorder_finish(recorder, &run), -EFBIG));
 	recorder_destroy(recorder);
 	cr_assert(eq(long, (long)lseek(fd, 0, SEEK_END), 20000));
@@ -453,24 +461,27 @@ Test(recorder, refuses_threads_beyond_the_limit)
 }
 
 /*
- * Command lines beyond the limit of all together are left out. Processes beyond the limit are
- * refused.
+ * Strings beyond the limit of all together are left out, and processes beyond the limit, without
+ * an end of the recording.
  */
-Test(recorder, refuses_processes_beyond_the_limit)
+Test(recorder, leaves_out_processes_beyond_the_limit)
 {
 	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / RECORDING_MAX_STRING_BYTES };
 	const struct run run = {0};
 	int fd = new_file();
 	struct recorder *recorder = new_recorder(fd, &run);
 	char *line = malloc(100000);
+	const struct process_info more = {.pid = 1, .name = line};
 	struct counts counts;
+	uint32_t index;
 
 	cr_assert(line != NULL);
 	memset(line, 'x', 100000);
 	line[99999] = '\0';
 	for (uint32_t i = 0; i < RECORDING_MAX_PROCESSES; i++)
-		cr_assert(eq(int, recorder_add_process(recorder, 1, line), 0));
-	cr_assert(eq(int, recorder_add_process(recorder, 1, line), -E2BIG));
+		cr_assert(eq(int, record_process(recorder, 1, line), 0));
+	cr_assert(eq(int, recorder_add_process(recorder, &more, &index), 0));
+	cr_expect(eq(u32, index, PROFILE_NONE));
 	cr_assert(eq(int, push(recorder, NS_PER_S, 1), 0));
 	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
 	recorder_destroy(recorder);
@@ -479,5 +490,65 @@ Test(recorder, refuses_processes_beyond_the_limit)
 	cr_assert(eq(u32, counts.nr_processes, RECORDING_MAX_PROCESSES));
 	cr_assert(eq(u64, counts.command_bytes, (uint64_t)NR_LONG * RECORDING_MAX_STRING_BYTES));
 	free(line);
+	(void)close(fd);
+}
+
+/* Processes interleave: each thread is in its own, and a process may end at any time. */
+Test(recorder, keeps_what_is_known_of_processes)
+{
+	const struct run run = {.info.start_unix_ns = UINT64_C(1700000000000000000),
+				.stats.start_ns = NS_PER_S};
+	const uint64_t epoch_ns = run.info.start_unix_ns - run.stats.start_ns;
+	const struct process_info processes[] = {
+		{.pid = 7,
+		 .name = "gunicorn app:wsgi",
+		 .command_line = "a b",
+		 .start_ns = NS_PER_S},
+		{.pid = 8, .parent_pid = 7, .name = "gunicorn app:wsgi", .start_ns = 2 * NS_PER_S},
+	};
+	static const uint32_t process_of_thread[] = {0, 1, 5};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct sample_sink *sink = recorder_sink(recorder);
+	struct recorded_threads threads;
+	const struct profile_process *rows;
+	struct recording *recording;
+	uint32_t index;
+
+	for (uint32_t i = 0; i < 2; i++) {
+		cr_assert(eq(int, recorder_add_process(recorder, &processes[i], &index), 0));
+		cr_assert(eq(u32, index, i));
+	}
+	for (uint32_t i = 0; i < 3; i++) {
+		const struct sample_thread thread = {
+			.id = i, .slot = i, .process = process_of_thread[i]};
+		const struct sample sample = {.time_ns = UINT64_C(3) * NS_PER_S, .thread = &thread};
+
+		cr_assert(eq(int, sink->ops->sample(sink, &sample), 0));
+		cr_assert(eq(int, recorder_end_process(recorder, 1, (UINT64_C(3) + i) * NS_PER_S),
+			     0));
+	}
+	cr_assert(eq(int, recorder_end_process(recorder, PROFILE_NONE, NS_PER_S), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+
+	recording = open_file(fd);
+	cr_assert(eq(int, recorded_threads_read(recording, &threads), 0));
+	cr_assert(eq(u32, threads.processes.nr, 2));
+	rows = threads.processes.rows;
+	cr_expect(eq(str, rows[0].name, (char *)"gunicorn app:wsgi"));
+	cr_expect(eq(str, rows[0].command_line, (char *)"a b"));
+	cr_expect(eq(str, rows[1].command_line, (char *)""));
+	cr_expect(eq(int, rows[0].parent_pid, 0));
+	cr_expect(eq(int, rows[1].parent_pid, 7));
+	cr_expect(eq(u64, rows[1].start_ns, epoch_ns + 2 * NS_PER_S));
+	cr_expect(eq(u64, rows[0].end_ns, 0));
+	cr_expect(eq(u64, rows[1].end_ns, epoch_ns + UINT64_C(5) * NS_PER_S));
+	cr_assert(eq(u32, threads.nr_threads, 3));
+	cr_expect(eq(u32, threads.threads[0].process, 0));
+	cr_expect(eq(u32, threads.threads[1].process, 1));
+	cr_expect(eq(u32, threads.threads[2].process, PROFILE_NONE), "not among those added");
+	recorded_threads_done(&threads);
+	recording_close(recording);
 	(void)close(fd);
 }

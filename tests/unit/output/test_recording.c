@@ -12,6 +12,7 @@
 #include "output/recording/recording.h"
 #include "procmem/array.h"
 #include "procmem/clock.h"
+#include "tests/support/processes.h"
 #include "tests/support/random_samples.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -34,15 +35,24 @@ struct reading {
 	int fail_with;	/* returned by sample() */
 };
 
-static int read_process(void *context, pid_t pid, const char *command_line)
+static int read_process(void *context, const struct process_info *process)
 {
 	struct reading *reading = context;
 
 	if (reading->samples) {
-		cr_assert(pid > 0);
-		cr_assert(eq(str, (char *)command_line, (char *)"python"));
+		cr_assert(process->pid > 0);
+		cr_assert(eq(str, (char *)process->command_line, (char *)"python"));
 	}
 	reading->nr_processes++;
+	return 0;
+}
+
+static int read_process_end(void *context, uint32_t process, uint64_t end_ns)
+{
+	const struct reading *reading = context;
+
+	(void)end_ns;
+	cr_assert(lt(u32, process, reading->nr_processes));
 	return 0;
 }
 
@@ -52,9 +62,10 @@ static int read_thread(void *context, uint32_t process, const struct profile_thr
 
 	cr_assert(process == thread->process);
 	cr_assert(process == PROFILE_NONE || process < reading->nr_processes);
-	if (reading->samples) /* the last process added */
-		cr_assert(eq(u32, process + 1, reading->nr_processes));
 	cr_assert(reading->nr_threads < MAX_READ_THREADS);
+	if (reading->samples)
+		cr_assert(
+			eq(u32, process, reading->samples->thread_processes[reading->nr_threads]));
 	memcpy(reading->names[reading->nr_threads++], thread->name, THREAD_NAME_MAX_BYTES);
 	return 0;
 }
@@ -161,6 +172,7 @@ static int read_reset(void *context)
 
 static const struct recording_ops reading_ops = {
 	.process = read_process,
+	.process_ended = read_process_end,
 	.thread = read_thread,
 	.function = read_function,
 	.node = read_node,
@@ -207,7 +219,7 @@ static int record(struct random_samples *samples, const struct random_options *o
 	random_samples_init(samples, options);
 	run = random_samples_run(samples);
 	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-	cr_assert(eq(int, recorder_add_process(recorder, 7, "python"), 0));
+	cr_assert(eq(int, record_process(recorder, 7, "python"), 0));
 	cr_assert(eq(int, random_samples_play(samples, recorder), 0));
 	if (finish)
 		cr_assert(eq(int, recorder_finish(recorder, &run), 0));
@@ -553,7 +565,7 @@ Test(recording, without_an_engine_is_approximate)
 		struct recording *recording;
 
 		cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-		cr_assert(eq(int, recorder_add_process(recorder, 7, "python"), 0));
+		cr_assert(eq(int, record_process(recorder, 7, "python"), 0));
 		cr_assert(eq(int,
 			     recorder_sink(recorder)->ops->sample(recorder_sink(recorder), &sample),
 			     0));

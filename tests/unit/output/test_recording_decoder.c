@@ -14,12 +14,26 @@
 struct counts {
 	uint32_t nr_processes, nr_threads, nr_nodes, nr_samples;
 	uint32_t node, flags; /* of the last sample */
+	pid_t parent_pid;     /* of the last process */
+	uint64_t process_start_ns, process_end_ns;
 };
 
-static int count_process(void *context, pid_t pid, const char *command_line)
+static int count_process(void *context, const struct process_info *process)
 {
-	(void)pid, (void)command_line;
-	((struct counts *)context)->nr_processes++;
+	struct counts *counts = context;
+
+	counts->nr_processes++;
+	counts->parent_pid = process->parent_pid;
+	counts->process_start_ns = process->start_ns;
+	return 0;
+}
+
+static int count_process_end(void *context, uint32_t process, uint64_t end_ns)
+{
+	struct counts *counts = context;
+
+	cr_assert(lt(u32, process, counts->nr_processes));
+	counts->process_end_ns = end_ns;
 	return 0;
 }
 
@@ -67,6 +81,7 @@ static int count_reset(void *context)
 
 static const struct recording_ops ops = {
 	.process = count_process,
+	.process_ended = count_process_end,
 	.thread = count_thread,
 	.function = count_function,
 	.node = count_node,
@@ -327,6 +342,59 @@ Test(recording_decoder, threads_are_limited)
 	cr_expect(eq(u32, counts.nr_threads, RECORDING_MAX_THREADS));
 	byte_buffer_done(&content);
 	free_decoder(decoder);
+}
+
+/* Records of processes have become longer; those of earlier versions are still read. */
+Test(recording_decoder, processes_of_earlier_versions_are_read)
+{
+	static const struct {
+		enum record_tag tag;
+		uint8_t bytes[16];
+		uint32_t nr;
+		int result;
+		pid_t parent_pid;
+		uint64_t start_us, end_us; /* on the clock of the ticks */
+	} cases[] = {
+		{RECORD_PROCESS, {14, 1, 'x'}, 3, 0, 0, 0, 0},
+		{RECORD_PROCESS, {14, 1, 'x', 6, 1, 'n', 9}, 7, 0, 3, 9, 0},
+		{RECORD_PROCESS,
+		 {14, 1, 'x', 6, 1, 'n', 9, 77},
+		 8,
+		 0,
+		 3,
+		 9,
+		 0}, /* of a later one */
+		{RECORD_PROCESS, {14, 1, 'x', 6, 1, 'n'}, 6, -EBADMSG, 0, 0, 0},
+		{RECORD_PROCESS, {14, 1, 'x', 6}, 4, -EBADMSG, 0, 0, 0},
+		{RECORD_PROCESS_END, {0, 9}, 2, 0, 0, 0, 9},
+		{RECORD_PROCESS_END, {0}, 1, -EBADMSG, 0, 0, 0},
+		{RECORD_PROCESS_END, {1, 9}, 2, -EBADMSG, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct byte_buffer content = {0};
+		struct byte_buffer payload = {0};
+		struct counts counts;
+		struct recording_decoder *decoder = new_decoder(&counts);
+		uint64_t epoch_us;
+
+		put_process(&content, 1);
+		cr_assert(eq(int, decode(decoder, &content), 0));
+		epoch_us = decoder->position.epoch_us;
+		byte_buffer_append(&payload, cases[i].bytes, cases[i].nr);
+		put_record(&content, cases[i].tag, &payload);
+		cr_assert(eq(int, decode(decoder, &content), cases[i].result), "case %zu", i);
+		cr_expect(eq(int, counts.parent_pid, cases[i].parent_pid), "case %zu", i);
+		cr_expect(eq(u64, counts.process_start_ns,
+			     cases[i].start_us ? (epoch_us + cases[i].start_us) * 1000 : 0),
+			  "case %zu", i);
+		cr_expect(eq(u64, counts.process_end_ns,
+			     cases[i].end_us ? (epoch_us + cases[i].end_us) * 1000 : 0),
+			  "case %zu", i);
+		byte_buffer_done(&payload);
+		byte_buffer_done(&content);
+		free_decoder(decoder);
+	}
 }
 
 Test(recording_decoder, command_lines_are_limited)

@@ -13,6 +13,7 @@
 #include "output/recording/replay.h"
 #include "procmem/cleanup.h"
 #include "tests/support/artefact_text.h"
+#include "tests/support/processes.h"
 
 #define NR(array)  (sizeof(array) / sizeof((array)[0]))
 #define NS_PER_MS  1000000u
@@ -96,7 +97,7 @@ static struct recording *record(const struct one *ones, size_t nr, pid_t pid)
 	int fd = memory_file(); /* open until the test ends */
 
 	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-	cr_assert(eq(int, recorder_add_process(recorder, pid, "app"), 0));
+	cr_assert(eq(int, record_process(recorder, pid, "app"), 0));
 	for (size_t i = 0; i < nr; i++)
 		push(recorder, &ones[i]);
 	(void)snprintf(renamed.name, sizeof(renamed.name), "MainThread");
@@ -473,7 +474,7 @@ Test(replay, new_sampler_reuses_ids)
 	cleanup_free char *text = NULL;
 
 	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-	cr_assert(eq(int, recorder_add_process(recorder, 7, "app"), 0));
+	cr_assert(eq(int, record_process(recorder, 7, "app"), 0));
 	push(recorder, &plain[0]);
 	recorder_change_sampler(recorder);
 	sink = recorder_sink(recorder);
@@ -558,7 +559,7 @@ Test(replay, agrees_with_direct_profiling)
 		cleanup_free char *expected = NULL, *text = NULL;
 
 		cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-		cr_assert(eq(int, recorder_add_process(recorder, 7, "app"), 0));
+		cr_assert(eq(int, record_process(recorder, 7, "app"), 0));
 		push_random_samples((struct sample_sink *const[]){profile_sink(direct),
 								  recorder_sink(recorder)});
 		cr_expect(eq(u64, recorder_sums(recorder)->time_ns,

@@ -9,6 +9,7 @@
 #include "output/formats/speedscope.h"
 #include "procmem/cleanup.h"
 #include "tests/support/artefact_text.h"
+#include "tests/support/processes.h"
 #include "tests/support/timed_profile.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
@@ -200,7 +201,7 @@ Test(speedscope, cuts_a_long_command_line)
 			       "01234567890123456789\xe2\x82\xac");
 		(void)snprintf(expected, sizeof(expected),
 			       "\"name\":\"t (7), process 6: %s\xe2\x80\xa6\"", cases[i].shown);
-		cr_assert(zero(int, profile_add_process(profile, 6, command)));
+		cr_assert(zero(int, add_process(profile, 6, command)));
 		cr_assert(zero(int, profile_add_thread(profile, &thread, &sample.thread)));
 		cr_assert(zero(int, profile_add(profile, PROFILE_SHOWN, &sample)));
 		text = write_text(&(struct artefact){.profile = profile});

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session_children.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/print.h"
+#include "cmd/sampling/session_process.h"
+#include "procmem/array.h"
+#include "procmem/clock.h"
+
+enum exit_status session_children_open(struct session *session, struct message *reterr)
+{
+	const int err = process_tree_open(session->root.pid, NULL, &session->tree);
+
+	if (!err)
+		return EXIT_OK;
+	if (err == -ESRCH)
+		message_set(reterr, "process %d does not exist", session->root.pid);
+	else
+		message_set(reterr, "cannot follow the processes that process %d starts: %s",
+			    session->root.pid, strerror(-err));
+	return EXIT_ERROR;
+}
+
+/* The process with that id; NULL: it is not sampled or searched. */
+static struct session_process *find(struct session *session, pid_t pid)
+{
+	if (pid == session->root.pid)
+		return &session->root;
+	for (uint32_t i = 0; i < session->children.nr; i++)
+		if (session->children.list[i]->pid == pid)
+			return session->children.list[i];
+	return NULL;
+}
+
+/* Forget a child. */
+static void drop(struct session_children *children, uint32_t index)
+{
+	struct session_process *child = children->list[index];
+
+	children->list[index] = children->list[--children->nr];
+	session_process_close(child);
+	free(child);
+}
+
+/* Append a child that is searched. Returns 0, also if it has ended already, or -ENOMEM. */
+static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
+{
+	struct session_children *children = &session->children;
+	struct session_process **list = array_reserve(
+		children->list, children->nr + 1, &children->max, sizeof(struct session_process *));
+	struct session_process *child = calloc(1, sizeof(*child));
+	struct message why = {0};
+	const struct target_wait wait = {
+		.wait_ns = TARGET_STARTING_NS,
+		.for_any = true,
+		.stop = session->options.wait.stop,
+	};
+
+	if (list)
+		children->list = list;
+	if (!list || !child) {
+		free(child);
+		return -ENOMEM;
+	}
+	child->pid = pid;
+	child->parent_pid = parent_pid;
+	if (target_open_process(pid, &child->target, &why) != EXIT_OK) {
+		children->nr_too_short++;
+		session_process_close(child);
+		free(child);
+		return 0;
+	}
+	if (session->options.full_command)
+		target_show_arguments(&child->target);
+	target_search_begin(&wait, &child->search);
+	child->state = PROCESS_SEARCHED;
+	children->list[children->nr++] = child;
+	return 0;
+}
+
+/* A process has called exec. */
+static int execute(struct session *session, pid_t pid, pid_t parent_pid)
+{
+	struct session_process *process = find(session, pid);
+	int err;
+
+	if (!process)
+		return add_child(session, pid, parent_pid);
+	/* Another program is another process to those who read the profile. */
+	if (process != &session->root && process->is_recorded) {
+		process->is_recorded = false;
+		err = session_sink_end_process(&session->sink, process->index, clock_now_ns());
+		if (err)
+			return err;
+	}
+	return session_process_executed(session, process);
+}
+
+/* A process has ended. */
+static int end(struct session *session, pid_t pid, uint64_t time_ns)
+{
+	struct session_children *children = &session->children;
+	struct session_process *process = find(session, pid);
+	int err = 0;
+
+	if (!process)
+		return 0;
+	if (process->state == PROCESS_SAMPLED) {
+		err = sampler_group_remove(session->group, process->sampler, END_TARGET);
+		process->course.end = END_TARGET;
+		session_add_counters(session, process);
+	}
+	process->course.after = TARGET_ENDED;
+	process->state = PROCESS_UNSAMPLED;
+	if (!err && process->is_recorded)
+		err = session_sink_end_process(&session->sink, process->index, time_ns);
+	for (uint32_t i = 0; i < children->nr; i++)
+		if (children->list[i] == process) {
+			drop(children, i);
+			break;
+		}
+	return err;
+}
+
+/* A change of the tree, for process_tree_read(). */
+static void handle_change(void *context, const struct process_tree_change *change)
+{
+	struct session *session = context;
+	int err = 0;
+
+	if (session->children.err)
+		return;
+	switch (change->kind) {
+	case PROCESS_JOINED:
+		if (change->pid != session->root.pid)
+			err = add_child(session, change->pid, change->parent_pid);
+		break;
+	case PROCESS_HAS_EXECUTED:
+		err = execute(session, change->pid, change->parent_pid);
+		break;
+	case PROCESS_ENDED:
+		err = end(session, change->pid, change->time_ns);
+		break;
+	}
+	session->children.err = err;
+}
+
+int session_children_update(struct session *session, uint64_t now_ns, uint64_t *ret_next_ns,
+			    bool *ret_is_over)
+{
+	struct session_children *children = &session->children;
+	struct process_tree_stats stats;
+	int err = process_tree_read(session->tree, handle_change, session);
+	bool is_searched = session->root.state == PROCESS_SEARCHED;
+
+	if (err == -EAGAIN) {
+		*ret_next_ns = now_ns;
+		err = 0;
+	}
+	for (uint32_t i = children->nr; !err && !children->err && i-- > 0;) {
+		struct session_process *child = children->list[i];
+
+		err = session_process_search(session, child, now_ns);
+		if (child->state == PROCESS_UNSAMPLED) {
+			drop(children, i);
+		} else if (child->state == PROCESS_SEARCHED) {
+			is_searched = true;
+			if (child->search.next_ns < *ret_next_ns)
+				*ret_next_ns = child->search.next_ns;
+		}
+	}
+	stats = process_tree_stats(session->tree);
+	*ret_is_over = !is_searched && stats.nr_joined && stats.nr_joined == stats.nr_ended;
+	return err ? err : children->err;
+}
+
+int session_children_ended(struct session *session, struct sampler *sampler, enum sampler_end end,
+			   int err)
+{
+	for (uint32_t i = 0; i < session->children.nr; i++) {
+		struct session_process *child = session->children.list[i];
+
+		if (child->sampler == sampler)
+			return session_process_ended(session, child, end, err);
+	}
+	return err;
+}
+
+void session_children_close(struct session *session)
+{
+	struct session_children *children = &session->children;
+
+	while (children->nr)
+		drop(children, children->nr - 1);
+	free(children->list);
+	children->list = NULL;
+	children->max = 0;
+}

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/sampling/session_process.h"
+
+#include <errno.h>
+
+#include "cmd/print.h"
+#include "cmd/sampling/session_notes.h"
+#include "cmd/signals.h"
+#include "procmem/sched/cpu_clock.h"
+#include "procmem/tree/process_name.h"
+
+/*
+ * Create a sampler of the program and choose its engine. Returns 0, -ENOMEM, -ESRCH, or an errno.
+ */
+static int create_sampler(struct session *session, struct session_process *process)
+{
+	struct target *target = &process->target;
+	int err;
+
+	if (!session->options.read_only)
+		live_memory_allow_writes(&target->live);
+	err = target_create_sampler(target, &process->sampler);
+	if (err)
+		return err;
+	sampler_share_ids(process->sampler, &session->ids);
+	sampler_set_process(process->sampler, process->index);
+	sampler_set_extras(process->sampler, &session->options.extras);
+	err = engine_open(&process->engine_options, &session->bpf.programs, target,
+			  process->sampler, &process->engine);
+	if (!err)
+		session_notes_native(session, process);
+	return err;
+}
+
+/* Returns what the mode needs and this build of CPython does not have, or NULL. */
+static const char *missing_for_mode(const struct py_offsets *offsets, enum profile_mode mode)
+{
+	if (mode == PROFILE_GIL && offsets->runtime.gil_locked == OFFSET_ABSENT &&
+	    offsets->interpreter.gil_locked == OFFSET_ABSENT)
+		return "who holds the GIL";
+	if (mode == PROFILE_EXCEPTION && offsets->thread.raised == OFFSET_ABSENT)
+		return "which exceptions are handled";
+	return NULL;
+}
+
+/* Whether the kernel reports CPU times at all. */
+static bool has_cpu_times(const struct process *process)
+{
+	struct cpu_clock clock = {0};
+	pid_t tid;
+	int err = process_live_thread(process, &tid);
+
+	if (!err)
+		err = cpu_clock_open(process, tid, &clock);
+	cpu_clock_close(&clock);
+	return err != -ENOTSUP;
+}
+
+/*
+ * Check that this target can be shown in the requested mode. Returns EXIT_OK, or EXIT_ERROR with
+ * a message.
+ */
+static enum exit_status check_mode(const struct session *session,
+				   const struct session_process *process, struct message *reterr)
+{
+	const struct target *target = &process->target;
+	const enum profile_mode mode = session->options.profile.mode;
+	const char *missing = missing_for_mode(&target->runtime.build.offsets, mode);
+
+	if (missing) {
+		message_set(reterr, "CPython %s does not show %s: use --mode wall or --mode cpu",
+			    target->version, missing);
+		return EXIT_ERROR;
+	}
+	if (mode != PROFILE_CPU || has_cpu_times(&target->process))
+		return EXIT_OK;
+	message_set(reterr,
+		    "this kernel reports the CPU time of threads neither by perf_event_open "
+		    "nor by /proc/PID/task/TID/schedstat: use --mode wall");
+	return EXIT_ERROR;
+}
+
+/*
+ * Check that the requested engine can sample this target. Returns EXIT_OK, or EXIT_PERMISSION
+ * with a message.
+ */
+static enum exit_status check_engine(const struct session *session,
+				     const struct session_process *process, struct message *reterr)
+{
+	const struct engine_options *requested = &session->options.engine;
+	const struct target *target = &process->target;
+
+	if (requested->is_exact && requested->native && process->engine.kind != ENGINE_BPF) {
+		message_set(reterr, "--exact with C frames requires engine bpf: %s",
+			    process->engine.why_no_interrupts.text[0]
+				    ? process->engine.why_no_interrupts.text
+				    : "leave out --engine");
+		return EXIT_PERMISSION;
+	}
+	if (!requested->is_named || requested->kind == process->engine.kind)
+		return EXIT_OK;
+	if (requested->kind != ENGINE_RACING)
+		message_set(reterr, "--engine %s: %s", engine_name(requested->kind),
+			    process->engine.why_no_interrupts.text);
+	else
+		message_set(
+			reterr,
+			"--engine racing requires CPython 3.11 or newer with a GIL, but process %d "
+			"runs CPython %s%s: leave out --engine",
+			target->process.pid, target->version,
+			target->runtime.build.free_threaded ? " without a GIL" : "");
+	return EXIT_PERMISSION;
+}
+
+/* Beginning. */
+
+int session_process_record(struct session *session, struct session_process *process)
+{
+	char name[PROCESS_NAME_MAX_BYTES];
+	const struct process_info info = {
+		.pid = process->pid,
+		.parent_pid = process->parent_pid,
+		.name = name,
+		.command_line = session->options.full_command ? process->target.command_line : NULL,
+		.start_ns = clock_now_ns(),
+	};
+	int err;
+
+	process_name_read(&process->target.process, name);
+	err = session_sink_add_process(&session->sink, &info, &process->index);
+	process->is_recorded = !err;
+	return err;
+}
+
+enum exit_status session_process_prepare(struct session *session, struct session_process *process,
+					 struct message *reterr)
+{
+	enum exit_status status = check_mode(session, process, reterr);
+	int err;
+
+	if (status != EXIT_OK)
+		return status;
+	process->engine_options = session->options.engine;
+	err = create_sampler(session, process);
+	if (err)
+		return target_explain(&process->target, err, reterr);
+	return check_engine(session, process, reterr);
+}
+
+/* Whether another engine may continue with the same program, given the options. */
+static bool may_change(const struct engine_options *options)
+{
+	return !options->is_named && !(options->is_exact && options->native);
+}
+
+/* Add its sampler to the group. Errors of sampler_group_add(). */
+static int add_to_group(struct session *session, struct session_process *process)
+{
+	const struct sampler_options options = {
+		.engine = process->engine.kind,
+		.ends_when_too_deep = may_change(&process->engine_options),
+		.rate_hz = process->engine.kind == ENGINE_TICK
+				   ? (double)NS_PER_S / (double)process->engine.period_ns
+				   : session->options.rate_hz,
+	};
+	int err;
+
+	process->live_before = process->target.live;
+	err = sampler_group_add(session->group, process->sampler, &options, &process->course.end);
+	if (!err)
+		process->state = PROCESS_SAMPLED;
+	return err;
+}
+
+/* Free the sampler and its engine. */
+static void release_sampler(struct session_process *process)
+{
+	engine_close(&process->engine);
+	sampler_destroy(process->sampler);
+	process->sampler = NULL;
+}
+
+int session_process_begin(struct session *session, struct session_process *process)
+{
+	int err;
+
+	process->course.end = END_DURATION;
+	for (;;) {
+		err = add_to_group(session, process);
+		if (err != -ENOTSUP ||
+		    !engine_change(&process->engine, &process->target, process->course.end,
+				   &process->engine_options))
+			break;
+		progress_clear(&session->progress);
+		session_notes_change(session, process);
+		release_sampler(process);
+		err = create_sampler(session, process);
+		if (err)
+			break;
+	}
+	return err == -ENOTSUP ? 0 : err;
+}
+
+/* Search for what comes after the program. */
+static void follow(struct session *session, struct session_process *process)
+{
+	struct target_wait wait = {
+		.wait_ns = session->options.wait.wait_ns,
+		.for_any = true,
+		.stop = signals_stop_flag(),
+	};
+
+	/* The new program has just begun, however long the wait for the first one. */
+	if (wait.wait_ns < TARGET_STARTING_NS)
+		wait.wait_ns = TARGET_STARTING_NS;
+	release_sampler(process);
+	target_follow_begin(&process->target, &wait, &process->search);
+	process->state = PROCESS_SEARCHED;
+}
+
+int session_process_ended(struct session *session, struct session_process *process,
+			  enum sampler_end end, int err)
+{
+	process->course.end = end;
+	process->course.cache_reason = sampler_cache_reason(process->sampler);
+	process->had_ticks = sampler_stats(process->sampler)->ticks > 0;
+	session_add_counters(session, process);
+	process->state = PROCESS_UNSAMPLED;
+	/*
+	 * A new program that cannot be read, such as a set-user-ID one, is tried again by a search.
+	 */
+	if (err == -EPERM && !session->sink.error &&
+	    process_memory_is_gone(&process->target.process)) {
+		err = 0;
+		process->course.end = END_REPLACED;
+	}
+	if (err || end == END_DURATION || end == END_STOPPED)
+		return err;
+	if (engine_change(&process->engine, &process->target, end, &process->engine_options)) {
+		progress_clear(&session->progress);
+		session_notes_change(session, process);
+		release_sampler(process);
+		err = create_sampler(session, process);
+		if (!err)
+			return session_process_begin(session, process);
+		/* If the process has ended meanwhile, it is followed like any other. */
+		if (err != -ESRCH)
+			return err;
+	}
+	follow(session, process);
+	return 0;
+}
+
+/*
+ * Whether the next program can be sampled as requested. --exact is required; a named engine is
+ * only preferred.
+ */
+static bool may_continue(const struct session *session, struct session_process *process)
+{
+	struct message why = {0};
+
+	if (check_engine(session, process, &why) == EXIT_OK)
+		return true;
+	if (!session->options.engine.is_exact) {
+		if (!session->options.quiet)
+			print_note("sampling continues with engine %s: %s",
+				   engine_name(process->engine.kind), why.text);
+		return true;
+	}
+	process->course.not_followed = why;
+	process->course.after = TARGET_REFUSED;
+	process->course.end = END_REPLACED;
+	return false;
+}
+
+/* Begin with the interpreter that a search has found. Returns errors that end the run. */
+static int begin_found(struct session *session, struct session_process *process)
+{
+	const bool had_interrupts =
+		process->engine.kind == ENGINE_BPF || process->engine.kind == ENGINE_TICK;
+	const bool is_new = process->course.after == TARGET_FOLLOWED;
+	int err;
+
+	if (!process->is_recorded) {
+		err = session_process_record(session, process);
+		if (err)
+			return err;
+	} else {
+		process->course.nr_followed += is_new;
+	}
+	process->engine_options = session->options.engine;
+	progress_clear(&session->progress);
+	err = create_sampler(session, process);
+	if (err)
+		return err;
+	if (had_interrupts && !process->engine.interrupts && session->bpf.has_fewer_rights)
+		message_set(&process->engine.why_no_interrupts,
+			    "this CPython has another layout than the previous one, and the right "
+			    "to load a BPF program for it was given up when sampling began");
+	if (is_new)
+		session_notes_followed(session, process);
+	return may_continue(session, process) ? session_process_begin(session, process) : 0;
+}
+
+int session_process_search(struct session *session, struct session_process *process,
+			   uint64_t now_ns)
+{
+	struct session_course *course = &process->course;
+
+	if (process->state != PROCESS_SEARCHED || now_ns < process->search.next_ns)
+		return 0;
+	course->after =
+		target_follow_look(&process->target, &process->search, &course->not_followed);
+	if (course->after == TARGET_UNKNOWN)
+		return 0;
+	process->state = PROCESS_UNSAMPLED;
+	/*
+	 * The same interpreter is continued with only if it had a tick since it was last found:
+	 * otherwise one that can never be read would be found again and again.
+	 */
+	if (course->after == TARGET_FOLLOWED ||
+	    (course->after == TARGET_SAME && process->had_ticks))
+		return begin_found(session, process);
+	if (course->after == TARGET_INTERRUPTED)
+		course->end = END_STOPPED;
+	else
+		course->end = course->after == TARGET_ENDED ? END_TARGET : END_REPLACED;
+	return 0;
+}
+
+int session_process_executed(struct session *session, struct session_process *process)
+{
+	int err = 0;
+
+	if (process->state == PROCESS_SAMPLED) {
+		err = sampler_group_remove(session->group, process->sampler, END_REPLACED);
+		return session_process_ended(session, process, END_REPLACED, err);
+	}
+	follow(session, process);
+	return 0;
+}
+
+void session_process_close(struct session_process *process)
+{
+	release_sampler(process);
+	target_close(&process->target);
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One process of a session: its interpreter is searched for, sampled, and searched for again when
+ * it was replaced. Nothing here waits. Errors end the run; what concerns this process alone is in
+ * its course.
+ */
+#pragma once
+
+#include "cmd/sampling/session.h"
+
+/* Tell the sink of the process. Returns 0 or what the sink returned. */
+int session_process_record(struct session *session, struct session_process *process);
+
+/*
+ * Create the sampler of the interpreter that was found, and check that it can do what the options
+ * request. Returns EXIT_OK, or another status with a message.
+ */
+enum exit_status session_process_prepare(struct session *session, struct session_process *process,
+					 struct message *reterr);
+
+/*
+ * Add its sampler to the group, with another engine if this one cannot reach the process. If none
+ * can, the process is not sampled, and its course says why. Returns 0; -ENOMEM or an error of
+ * engine_open() or interrupts_enable().
+ */
+int session_process_begin(struct session *session, struct session_process *process);
+
+/*
+ * Its sampler has left the group: count, and continue with another engine or a search for the next
+ * program, unless the run is over. Returns 0, or an error that ends the run.
+ */
+int session_process_ended(struct session *session, struct session_process *process,
+			  enum sampler_end end, int err);
+
+/*
+ * If it is time for a look of a search, look, and begin to sample what was found. Returns 0, or an
+ * error that ends the run.
+ */
+int session_process_search(struct session *session, struct session_process *process,
+			   uint64_t now_ns);
+
+/* It has executed another program: search that. Returns 0, or an error that ends the run. */
+int session_process_executed(struct session *session, struct session_process *process);
+
+/* Free what the process uses. It must not be in the group. */
+void session_process_close(struct session_process *process);

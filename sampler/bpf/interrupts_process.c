@@ -1,0 +1,374 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/bpf/interrupts_process.h"
+
+#include <assert.h>
+#include <bpf/bpf.h>
+#include <bpf/libbpf.h>
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "procmem/descriptor_limit.h"
+#include "sampler/bpf/interrupts_state.h"
+
+/* Limit on thread listings until none is new: a process may keep making threads. */
+enum { MAX_LISTINGS = 8 };
+
+/* A thread that has an event. */
+struct interrupted {
+	pid_t tid;
+	int fd;
+	struct bpf_link *link;
+};
+
+struct interrupts_process {
+	struct interrupts *interrupts; /* borrowed */
+	const struct process *process; /* borrowed */
+	struct interrupts_handler handler;
+	uint64_t key;
+	struct interrupt_process *place; /* in the program's memory */
+	bool is_enabled;
+	struct interrupted *events;
+	uint32_t nr_events, max_events;
+	struct interrupts_thread *threads; /* known to the program, ascending; owned */
+	uint32_t nr_threads;
+	uint32_t most_bytes; /* of the largest stack so far; 0: none */
+	uint64_t nr_full_taken;
+	bool has_begun;			       /* in this drain */
+	struct interrupts_process *next_begun; /* in this drain; NULL: none */
+};
+
+/* Events. */
+
+/* Interrupt a thread, and those that it makes from now on. */
+static int open_event(const struct interrupts_process *process, pid_t tid,
+		      struct interrupted *ret_interrupted)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = process->interrupts->period_ns,
+		.disabled = 1,
+		.inherit = 1,
+		.inherit_thread = 1,
+		.exclude_hv = 1,
+	};
+	struct interrupted interrupted = {.tid = tid};
+	int err = 0;
+
+	interrupted.fd =
+		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
+	if (interrupted.fd < 0)
+		return errno == EACCES ? -EPERM : -errno;
+	if (!process_has_thread(process->process, tid))
+		err = -ESRCH;
+	else if (descriptor_limit_is_near(interrupted.fd))
+		err = -EMFILE;
+	if (!err) {
+		interrupted.link = bpf_program__attach_perf_event(
+			process->interrupts->program->progs.handle_interrupt, interrupted.fd);
+		err = interrupted.link ? 0 : -errno;
+	}
+	if (err)
+		(void)close(interrupted.fd);
+	else
+		*ret_interrupted = interrupted;
+	return err;
+}
+
+static bool has_event(const struct interrupts_process *process, pid_t tid)
+{
+	for (uint32_t i = 0; i < process->nr_events; i++)
+		if (process->events[i].tid == tid)
+			return true;
+	return false;
+}
+
+/* Follow all existing threads. One that is made meanwhile may get two events. */
+static int follow_all(struct interrupts_process *process)
+{
+	bool is_new = true;
+	int err = 0;
+
+	for (int turn = 0; !err && is_new && turn < MAX_LISTINGS; turn++) {
+		cleanup_free struct process_thread *threads = NULL;
+		struct interrupted *events;
+		size_t nr_threads;
+
+		err = process_threads(process->process, &threads, &nr_threads);
+		is_new = false;
+		for (size_t i = 0; !err && i < nr_threads; i++) {
+			if (has_event(process, threads[i].tid))
+				continue;
+			is_new = true;
+			events = array_reserve(process->events, process->nr_events + 1,
+					       &process->max_events, sizeof(*events));
+			if (!events)
+				return -ENOMEM;
+			process->events = events;
+			err = open_event(process, threads[i].tid, &events[process->nr_events]);
+			process->nr_events += !err;
+			if (err == -ESRCH)
+				err = 0;
+		}
+	}
+	return err;
+}
+
+int interrupts_process_enable(struct interrupts_process *process, bool is_on)
+{
+	const unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+	struct interrupts *interrupts = process->interrupts;
+	int err = 0;
+
+	interrupts->nr_enabled += is_on;
+	interrupts->nr_enabled -= process->is_enabled;
+	process->is_enabled = is_on;
+	process->place->key = is_on ? process->key : 0;
+	interrupts->program->bss->is_on = interrupts->nr_enabled > 0;
+	for (uint32_t i = 0; i < process->nr_events; i++)
+		if (ioctl(process->events[i].fd, request, 0))
+			err = -errno;
+	return err;
+}
+
+/* Attaching and detaching. */
+
+/* Find the id of the process in its own namespace. */
+static int find_own_id(const struct process *process, uint32_t *ret_id)
+{
+	cleanup_free struct process_thread *threads = NULL;
+	size_t nr_threads;
+	int err = process_threads(process, &threads, &nr_threads);
+
+	for (size_t i = 0; !err && i < nr_threads; i++) {
+		if (threads[i].tid == process->pid && threads[i].ns_tid) {
+			*ret_id = (uint32_t)threads[i].ns_tid;
+			return 0;
+		}
+	}
+	return err ? err : -ESRCH;
+}
+
+/* Give the process a key whose place is unused. */
+static void take_place(struct interrupts_process *process)
+{
+	struct interrupts *interrupts = process->interrupts;
+	uint64_t index;
+
+	do
+		index = ++interrupts->last_key % INTERRUPT_MAX_PROCESSES;
+	while (interrupts->processes[index]);
+	process->key = interrupts->last_key;
+	process->place = &interrupts->program->bss->processes[index];
+	interrupts->processes[index] = process;
+	interrupts->nr_processes++;
+}
+
+int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
+			      const struct interrupts_handler *handler,
+			      struct interrupts_process **ret_process, struct message *reterr)
+{
+	struct interrupts_process *attached;
+	uint32_t own_id;
+	int err = find_own_id(process, &own_id);
+
+	if (err)
+		return err;
+	if (interrupts->nr_processes == INTERRUPT_MAX_PROCESSES) {
+		message_set(reterr, "a BPF program samples at most %u processes",
+			    INTERRUPT_MAX_PROCESSES);
+		return -E2BIG;
+	}
+	attached = calloc(1, sizeof(*attached));
+	if (!attached)
+		return -ENOMEM;
+	attached->interrupts = interrupts;
+	attached->process = process;
+	attached->handler = *handler;
+	take_place(attached);
+	*attached->place = (struct interrupt_process){.id = own_id};
+	if (interrupts->clock == INTERRUPTS_OWN_EVENTS)
+		err = follow_all(attached);
+	if (err) {
+		if (err == -EPERM)
+			interrupts_explain(err, reterr);
+		interrupts_process_detach(attached);
+		return err;
+	}
+	*ret_process = attached;
+	return 0;
+}
+
+/* Set what the ring has to take in a period for the threads of the process. */
+static void set_size(struct interrupts_process *process, uint32_t nr_threads, uint32_t most_bytes)
+{
+	struct interrupts *interrupts = process->interrupts;
+
+	interrupts->period_bytes -= (uint64_t)process->nr_threads * process->most_bytes;
+	process->nr_threads = nr_threads;
+	process->most_bytes = most_bytes;
+	interrupts->period_bytes += (uint64_t)nr_threads * most_bytes;
+}
+
+void interrupts_process_detach(struct interrupts_process *process)
+{
+	if (!process)
+		return;
+	(void)interrupts_process_enable(process, false);
+	while (process->nr_events) /* a link closes its event as well */
+		(void)bpf_link__destroy(process->events[--process->nr_events].link);
+	interrupts_process_set_threads(process, NULL, 0);
+	set_size(process, 0, 0);
+	process->interrupts->processes[process->key % INTERRUPT_MAX_PROCESSES] = NULL;
+	process->interrupts->nr_processes--;
+	free(process->events);
+	free(process);
+}
+
+struct interrupts *interrupts_process_program(const struct interrupts_process *process)
+{
+	return process->interrupts;
+}
+
+/* What the program knows. */
+
+static void set_thread(const struct interrupts_process *process, struct interrupts_thread *thread)
+{
+	thread->thread.process_key = process->key;
+	(void)bpf_map__update_elem(process->interrupts->program->maps.threads, &thread->own_tid,
+				   sizeof(thread->own_tid), &thread->thread, sizeof(thread->thread),
+				   BPF_ANY);
+}
+
+/* Forget a thread, unless another process has a thread of this id by now. */
+static void forget_thread(const struct interrupts_process *process, uint32_t own_tid)
+{
+	const struct bpf_map *map = process->interrupts->program->maps.threads;
+	struct interrupt_thread known;
+
+	if (!bpf_map__lookup_elem(map, &own_tid, sizeof(own_tid), &known, sizeof(known), 0) &&
+	    known.process_key == process->key)
+		(void)bpf_map__delete_elem(map, &own_tid, sizeof(own_tid), 0);
+}
+
+void interrupts_process_set_threads(struct interrupts_process *process,
+				    struct interrupts_thread *threads, uint32_t nr_threads)
+{
+	const struct interrupts_thread *before = process->threads;
+	const struct interrupts_thread *end = before + process->nr_threads;
+
+	for (uint32_t i = 0; i < nr_threads; i++) {
+		for (; before != end && before->own_tid < threads[i].own_tid; before++)
+			forget_thread(process, before->own_tid);
+		if (before == end || before->own_tid != threads[i].own_tid ||
+		    memcmp(before->thread.states, threads[i].thread.states,
+			   sizeof(before->thread.states)) != 0)
+			set_thread(process, &threads[i]);
+		before += before != end && before->own_tid == threads[i].own_tid;
+	}
+	for (; before != end; before++)
+		forget_thread(process, before->own_tid);
+	set_size(process, nr_threads, process->most_bytes);
+	free(process->threads);
+	process->threads = threads;
+}
+
+void interrupts_process_forget_code(const struct interrupts_process *process, uint64_t code_addr)
+{
+	const uint64_t place[] = {process->key, code_addr};
+
+	(void)bpf_map__delete_elem(process->interrupts->program->maps.known_codes, place,
+				   sizeof(place), 0);
+}
+
+void interrupts_process_ignore_fault(const struct interrupts_process *process, uint64_t addr)
+{
+	process->place->unreachable_addr = addr;
+}
+
+void interrupts_process_set_code_type(const struct interrupts_process *process,
+				      uint64_t code_type_addr)
+{
+	process->place->code_type_addr = code_type_addr;
+}
+
+/* Records. */
+
+static void begin(struct interrupts_process *process)
+{
+	struct interrupts *interrupts = process->interrupts;
+
+	if (process->has_begun)
+		return;
+	process->has_begun = true;
+	process->next_begun = interrupts->last_begun;
+	interrupts->last_begun = process;
+	process->handler.begin(process->handler.context);
+}
+
+int interrupts_deliver(void *interrupts, void *record, size_t size)
+{
+	const struct interrupts *program = interrupts;
+	const struct interrupt_head *head = record;
+	struct interrupts_process *process;
+
+	/* Otherwise the program and this were compiled with different headers. */
+	assert(size >= sizeof(*head) && head->nr_bytes == size);
+	(void)size;
+	process = program->processes[head->process_key % INTERRUPT_MAX_PROCESSES];
+	if (!process || process->key != head->process_key)
+		return 0;
+	begin(process);
+	if (head->kind == INTERRUPT_CODE) {
+		process->handler.handle_code(process->handler.context, record);
+		return 0;
+	}
+	if (process->most_bytes < head->nr_bytes)
+		set_size(process, process->nr_threads, head->nr_bytes);
+	process->handler.handle_stack(process->handler.context, record);
+	return 0;
+}
+
+void interrupts_process_drain(struct interrupts_process *process)
+{
+	struct interrupts *interrupts = process->interrupts;
+	struct interrupts_process *begun;
+
+	begin(process);
+	(void)ring_buffer__consume(interrupts->ring);
+	while ((begun = interrupts->last_begun)) {
+		interrupts->last_begun = begun->next_begun;
+		begun->has_begun = false;
+		begun->handler.end(begun->handler.context);
+	}
+}
+
+uint64_t interrupts_process_nr_periods(const struct interrupts_process *process)
+{
+	return process->nr_threads && process->most_bytes
+		       ? INTERRUPT_RING_BYTES / process->interrupts->period_bytes
+		       : 0;
+}
+
+uint64_t interrupts_process_take_lost(struct interrupts_process *process)
+{
+	struct interrupts *interrupts = process->interrupts;
+	const uint64_t nr_full = process->place->nr_full;
+	struct interrupt_counts counts = {0};
+	uint64_t nr_lost;
+
+	interrupts_count(interrupts, &counts);
+	nr_lost =
+		nr_full - process->nr_full_taken + counts.nr_skipped - interrupts->nr_skipped_taken;
+	process->nr_full_taken = nr_full;
+	interrupts->nr_skipped_taken = counts.nr_skipped;
+	return nr_lost;
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/* What interrupts.c and interrupts_process.c share. */
+#pragma once
+
+#include <stdint.h>
+
+#include "procmem/message.h"
+#include "sampler/bpf/interrupt_program.h"
+#include "sampler/bpf/interrupt_record.h"
+
+struct interrupts_process;
+
+struct interrupts {
+	/* What was asked for. */
+	struct interrupt_layout wanted_layout;
+	uint64_t wanted_period_ns;
+	uint32_t clock; /* enum interrupts_clock */
+
+	struct interrupt_layout layout; /* the wanted one, with the clock */
+	struct interrupt_walk *program;
+	struct bpf_link *tick; /* the link of the program in the tick; NULL: there are events */
+	uint64_t period_ns;
+	struct ring_buffer *ring;
+	uint64_t nr_skipped_taken; /* interrupts_process_take_lost() */
+
+	/* The attached processes; the index is that of the program's. NULL: none. */
+	struct interrupts_process *processes[INTERRUPT_MAX_PROCESSES];
+	uint32_t nr_processes;
+	uint32_t nr_enabled;
+	uint64_t last_key;
+	uint64_t period_bytes;		       /* size of the records of all threads in a period */
+	struct interrupts_process *last_begun; /* whose handlers have begun in this drain */
+};
+
+/*
+ * Deliver a record to its process: the ring's ring_buffer_sample_fn, whose context is interrupts.
+ */
+int interrupts_deliver(void *interrupts, void *record, size_t size);
+
+/* Set the sentence for an error of loading or attaching. */
+void interrupts_explain(int err, struct message *reterr);
