@@ -28,7 +28,8 @@ enum operand_kind {
 	OPERAND_FILE,
 	OPERAND_PID_OR_FILE,
 	OPERAND_COMMAND,
-	OPERAND_SHELL
+	OPERAND_SHELL,
+	OPERAND_NONE
 };
 
 struct command {
@@ -51,7 +52,7 @@ struct command {
 };
 
 extern const struct command attach_command, completion_command, core_command, doctor_command,
-	dump_command, jit_command, report_command, run_command;
+	dump_command, jit_command, ls_command, report_command, run_command;
 
 /* All commands, in the order of the list; NULL at the end. */
 extern const struct command *const commands[];

@@ -77,6 +77,7 @@ static const struct {
 			     "-f -a '(__fish_complete_subcommand)'"},
 	[OPERAND_SHELL] = {"COMPREPLY=($(compgen -W \"bash fish zsh\" -- \"$cur\"))",
 			   "'*:shell:(bash fish zsh)'", "-f -a 'bash fish zsh'"},
+	[OPERAND_NONE] = {"return", "", "-f"},
 };
 
 /* bash. */

@@ -191,7 +191,9 @@ enum exit_status options_parse(const struct command *command, int argc, char **a
 bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
 {
 	if (first >= argc) {
-		print_error("no process id given: pysample %s PID", argv[0]);
+		print_error(
+			"no process id given: pysample %s PID (pysample ls lists the processes)",
+			argv[0]);
 		return false;
 	}
 	if (first + 1 < argc) {
@@ -199,7 +201,8 @@ bool parse_only_pid(int argc, char **argv, int first, pid_t *ret_pid)
 		return false;
 	}
 	if (!parse_pid(argv[first], ret_pid)) {
-		print_error("'%s' is not a process id; pgrep -f NAME finds one", argv[first]);
+		print_error("'%s' is not a process id; pysample ls lists the processes",
+			    argv[first]);
 		return false;
 	}
 	return true;

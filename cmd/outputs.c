@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -354,12 +353,10 @@ struct profile_options output_profile_options(const struct output *output,
 /* Adapt text to the stream: its width and colour. */
 static void set_stream_layout(struct artefact_options *options, FILE *stream)
 {
-	struct winsize size;
-	bool terminal = isatty(fileno(stream));
+	const bool terminal = isatty(fileno(stream));
 	const char *no_colour = getenv("NO_COLOR");
 
-	options->columns =
-		terminal && ioctl(fileno(stream), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+	options->columns = print_columns(fileno(stream));
 	options->colour = terminal && (!no_colour || !*no_colour);
 }
 

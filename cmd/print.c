@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "output/profile/label.h"
 #include "output/text/text.h"
@@ -43,6 +45,13 @@ void print_note(const char *format, ...)
 	va_start(args, format);
 	print_line(format, args);
 	va_end(args);
+}
+
+unsigned int print_columns(int fd)
+{
+	struct winsize size;
+
+	return isatty(fd) && ioctl(fd, TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
 }
 
 enum exit_status print_finish(enum exit_status status)

@@ -110,6 +110,14 @@ const struct option_spec quiet_option[1] = {
 	 .at = 0},
 };
 
+const struct option_spec process_name_option[1] = {
+	{"name", "PATTERN",
+	 "instead of PID: the Python process whose name or command line\n"
+	 "has this text in it, or matches if there is a *, ? or [. Of a\n"
+	 "process and its descendants, the process is meant",
+	 .action = OPTION_STORES, .at = 0},
+};
+
 const struct option_spec full_command_option[1] = {
 	{"full-command", NULL,
 	 "show all arguments of the program, which may hold passwords;\n"

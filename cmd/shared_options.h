@@ -25,6 +25,9 @@ extern const struct option_spec wait_option[1];
 /* -q: for a bool. */
 extern const struct option_spec quiet_option[1];
 
+/* --name: for a const char *. */
+extern const struct option_spec process_name_option[1];
+
 /* --full-command: for a bool. */
 extern const struct option_spec full_command_option[1];
 

@@ -11,6 +11,7 @@
 #include "cmd/dump/tasks.h"
 #include "cmd/output_file.h"
 #include "cmd/print.h"
+#include "cmd/process_choice.h"
 #include "cmd/shared_options.h"
 #include "cmd/target.h"
 #include "output/dump/dump.h"
@@ -28,6 +29,7 @@ struct dump_options {
 	bool source;
 	bool verbose;
 	bool full_command;
+	const char *process_name; /* --name: a pattern; NULL: none */
 	uint32_t value_max_chars; /* 0: no variables */
 };
 
@@ -59,6 +61,7 @@ static const struct option_spec verbose_row[] = {
 static const struct option_group groups[] = {
 	{"Options:", stack_rows, sizeof(stack_rows) / sizeof(*stack_rows), .at = 0},
 	{NULL, value_options, 2, offsetof(struct dump_options, value_max_chars)},
+	{NULL, process_name_option, 1, offsetof(struct dump_options, process_name)},
 	{NULL, wait_option, 1, offsetof(struct dump_options, wait)},
 	{NULL, full_command_option, 1, offsetof(struct dump_options, full_command)},
 	{NULL, verbose_row, 1, .at = 0},
@@ -207,8 +210,9 @@ static enum exit_status run(int argc, char **argv)
 		print_error("--kernel requires -n");
 		return EXIT_USAGE;
 	}
-	if (!parse_only_pid(argc, argv, first, &options.pid))
-		return EXIT_USAGE;
+	status = process_choose(argc, argv, first, options.process_name, &options.pid);
+	if (status != EXIT_OK)
+		return status;
 	status = target_open(options.pid, &options.wait, &target, &message);
 	if (status == EXIT_OK && options.full_command)
 		target_show_arguments(&target);
@@ -227,7 +231,7 @@ static enum exit_status run(int argc, char **argv)
 const struct command dump_command = {
 	.name = "dump",
 	.summary = "print the stacks of every thread, once",
-	.usage = "[OPTION]… PID",
+	.usage = "[OPTION]… [PID]",
 	.about =
 		"Prints the stack of every Python thread of a process, most recent call last, and\n"
 		"from 3.14 on its asyncio tasks: what each awaits, and which tasks await it. The\n"

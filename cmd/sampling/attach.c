@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 #include "cmd/options.h"
 #include "cmd/print.h"
+#include "cmd/process_choice.h"
 #include "cmd/sampling/session_outputs.h"
 #include "cmd/signals.h"
 
@@ -17,10 +18,9 @@ static enum exit_status parse(int argc, char **argv, struct session *session, pi
 	status = options_parse(&attach_command, argc, argv, &session->options, &first, ret_done);
 	if (status != EXIT_OK || *ret_done)
 		return status;
-	if (!parse_only_pid(argc, argv, first, ret_pid) ||
-	    !sampling_options_choose(&session->options))
+	if (!sampling_options_choose(&session->options))
 		return EXIT_USAGE;
-	return EXIT_OK;
+	return process_choose(argc, argv, first, session->options.process_name, ret_pid);
 }
 
 static enum exit_status sample_and_write(struct session *session, pid_t pid)
@@ -59,7 +59,7 @@ static enum exit_status run(int argc, char **argv)
 const struct command attach_command = {
 	.name = "attach",
 	.summary = "sample a running process until it ends, -d is over or Ctrl-C",
-	.usage = "[OPTION]… PID",
+	.usage = "[OPTION]… [PID]",
 	.about =
 		"Samples every thread of every interpreter of a running CPython process until it\n"
 		"ends, the duration is over, or Ctrl-C; then writes the profile. SIGUSR1 writes it\n"

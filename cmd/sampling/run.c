@@ -226,8 +226,8 @@ const struct command run_command = {
 		"then writes the profile. The command has the terminal, and signals sent to\n"
 		"pysample are forwarded to it, including SIGUSR1. A shell that will execute Python\n"
 		"is waited for; processes that COMMAND starts are not sampled.\n",
-	.groups = sampling_options_groups,
-	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,
+	.groups = sampling_options_groups + 1,
+	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS - 1,
 	.lists_formats = true,
 	.options_first = true,
 	.operands = OPERAND_COMMAND,

@@ -155,6 +155,7 @@ static const struct option_spec verbose_rows[] = {
 };
 
 const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = {
+	{"Process:", process_name_option, 1, offsetof(struct sampling_options, process_name)},
 	{"Sampling:", sampling_rows, sizeof(sampling_rows) / sizeof(*sampling_rows), .at = 0},
 	{NULL, wait_option, 1, offsetof(struct sampling_options, wait)},
 	{NULL, writing_rows, 1, .at = 0},

@@ -14,6 +14,7 @@
 #include "sampler/sampler.h"
 
 struct sampling_options {
+	const char *process_name; /* --name: a pattern; NULL: none */
 	struct engine_options engine;
 	double rate_hz;
 	uint64_t duration_ns; /* 0: unlimited */
@@ -32,8 +33,11 @@ struct sampling_options {
 	bool verbose;
 };
 
-/* The rows of the options, and the values that the options start from. */
-enum { SAMPLING_OPTIONS_NR_GROUPS = 14 };
+/*
+ * The rows of the options, and the values that the options start from. The first group, which
+ * names a running process, is of attach only.
+ */
+enum { SAMPLING_OPTIONS_NR_GROUPS = 15 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 

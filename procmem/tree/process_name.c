@@ -2,7 +2,6 @@
 #include "procmem/tree/process_name.h"
 
 #include <assert.h>
-#include <stdbool.h>
 #include <string.h>
 
 /* The name depends on the first arguments only. A path has up to 4,096 bytes. */
@@ -482,4 +481,14 @@ void process_name_read(const struct process *process, char ret_name[PROCESS_NAME
 		return;
 	length = process_read_file(process, "comm", ret_name, PROCESS_NAME_MAX_BYTES);
 	ret_name[length > 0 ? strcspn(ret_name, "\n") : 0] = '\0';
+}
+
+bool process_is_called_python(const struct process *process)
+{
+	char cmdline[MAX_CMDLINE_BYTES];
+	const ssize_t length = process_read_file(process, "cmdline", cmdline, sizeof(cmdline));
+	struct arguments arguments = {cmdline, cmdline + (length > 0 ? length : 0)};
+	struct slice first;
+
+	return take(&arguments, &first) && is_python(program_name(first));
 }

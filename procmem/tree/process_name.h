@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "procmem/process.h"
@@ -43,3 +44,9 @@ void process_name_format(const char *cmdline, size_t length, char name[PROCESS_N
  * thread, it is the kernel's name for it (comm); "" if that is unknown, too.
  */
 void process_name_read(const struct process *process, char name[PROCESS_NAME_MAX_BYTES]);
+
+/*
+ * Whether the first argument of the process names a Python, such as /usr/bin/python3. It may lie,
+ * but anyone may read it, unlike the mappings.
+ */
+bool process_is_called_python(const struct process *process);

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: MIT */
+#include "procmem/tree/process_list.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "procmem/array.h"
+#include "procmem/cleanup.h"
+#include "procmem/clock.h"
+#include "procmem/procfile.h"
+
+/* Enough for /proc/PID/stat up to field 20: numbers and a name of 64 bytes. */
+enum { MAX_STAT_BYTES = 1024 };
+
+/* Fields of stat, and the flag of a kernel thread: PF_KTHREAD, include/linux/sched.h. */
+enum { FIELD_PARENT = 4, FIELD_FLAGS = 9, FIELD_NR_THREADS = 20, FLAG_KERNEL_THREAD = 0x00200000 };
+
+static void cleanup_closedir_fn(DIR **folder)
+{
+	if (*folder)
+		(void)closedir(*folder);
+}
+
+int process_list_parse(const char *stat, struct listed_process *ret_process)
+{
+	/* The process chooses the name before it, which may contain ')' and digits. */
+	const char *field = strrchr(stat, ')');
+	unsigned long long flags = 0, nr_threads = 0;
+	long parent = 0;
+	char state;
+
+	if (!field || field[1] != ' ' || !field[2])
+		return -EBADMSG;
+	state = field[2];
+	field = strchr(field + 2, ' ');
+	for (int i = FIELD_PARENT; field && i <= FIELD_NR_THREADS; i++) {
+		if (i == FIELD_PARENT)
+			parent = strtol(field, NULL, 10);
+		else if (i == FIELD_FLAGS)
+			flags = strtoull(field, NULL, 10);
+		else if (i == FIELD_NR_THREADS)
+			nr_threads = strtoull(field, NULL, 10);
+		field = strchr(field + 1, ' ');
+	}
+	if (!field || parent < 0 || parent > INT32_MAX || nr_threads > UINT32_MAX)
+		return -EBADMSG;
+	/* A main thread that has ended is shown as a zombie while others run. */
+	if ((flags & FLAG_KERNEL_THREAD) || (strchr("ZXx", state) && nr_threads <= 1))
+		return -ENOENT;
+	*ret_process = (struct listed_process){.pid = (pid_t)strtol(stat, NULL, 10),
+					       .parent_pid = (pid_t)parent,
+					       .nr_threads = (uint32_t)nr_threads};
+	return 0;
+}
+
+/* Read a process below the open folder /proc. */
+static int read_process(int proc_fd, const char *name, struct listed_process *ret_process)
+{
+	char path[32];
+	char stat[MAX_STAT_BYTES];
+
+	if (name[strspn(name, "0123456789")] ||
+	    snprintf(path, sizeof(path), "%s/stat", name) >= (int)sizeof(path))
+		return -ENOENT;
+	cleanup_close int fd = procfile_open(proc_fd, path);
+
+	if (fd < 0 || procfile_read(fd, stat, sizeof(stat)) < 0)
+		return -ESRCH;
+	return process_list_parse(stat, ret_process);
+}
+
+static int compare(const void *a, const void *b)
+{
+	const struct listed_process *one = a, *two = b;
+
+	return (one->pid > two->pid) - (one->pid < two->pid);
+}
+
+int process_list_read(struct process_list *ret_list)
+{
+	__attribute__((cleanup(cleanup_closedir_fn))) DIR *folder = opendir("/proc");
+	cleanup_free struct listed_process *processes = NULL;
+	uint32_t nr = 0, max = 0;
+
+	if (!folder)
+		return -errno;
+	for (struct dirent *entry; (entry = readdir(folder));) {
+		struct listed_process process;
+
+		if (read_process(dirfd(folder), entry->d_name, &process))
+			continue;
+		struct listed_process *grown =
+			array_reserve(processes, nr + 1, &max, sizeof(*processes));
+
+		if (!grown)
+			return -ENOMEM;
+		processes = grown;
+		processes[nr++] = process;
+	}
+	if (nr)
+		qsort(processes, nr, sizeof(*processes), compare);
+	*ret_list = (struct process_list){take_ptr(processes), nr};
+	return 0;
+}
+
+void process_list_done(struct process_list *list)
+{
+	free(list->processes);
+	*list = (struct process_list){0};
+}
+
+const struct listed_process *process_list_find(const struct process_list *list, pid_t pid)
+{
+	const struct listed_process wanted = {.pid = pid};
+
+	return list->nr_processes ? bsearch(&wanted, list->processes, list->nr_processes,
+					    sizeof(wanted), compare)
+				  : NULL;
+}
+
+bool process_list_descends(const struct process_list *list, pid_t pid, pid_t ancestor)
+{
+	/* The list is not of one instant: after an id was used again it may hold a circle. */
+	for (size_t i = 0; i < list->nr_processes; i++) {
+		const struct listed_process *process = process_list_find(list, pid);
+
+		if (!process || !process->parent_pid)
+			return false;
+		pid = process->parent_pid;
+		if (pid == ancestor)
+			return true;
+	}
+	return false;
+}
+
+int process_cpu_time(pid_t pid, uint64_t *ret_ns)
+{
+	struct timespec time;
+	clockid_t clock;
+
+	if (clock_getcpuclockid(pid, &clock) || clock_gettime(clock, &time))
+		return -ESRCH;
+	*ret_ns = timespec_ns(time);
+	return 0;
+}

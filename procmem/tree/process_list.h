@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes that /proc shows, and which of them started which. */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct listed_process {
+	pid_t pid;
+	pid_t parent_pid; /* 0: none, or one outside our PID namespace */
+	uint32_t nr_threads;
+};
+
+/* In ascending order of their ids. All zero: empty. */
+struct process_list {
+	struct listed_process *processes; /* owned */
+	size_t nr_processes;
+};
+
+/*
+ * List all processes but kernel threads and those that have ended. One that begins or ends
+ * meanwhile may be missing. Returns 0, -ENOMEM, or the errno of opening /proc.
+ * process_list_done() accepts an empty list.
+ */
+int process_list_read(struct process_list *ret_list);
+void process_list_done(struct process_list *list);
+
+/*
+ * Parse the text of /proc/PID/stat, terminated. Returns 0; -ENOENT if it is a kernel thread or has
+ * ended; -EBADMSG if it is malformed. Source: proc_pid_stat(5).
+ */
+int process_list_parse(const char *stat, struct listed_process *ret_process);
+
+/* Returns the process with this id, borrowed from the list, or NULL. */
+const struct listed_process *process_list_find(const struct process_list *list, pid_t pid);
+
+/* Whether ancestor is the parent of pid, or its parent's, and so on. */
+bool process_list_descends(const struct process_list *list, pid_t pid, pid_t ancestor);
+
+/*
+ * Read the CPU time that all threads of a process have used, ended ones included, in nanoseconds.
+ * It is exact to a tick of the scheduler. Returns 0, or -ESRCH. Needs no permission. Source:
+ * clock_getcpuclockid(3).
+ */
+int process_cpu_time(pid_t pid, uint64_t *ret_ns);
