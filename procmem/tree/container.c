@@ -59,15 +59,14 @@ static bool find_name(const char *component, size_t length, char ret_id[CONTAINE
 	return false;
 }
 
-/* Search a path, "/a/b", of length bytes. */
+/* Search a path, "/a/b", of length bytes, which end with a newline or NUL. */
 static void search_path(const char *path, size_t length, char ret_id[CONTAINER_ID_MAX_BYTES])
 {
 	const char *const end = path + length;
 	bool is_lxc = false; /* the previous component is "lxc", or "lxc.payload" */
 
 	while (path < end) {
-		const char *slash = memchr(path, '/', (size_t)(end - path));
-		const size_t part = slash ? (size_t)(slash - path) : (size_t)(end - path);
+		const size_t part = strcspn(path, "/\n");
 
 		if (is_lxc && part)
 			keep(ret_id, path, part);
