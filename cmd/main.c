@@ -27,7 +27,7 @@ static void print_help(void)
 		"  pysample COMMAND --help    the options of a command, with examples\n"
 		"  pysample --version\n"
 		"\n"
-		"Try: pysample run python3 app.py, or pysample attach -d 5 $(pgrep -n python3)\n");
+		"Try: pysample run python3 app.py, or pysample ls and pysample attach -d 5 PID\n");
 }
 
 /*

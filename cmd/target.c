@@ -239,7 +239,7 @@ static void explain_wait(const struct target *target, const struct target_wait *
 		message_set(
 			reterr,
 			"no CPython interpreter was found in process %d within %g s: give the id "
-			"of the Python process itself (pgrep -f NAME finds one), or wait "
+			"of the Python process itself (pysample ls lists them), or wait "
 			"longer (--wait %g)",
 			target->process.pid, wait_s, 2 * wait_s);
 	else if (err == -EAGAIN && (wait->for_any || !reterr->text[0]))
@@ -275,8 +275,8 @@ enum exit_status target_open_process(pid_t pid, struct target *ret_target, struc
 	live_images_init(&target->images, &target->process);
 	if (process_is_kernel_thread(&target->process)) {
 		message_set(reterr,
-			    "process %d is a kernel thread, which runs no Python: pgrep -f NAME "
-			    "finds a process",
+			    "process %d is a kernel thread, which runs no Python: pysample ls "
+			    "lists the processes that do",
 			    pid);
 		return EXIT_NOT_PYTHON;
 	}

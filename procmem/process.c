@@ -165,7 +165,7 @@ static int open_proc_dir(pid_t pid, struct message *reterr)
 			    pid, name);
 		return -EPERM;
 	}
-	message_set(reterr, "no process %d: find its id with pgrep -f NAME", pid);
+	message_set(reterr, "no process %d: pysample ls lists the Python processes", pid);
 	return -ESRCH;
 }
 

@@ -403,8 +403,8 @@ static int refuse_by_name(const struct search *search, struct message *reterr)
 	}
 	message_set(reterr, "no CPython interpreter was found in %s%s", search->program->name,
 		    search->program->is_alive
-			    ? ": give the id of the Python process itself (pgrep -f NAME finds "
-			      "one), or try again if it is just starting"
+			    ? ": give the id of the Python process itself (pysample ls lists "
+			      "them), or try again if it is just starting"
 			    : "");
 	return -ENOENT;
 }
