@@ -220,6 +220,17 @@ bool outputs_need_samples(const struct outputs *outputs)
 	return false;
 }
 
+bool outputs_hide_idle(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		const struct format *format = outputs->list[i].format;
+
+		if (format->write && (!format->keep_samples || format->compares))
+			return true;
+	}
+	return false;
+}
+
 bool outputs_have(const struct outputs *outputs, const struct output_file *other)
 {
 	for (unsigned i = 0; i < outputs->nr; i++)
@@ -347,6 +358,9 @@ struct profile_options output_profile_options(const struct output *output,
 
 	options.by_line |= output->format->by_line;
 	options.keep_samples |= output->format->keep_samples;
+	/* Formats with single samples tell which of them wait. A base has only sums. */
+	if (options.mode == PROFILE_BUSY && output->format->keep_samples && !options.has_base)
+		options.mode = PROFILE_WALL;
 	return options;
 }
 
@@ -384,7 +398,8 @@ static bool is_made_from(const struct output *output, const struct profile_optio
 {
 	const struct profile_options own = output_profile_options(output, requested);
 
-	return own.by_line == made->by_line && own.keep_samples == made->keep_samples;
+	return own.mode == made->mode && own.by_line == made->by_line &&
+	       own.keep_samples == made->keep_samples;
 }
 
 enum exit_status outputs_write(struct outputs *outputs, const struct artefact *artefact,

@@ -65,6 +65,9 @@ struct output *outputs_recording(struct outputs *outputs);
  */
 bool outputs_need_samples(const struct outputs *outputs);
 
+/* Whether an output shows no threads that wait, or not at first, in PROFILE_BUSY. */
+bool outputs_hide_idle(const struct outputs *outputs);
+
 /*
  * Open all outputs, which checks that they can be written and changes nothing. Returns EXIT_OK;
  * with a message EXIT_USAGE if two are the same file or a recording would go to a terminal, or

@@ -37,32 +37,41 @@ int rendering_profile(const struct rendering *rendering, const struct profile_op
 	return err;
 }
 
-/*
- * Copy the runs of recordings, with shown_mode set to mode. The caller frees the array. Returns
- * NULL if out of memory.
- */
-static struct run *copy_runs(struct recording *const *recordings, uint32_t nr,
-			     enum profile_mode mode)
+/* Copy the runs of recordings. The caller frees the array. Returns NULL if out of memory. */
+static struct run *copy_runs(struct recording *const *recordings, uint32_t nr)
 {
 	struct run *runs = calloc((size_t)nr + 1, sizeof(*runs)); /* + 1: never 0 bytes */
 
-	for (uint32_t i = 0; runs && i < nr; i++) {
+	for (uint32_t i = 0; runs && i < nr; i++)
 		runs[i] = *recording_run(recordings[i]);
-		runs[i].info.shown_mode = mode;
-	}
 	return runs;
 }
 
-/* Whether a requested side has nothing to show. */
-static bool has_empty_side(const struct rendering *rendering)
+static void set_shown_mode(struct run *runs, uint32_t nr, enum profile_mode mode)
 {
-	return !rendering->accounts[PROFILE_SHOWN].nr_shown ||
-	       (rendering->nr_bases && !rendering->accounts[PROFILE_BASE].nr_shown);
+	for (uint32_t i = 0; i < nr; i++)
+		runs[i].info.shown_mode = mode;
+}
+
+/* Keep the accounts of a profile. Returns whether a requested side has nothing to show. */
+static bool keep_accounts(struct rendering *rendering, const struct profile *profile)
+{
+	const struct profile_account *shown = &profile_sums(profile, PROFILE_SHOWN)->account;
+	const struct profile_account *base = &profile_sums(profile, PROFILE_BASE)->account;
+
+	/* Those of a profile that hides samples say more. */
+	if (profile_mode(profile) == rendering->profile.mode || !rendering->has_accounts) {
+		rendering->accounts[PROFILE_SHOWN] = *shown;
+		rendering->accounts[PROFILE_BASE] = *base;
+		rendering->has_accounts = true;
+	}
+	return profile_account_is_empty(shown) ||
+	       (rendering->nr_bases && profile_account_is_empty(base));
 }
 
 /* Write the outputs whose profile has the same options as the next one's. */
 static enum exit_status write_next(struct rendering *rendering, struct artefact *artefact,
-				   struct outputs *outputs)
+				   struct run *runs, struct run *base_runs, struct outputs *outputs)
 {
 	struct profile_options options =
 		output_profile_options(outputs_next(outputs), &rendering->profile);
@@ -78,9 +87,9 @@ static enum exit_status write_next(struct rendering *rendering, struct artefact 
 		return EXIT_ERROR;
 	}
 	artefact->profile = profile;
-	for (int side = 0; side < NR_PROFILE_SIDES; side++)
-		rendering->accounts[side] = profile_sums(profile, (enum profile_side)side)->account;
-	if (!has_empty_side(rendering))
+	set_shown_mode(runs, rendering->nr_recordings, options.mode);
+	set_shown_mode(base_runs, rendering->nr_bases, options.mode);
+	if (!keep_accounts(rendering, profile))
 		status = outputs_write(outputs, artefact, &rendering->profile);
 	profile_destroy(profile);
 	return status;
@@ -88,10 +97,8 @@ static enum exit_status write_next(struct rendering *rendering, struct artefact 
 
 enum exit_status rendering_write(struct rendering *rendering, struct outputs *outputs)
 {
-	const enum profile_mode mode = rendering->profile.mode;
-	cleanup_free struct run *runs =
-		copy_runs(rendering->recordings, rendering->nr_recordings, mode);
-	cleanup_free struct run *base_runs = copy_runs(rendering->bases, rendering->nr_bases, mode);
+	cleanup_free struct run *runs = copy_runs(rendering->recordings, rendering->nr_recordings);
+	cleanup_free struct run *base_runs = copy_runs(rendering->bases, rendering->nr_bases);
 	struct artefact artefact = {
 		.has_base = rendering->nr_bases > 0,
 		.runs = runs,
@@ -102,12 +109,14 @@ enum exit_status rendering_write(struct rendering *rendering, struct outputs *ou
 	};
 	enum exit_status status = EXIT_OK;
 
+	artefact.options.hides_idle = rendering->profile.mode == PROFILE_BUSY;
 	if (!runs || !base_runs) {
 		print_error("out of memory");
 		return EXIT_ERROR;
 	}
 	while (outputs_next(outputs)) {
-		const enum exit_status written = write_next(rendering, &artefact, outputs);
+		const enum exit_status written =
+			write_next(rendering, &artefact, runs, base_runs, outputs);
 
 		if (written == EXIT_NO_SAMPLE)
 			return status == EXIT_OK ? written : status;

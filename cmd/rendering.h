@@ -8,7 +8,7 @@
 #include "output/recording/recording.h"
 #include "output/recording/replay.h"
 
-/* All pointers are borrowed. rendering_write() sets accounts. */
+/* All pointers are borrowed. rendering_write() sets the last two. */
 struct rendering {
 	struct recording *const *recordings;
 	uint32_t nr_recordings;
@@ -17,8 +17,12 @@ struct rendering {
 	struct replay_filter filter; /* for both */
 	struct profile_options profile;
 	struct artefact_options layout;
-	/* What passed the filter, and what the mode shows of it. */
+	/*
+	 * What passed the filter, and what the mode shows of it; if all outputs keep every sample,
+	 * PROFILE_BUSY shows all.
+	 */
 	struct profile_account accounts[NR_PROFILE_SIDES];
+	bool has_accounts;
 };
 
 /*

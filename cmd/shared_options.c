@@ -32,10 +32,36 @@ static bool apply_mode(void *choice, const char *value)
 
 	/* Modes without time are for core files. */
 	if (!profile_mode_parse(value, &mode) || !profile_mode_is_time(mode)) {
-		print_error("unknown mode '%s': use wall, cpu, gil or exception", value);
+		print_error("unknown mode '%s': use busy, wall, cpu, gil or exception", value);
 		return false;
 	}
-	*(struct mode_choice *)choice = (struct mode_choice){.is_made = true, .mode = mode};
+	((struct mode_choice *)choice)->is_made = true;
+	((struct mode_choice *)choice)->mode = mode;
+	return true;
+}
+
+bool mode_choose(const struct mode_choice *choice, enum profile_mode usual,
+		 enum profile_mode *ret_mode)
+{
+	if (choice->shows_idle && choice->is_made && choice->mode != PROFILE_WALL) {
+		print_error("--idle shows all samples, and --mode %s does not: leave out one",
+			    profile_mode_name(choice->mode));
+		return false;
+	}
+	*ret_mode = choice->shows_idle ? PROFILE_WALL : choice->is_made ? choice->mode : usual;
+	return true;
+}
+
+static bool apply_thread(void *choice, const char *value)
+{
+	struct thread_choice *threads = choice;
+
+	if (threads->nr == THREAD_CHOICE_MAX) {
+		print_error("--thread may be given %d times: use a pattern such as 'worker*'",
+			    THREAD_CHOICE_MAX);
+		return false;
+	}
+	threads->patterns[threads->nr++] = value;
 	return true;
 }
 
@@ -105,6 +131,13 @@ const struct option_spec wait_option[1] = {
 	 .apply = apply_wait},
 };
 
+const struct option_spec thread_option[1] = {
+	{"thread", "NAME|TID",
+	 "only threads of this name or id; a pattern such as 'worker-*'\n"
+	 "matches names. May be given several times",
+	 .apply = apply_thread},
+};
+
 const struct option_spec quiet_option[1] = {
 	{"quiet", NULL, "print only errors to stderr", .letter = 'q', .action = OPTION_SETS,
 	 .at = 0},
@@ -125,15 +158,20 @@ const struct option_spec full_command_option[1] = {
 	 .action = OPTION_SETS, .at = 0},
 };
 
-const struct option_spec mode_option[1] = {
+const struct option_spec mode_options[2] = {
 	{"mode", "NAME",
 	 "which samples count, and by what:\n"
-	 "wall: all samples, by elapsed time (default);\n"
+	 "busy: samples of threads that do not wait, by elapsed time\n"
+	 "(default): they hold the GIL, wait for it (3.15), or are on a\n"
+	 "CPU or ready to run. Formats that keep every sample have all;\n"
+	 "wall: all samples, by elapsed time;\n"
 	 "cpu: only samples that used the CPU, by that CPU time;\n"
 	 "gil: only samples of threads that held the GIL;\n"
 	 "exception: only samples while an exception was handled.\n"
 	 "A recording keeps all samples",
-	 .apply = apply_mode, .words = "wall cpu gil exception"},
+	 .apply = apply_mode, .words = "busy wall cpu gil exception"},
+	{"idle", NULL, "show threads that wait, too: --mode wall", .action = OPTION_SETS,
+	 .at = offsetof(struct mode_choice, shows_idle)},
 };
 
 const struct option_spec value_options[2] = {

@@ -7,6 +7,9 @@
 #include "cmd/options.h"
 #include "output/profile/profile_mode.h"
 
+/* How often --thread may be given. */
+enum { THREAD_CHOICE_MAX = 64 };
+
 /* -o, -f: for struct outputs. */
 extern const struct option_spec output_options[2];
 
@@ -22,6 +25,13 @@ extern const struct option_spec layout_options[2];
 /* --wait: for struct target_wait. */
 extern const struct option_spec wait_option[1];
 
+/* --thread. All zero: all threads. */
+struct thread_choice {
+	const char *patterns[THREAD_CHOICE_MAX]; /* borrowed from argv */
+	uint32_t nr;
+};
+extern const struct option_spec thread_option[1];
+
 /* -q: for a bool. */
 extern const struct option_spec quiet_option[1];
 
@@ -31,12 +41,20 @@ extern const struct option_spec process_name_option[1];
 /* --full-command: for a bool. */
 extern const struct option_spec full_command_option[1];
 
-/* --mode. All zero: none was chosen. */
+/* --mode, --idle. All zero: none was chosen. */
 struct mode_choice {
 	bool is_made;
 	enum profile_mode mode; /* valid if is_made */
+	bool shows_idle;	/* --idle: PROFILE_WALL */
 };
-extern const struct option_spec mode_option[1];
+extern const struct option_spec mode_options[2];
+
+/*
+ * Returns in *ret_mode what was chosen; usual if nothing was. Returns false after printing an
+ * error: the options contradict each other.
+ */
+bool mode_choose(const struct mode_choice *choice, enum profile_mode usual,
+		 enum profile_mode *ret_mode);
 
 /*
  * --locals, --max-value: for the uint32_t that limits the characters shown of a value; 0: no

@@ -16,6 +16,7 @@ struct artefact_options {
 	bool colour;	     /* bold and dim, with ANSI escapes */
 	bool header;	     /* collapsed: begin with lines that describe the runs */
 	bool no_source;	     /* neither read nor show source lines */
+	bool hides_idle;     /* page: begin without samples of threads that wait */
 	bool tree;	     /* summary: a tree with callers above callees */
 	const char *callers; /* summary: functions whose callers are listed; borrowed, or NULL */
 	const char *callees;

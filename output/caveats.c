@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/caveats.h"
 
+#include <inttypes.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "output/run/loss.h"
+#include "procmem/clock.h"
 
 /* What the caveats need to know of all runs together. */
 struct sums {
@@ -94,6 +96,19 @@ void caveats_append_approximate(struct text *text, uint64_t nr, uint64_t nr_all)
 	}
 }
 
+void caveats_append_idle(struct text *text, const struct profile_account *account)
+{
+	if (!account->nr_idle)
+		return;
+	text_printf(text, "%" PRIu64 " thread%s waited for ", account->nr_idle_threads,
+		    text_plural(account->nr_idle_threads));
+	text_printf(text,
+		    "%.3f s of %.3f s, which is hidden: ", (double)account->idle_ns / NS_PER_S,
+		    (double)account->wall_ns / NS_PER_S);
+	text_puts(text, account->nr_shown ? "percentages are of the rest; --idle shows all"
+					  : "no thread was busy; --idle shows all");
+}
+
 static void append_in_jit(struct text *text, const struct profile_account *account)
 {
 	append_percent(text, account->nr_in_jit, account->nr_shown);
@@ -109,8 +124,11 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 	const size_t begin = text->length;
 	struct sums sums = {0};
 
+	caveats_append_idle(text, account);
 	add_runs(&sums, artefact->runs, artefact->nr_runs);
 	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
+	if (account->nr_approximate + base->nr_approximate)
+		append_separator(text, begin);
 	caveats_append_approximate(text, account->nr_approximate + base->nr_approximate,
 				   account->nr_shown + base->nr_shown);
 	append_of_runs(text, begin, &sums, sums.nr_ticked, "sampled at the kernel's tick",

@@ -12,9 +12,16 @@
 void caveats_append_approximate(struct text *text, uint64_t nr, uint64_t nr_all);
 
 /*
+ * Append a sentence about the samples that PROFILE_BUSY hides: how many threads waited, and how
+ * long. Nothing if there are none.
+ */
+void caveats_append_idle(struct text *text, const struct profile_account *account);
+
+/*
  * Append all caveats as one line of plain words, without a newline. Nothing if there are none.
  * They report:
  *
+ * - how many threads waited, and how long, if that is hidden;
  * - the share of the samples shown that is approximate (SAMPLE_APPROXIMATE);
  * - runs sampled at the kernel's tick, which misrepresent what is in step with it;
  * - runs whose C and Python frames are probably, but not provably, of one instant;

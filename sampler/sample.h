@@ -37,8 +37,8 @@ struct sample_thread {
 };
 
 /*
- * Bits 0 to 6, 12 and 13 are stored in recordings (docs/formats.md): never renumber them. Bits 7
- * to 10 are set only in samples of core files.
+ * Bits 0 to 6 and 12 to 14 are stored in recordings (docs/formats.md): never renumber them. Bits
+ * 7 to 10 are set only in samples of core files.
  */
 enum sample_flags {
 	SAMPLE_HOLDS_GIL = 1u << 0,
@@ -69,6 +69,11 @@ enum sample_flags {
 	SAMPLE_IN_JIT = 1u << 12,
 	/* Its stack was read while the thread could run: sampler/racing/racing.h. */
 	SAMPLE_APPROXIMATE = 1u << 13,
+	/*
+	 * Waits: it neither holds the GIL nor is known to wait for it, and is neither on a CPU nor
+	 * ready to run on one. Only set with sampler_extras.states.
+	 */
+	SAMPLE_IDLE = 1u << 14,
 };
 
 /* The function of the garbage collector's frame, which has no path and line 0. */
@@ -137,7 +142,7 @@ struct sampler_stats {
 	uint64_t rough_clocks; /* threads whose CPU clock has scheduler-tick resolution only */
 	/*
 	 * The sampling loop's other system calls: sleeps, checks of the process, names of new
-	 * threads.
+	 * threads, states of threads.
 	 */
 	uint64_t other_syscalls;
 	uint64_t start_ns;	   /* CLOCK_MONOTONIC at the first tick */

@@ -45,6 +45,11 @@ struct sampler_limits {
 struct sampler_extras {
 	bool cpu; /* CPU time: a system call per sample, and a descriptor per thread */
 	bool gc;  /* a frame for the garbage collector */
+	/*
+	 * SAMPLE_IDLE. It costs nothing with interrupts; otherwise a clock and a system call per
+	 * sample of a thread without the GIL, and three more calls if the thread has run.
+	 */
+	bool states;
 	/* also exceptions that only generators handle: more reads, if there are any */
 	bool exceptions;
 	bool details; /* in dumps only: sample.details */

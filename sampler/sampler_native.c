@@ -342,6 +342,7 @@ static int sample_copy(struct sampler_native *native, const struct perf_copy *co
 			err = 0;
 			continue;
 		}
+		sampler->threads[thread->slot].activity.has_run = true;
 		if (!err && evidence->is_read)
 			nr_kept = nr_kept_frames(evidence, copy, &sampled->list);
 		if (!err)

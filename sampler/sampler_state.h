@@ -75,6 +75,13 @@ struct accounted_time {
 	bool was_interrupted; /* the last sample came from an interrupt */
 };
 
+/* What the kernel last said about whether a thread waits. */
+struct thread_activity {
+	bool has_run;	/* its next sample is of a moment at which it ran */
+	bool waits;	/* it was idle at its last sample */
+	uint64_t at_ns; /* when that was known; valid if waits */
+};
+
 /* The room for a thread's visible frames, and which of them are converted. */
 struct frame_room {
 	uint32_t max_frames;
@@ -99,6 +106,7 @@ struct sampled_thread {
 	struct accounted_time time;
 	struct walked_thread walked;
 	struct cpu_account cpu;
+	struct thread_activity activity;
 	/* borrowed; the thread that its interrupts belong to; NULL: none */
 	struct snapshot_thread *followed;
 	struct cached_sample cached; /* the last sample with C frames while it waits */

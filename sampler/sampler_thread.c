@@ -5,9 +5,16 @@
 #include <string.h>
 
 #include "procmem/clock.h"
+#include "procmem/sched/thread_stat.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
+
+/*
+ * Without CPU times: a thread that waited this long ago counts as waiting. This bounds the cost of
+ * waiting threads at rates above 2 kHz.
+ */
+#define STATE_MAX_AGE_NS 500000u
 
 /* Open the CPU clock of a new thread, whose slot may have had another thread's. */
 static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
@@ -16,14 +23,17 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 
 	cpu_clock_close(&cpu->clock);
 	cpu->has_last = false;
-	if (!sampler->extras.cpu)
+	sampled->activity = (struct thread_activity){0};
+	/* With interrupts states need no clock. */
+	if (!sampler->extras.cpu && (!sampler->extras.states || sampler->interrupts))
 		return;
 	if (!sampler->process || !sampled->info->tid ||
 	    cpu_clock_open(sampler->process, sampled->info->tid, &cpu->clock) != 0) {
-		sampler->stats.clockless++;
+		sampler->stats.clockless += sampler->extras.cpu;
 		return;
 	}
-	sampler->stats.rough_clocks += cpu->clock.kind == CPU_CLOCK_SCHEDSTAT;
+	sampler->stats.rough_clocks +=
+		sampler->extras.cpu && cpu->clock.kind == CPU_CLOCK_SCHEDSTAT;
 	sampler->stats.clock_reads++;
 	cpu->has_last = cpu_clock_read(&cpu->clock, &cpu->last_ns) == 0;
 }
@@ -475,25 +485,89 @@ static int convert_frames(const struct code_cache *codes, struct sampled_thread 
 	return 0;
 }
 
+/* Read the CPU time of a thread since the last reading. Returns false if it is unknown. */
+static bool read_cpu(struct sampler *sampler, struct cpu_account *cpu, uint64_t *ret_used_ns)
+{
+	const bool has_last = cpu->has_last;
+	uint64_t now_ns;
+
+	if (cpu->clock.kind == CPU_CLOCK_NONE)
+		return false;
+	sampler->stats.clock_reads++;
+	if (cpu_clock_read(&cpu->clock, &now_ns) != 0)
+		return false;
+	/* An interrupt may have counted time ahead: sampler_thread_weigh(). */
+	*ret_used_ns = has_last && now_ns > cpu->last_ns ? now_ns - cpu->last_ns : 0;
+	if (!has_last || now_ns > cpu->last_ns)
+		cpu->last_ns = now_ns;
+	cpu->has_last = true;
+	return has_last;
+}
+
 /* Set cpu_ns and its flags in a sample that is about to be emitted, if its thread has a clock. */
 static void measure_cpu(struct sampler *sampler, struct cpu_account *cpu, struct sample *sample)
 {
-	uint64_t now_ns;
-
-	if (!sampler->extras.cpu || cpu->clock.kind == CPU_CLOCK_NONE ||
-	    (sample->flags & SAMPLE_CPU_MEASURED))
-		return;
-	sampler->stats.clock_reads++;
-	if (cpu_clock_read(&cpu->clock, &now_ns) != 0)
-		return;
-	if (cpu->has_last) {
-		/* An interrupt may have counted time ahead: sampler_thread_weigh(). */
-		sample->cpu_ns = now_ns > cpu->last_ns ? now_ns - cpu->last_ns : 0;
+	if (sampler->extras.cpu && !(sample->flags & SAMPLE_CPU_MEASURED) &&
+	    read_cpu(sampler, cpu, &sample->cpu_ns))
 		sample->flags |= SAMPLE_CPU_MEASURED | (sample->cpu_ns ? SAMPLE_ON_CPU : 0);
+}
+
+/* Whether the kernel says that a thread is neither on a CPU nor ready to run on one. */
+static bool is_asleep(struct sampler *sampler, pid_t tid)
+{
+	enum { SYSCALLS = 3 }; /* open, read, close */
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
+	char text[THREAD_STAT_MAX_BYTES];
+	struct thread_stat stat;
+
+	if (!tid || !sampler->process)
+		return false;
+	sampler->stats.other_syscalls += SYSCALLS;
+	process_thread_path(name, tid, "stat");
+	return process_read_file(sampler->process, name, text, sizeof(text)) > 0 &&
+	       !thread_stat_parse(text, &stat) && stat.state != 'R';
+}
+
+/*
+ * Whether a thread without the GIL waits at the time of a sample that a look has found. One that
+ * waited and has not run since still waits: it has used no CPU time, or has not been interrupted,
+ * which happens after a period of CPU time. If it has run, its state must be read to know what it
+ * does now.
+ */
+static bool look_found_waiting(struct sampler *sampler, struct sampled_thread *sampled,
+			       const struct sample *sample)
+{
+	struct thread_activity *activity = &sampled->activity;
+	bool has_run = !sampler->interrupts;
+	uint64_t used_ns = sample->cpu_ns;
+
+	if (has_run && activity->waits) {
+		/* Without CPU times, reading the clock is a cost of its own. */
+		if (sample->flags & SAMPLE_CPU_MEASURED)
+			has_run = used_ns;
+		else if (sample->time_ns - activity->at_ns < STATE_MAX_AGE_NS)
+			return true;
+		else
+			has_run = !read_cpu(sampler, &sampled->cpu, &used_ns) || used_ns;
 	}
-	if (!cpu->has_last || now_ns > cpu->last_ns)
-		cpu->last_ns = now_ns;
-	cpu->has_last = true;
+	activity->at_ns = sample->time_ns;
+	return (activity->waits && !has_run) || is_asleep(sampler, sampled->info->tid);
+}
+
+/* Set SAMPLE_IDLE in a sample that is about to be emitted, if its thread waits. */
+static void measure_activity(struct sampler *sampler, struct sampled_thread *sampled,
+			     struct sample *sample)
+{
+	struct thread_activity *activity = &sampled->activity;
+
+	sample->flags &= ~(uint32_t)SAMPLE_IDLE;
+	if (!sampler->extras.states)
+		return;
+	activity->waits = !activity->has_run &&
+			  !(sample->flags & (SAMPLE_HOLDS_GIL | SAMPLE_WAITS_FOR_GIL)) &&
+			  look_found_waiting(sampler, sampled, sample);
+	activity->has_run = false;
+	sample->flags |= activity->waits ? SAMPLE_IDLE : 0;
 }
 
 /*
@@ -552,6 +626,7 @@ void sampler_thread_defer_time(struct sampled_thread *sampled, uint64_t now_ns)
 void sampler_thread_weigh(const struct sampler *sampler, struct sampled_thread *sampled,
 			  uint64_t period_ns, struct sample *sample)
 {
+	sampled->activity.has_run = true;
 	sampled->time.covered_ns += period_ns;
 	sample->wall_ns = period_ns + sampled->time.lost_ns;
 	sampled->time.lost_ns = 0;
@@ -575,6 +650,7 @@ int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *t
 
 	sample.thread = sampled->info;
 	measure_cpu(sampler, &sampled->cpu, &sample);
+	measure_activity(sampler, sampled, &sample);
 	sampled->time.last_ns = sample.time_ns;
 	sampled->time.was_interrupted = false;
 	for (uint32_t i = 0; !err && i < nr; i++) {

@@ -89,7 +89,7 @@ void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *ex
 	sampler->extras = *extras;
 	sampler->codes.is_core = extras->is_core;
 	sampler->snapshot.is_core = extras->is_core;
-	if (extras->cpu)
+	if (extras->cpu || extras->states)
 		descriptor_limit_raise(); /* for the clocks, one each */
 }
 

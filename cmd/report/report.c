@@ -19,11 +19,14 @@ static void explain_none_shown(const struct rendering *rendering, const struct i
 			       const struct inputs *bases)
 {
 	static const char *const verbs[NR_PROFILE_MODES] = {
-		[PROFILE_WALL] = "is shown",	[PROFILE_CPU] = "used CPU time",
-		[PROFILE_GIL] = "held the GIL", [PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_WALL] = "is shown",
+		[PROFILE_BUSY] = "is shown",
+		[PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL",
+		[PROFILE_EXCEPTION] = "handled an exception",
 		[PROFILE_COUNT] = "is shown",
 	};
-	const bool is_base = rendering->accounts[PROFILE_SHOWN].nr_shown > 0;
+	const bool is_base = !profile_account_is_empty(&rendering->accounts[PROFILE_SHOWN]);
 	const struct profile_account *account =
 		&rendering->accounts[is_base ? PROFILE_BASE : PROFILE_SHOWN];
 	const struct inputs *side = is_base ? bases : inputs;
@@ -55,6 +58,51 @@ static void note_approximate(const struct rendering *rendering)
 	if (text.length)
 		print_note("%s", text_string(&text));
 	text_done(&text);
+}
+
+/* Print how many threads waited, and how long, if an output hides that. */
+static void note_idle(const struct rendering *rendering, const struct outputs *outputs)
+{
+	struct text text = {0};
+
+	if (rendering->profile.mode == PROFILE_BUSY && outputs_hide_idle(outputs))
+		caveats_append_idle(&text, &rendering->accounts[PROFILE_SHOWN]);
+	if (text.length)
+		print_note("%s", text_string(&text));
+	text_done(&text);
+}
+
+/* Returns the name of the first recording that does not tell which threads waited, or NULL. */
+static const char *find_stateless(const struct inputs *inputs, const struct inputs *bases)
+{
+	for (uint32_t i = 0; i < inputs->nr; i++)
+		if (!recording_run(inputs->recordings[i])->info.has_states)
+			return input_name(&inputs->list[i]);
+	for (uint32_t i = 0; i < bases->nr; i++)
+		if (!recording_run(bases->recordings[i])->info.has_states)
+			return input_name(&bases->list[i]);
+	return NULL;
+}
+
+/*
+ * Returns the mode to show: the one given, else the first recording's. PROFILE_BUSY needs
+ * recordings that all tell which threads waited; a note says so if it cannot be shown.
+ */
+static enum profile_mode choose_mode(const struct report_options *options,
+				     const struct inputs *inputs, const struct inputs *bases)
+{
+	const bool is_given = options->mode.is_made || options->mode.shows_idle;
+	const enum profile_mode mode =
+		is_given ? options->profile.mode : recording_run(inputs->recordings[0])->info.mode;
+	const char *stateless = find_stateless(inputs, bases);
+	const bool is_asked = mode == PROFILE_BUSY || (mode == PROFILE_WALL && !is_given);
+
+	if (!stateless || !is_asked)
+		return mode;
+	if (!options->quiet && outputs_hide_idle(&options->outputs))
+		print_note("%s does not tell which threads waited: all samples are shown",
+			   stateless);
+	return PROFILE_WALL;
 }
 
 /* Print what grew. Returns status, or EXIT_GREW, or EXIT_ERROR after printing an error. */
@@ -108,11 +156,12 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 	if (!check_no_overwrite(&options->outputs, inputs) ||
 	    !check_no_overwrite(&options->outputs, bases))
 		return EXIT_USAGE;
-	if (!options->mode.is_made)
-		rendering.profile.mode = recording_run(inputs->recordings[0])->info.mode;
+	rendering.profile.mode = choose_mode(options, inputs, bases);
 	status = rendering_write(&rendering, &options->outputs);
-	if (!options->quiet)
+	if (!options->quiet) {
 		note_approximate(&rendering);
+		note_idle(&rendering, &options->outputs);
+	}
 	if (status == EXIT_NO_SAMPLE)
 		explain_none_shown(&rendering, inputs, bases);
 	else if (options->has_fail_above)

@@ -17,34 +17,35 @@ static bool apply_state(void *options, const char *value)
 {
 	static const struct {
 		const char *name;
-		uint32_t flag; /* 0: idle or busy */
+		uint32_t flag;
+		bool is_clear; /* the state is that flag is not set */
 	} states[] = {
-		{"gil", SAMPLE_HOLDS_GIL},
-		{"cpu", SAMPLE_ON_CPU},
-		{"gc", SAMPLE_GC},
-		{"exception", SAMPLE_EXCEPTION},
-		{"jit", SAMPLE_IN_JIT},
-		{"approximate", SAMPLE_APPROXIMATE},
-		{"busy", 0},
-		{"idle", 0},
+		{"gil", SAMPLE_HOLDS_GIL, false},
+		{"waits", SAMPLE_WAITS_FOR_GIL, false},
+		{"cpu", SAMPLE_ON_CPU, false},
+		{"gc", SAMPLE_GC, false},
+		{"exception", SAMPLE_EXCEPTION, false},
+		{"jit", SAMPLE_IN_JIT, false},
+		{"approximate", SAMPLE_APPROXIMATE, false},
+		{"busy", SAMPLE_IDLE, true},
+		{"idle", SAMPLE_IDLE, false},
 	};
-	struct replay_filter *filter = &((struct report_options *)options)->filter;
+	struct report_options *report = options;
+	struct replay_filter *filter = &report->filter;
 	const bool wanted = value[0] != '!';
 	const char *name = value + !wanted;
 
 	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++) {
 		if (strcmp(name, states[i].name) != 0)
 			continue;
-		if (states[i].flag)
-			*(wanted ? &filter->flags_set : &filter->flags_clear) |= states[i].flag;
-		else if ((name[0] == 'b') == wanted)
-			filter->busy = true;
+		if (wanted != states[i].is_clear)
+			filter->flags_set |= states[i].flag;
 		else
-			filter->idle = true;
+			filter->flags_clear |= states[i].flag;
 		return true;
 	}
-	print_error("unknown state '%s': use gil, cpu, gc, exception, jit, approximate, busy or "
-		    "idle, with a leading ! to negate it",
+	print_error("unknown state '%s': use gil, waits, cpu, gc, exception, jit, approximate, "
+		    "busy or idle, with a leading ! to negate it",
 		    value);
 	return false;
 }
@@ -87,14 +88,6 @@ static bool apply_to(void *options, const char *value)
 
 	report->has_to = true;
 	return parse_moment_option(value, &report->filter.to_ns);
-}
-
-static bool apply_thread(void *options, const char *value)
-{
-	struct report_options *report = options;
-
-	report->threads[report->filter.nr_threads++] = value;
-	return true;
 }
 
 static bool apply_pid(void *options, const char *value)
@@ -159,17 +152,15 @@ static const struct option_spec filter_rows[] = {
 	 "seconds before the last sample",
 	 .apply = apply_from},
 	{"to", "TIME", "until TIME, counted in the same way", .apply = apply_to},
-	{"thread", "NAME|TID", "only this thread; may be given several times",
-	 .apply = apply_thread},
 	{"pid", "PID", "only this process", .apply = apply_pid},
 	{"state", "NAME",
-	 "only samples of threads that held the GIL (gil), used the CPU\n"
-	 "(cpu), collected garbage (gc), handled an exception\n"
-	 "(exception), ran code of CPython's JIT (jit), were read while\n"
-	 "running (approximate), ran Python and were not seen off the CPU\n"
-	 "(busy), or all others (idle). !NAME negates the state.\n"
-	 "If given several times, all must hold",
-	 .apply = apply_state, .words = "gil cpu gc exception jit approximate busy idle"},
+	 "only samples of threads that held the GIL (gil), waited for it\n"
+	 "(waits; 3.15), used the CPU (cpu), collected garbage (gc),\n"
+	 "handled an exception (exception), ran code of CPython's JIT\n"
+	 "(jit), were read while running (approximate), waited (idle), or\n"
+	 "did not (busy). !NAME negates the state. If given several\n"
+	 "times, all must hold",
+	 .apply = apply_state, .words = "gil waits cpu gc exception jit approximate busy idle"},
 	{"include", "RE",
 	 "only stacks with a frame 'name (path:line)' matching this\n"
 	 "extended regular expression",
@@ -201,7 +192,8 @@ const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
 	{"Output:", output_options, 2, offsetof(struct report_options, outputs)},
 	{NULL, info_rows, 2, .at = 0},
 	{"Filters:", filter_rows, sizeof(filter_rows) / sizeof(*filter_rows), .at = 0},
-	{NULL, mode_option, 1, offsetof(struct report_options, mode)},
+	{NULL, thread_option, 1, offsetof(struct report_options, threads)},
+	{NULL, mode_options, 2, offsetof(struct report_options, mode)},
 	{"Layout:", row_options, 3, offsetof(struct report_options, profile)},
 	{NULL, plumbing_option, 1, offsetof(struct report_options, profile)},
 	{NULL, layout_options, 2, offsetof(struct report_options, layout)},
@@ -258,7 +250,8 @@ static enum exit_status complete(struct report_options *options)
 {
 	struct replay_filter *filter = &options->filter;
 
-	if (!check(options) || !outputs_choose(&options->outputs))
+	if (!check(options) || !outputs_choose(&options->outputs) ||
+	    !mode_choose(&options->mode, PROFILE_WALL, &options->profile.mode))
 		return EXIT_USAGE;
 	if (outputs_recording(&options->outputs)) {
 		print_error("report cannot write a recording: name a file of another format, "
@@ -269,8 +262,8 @@ static enum exit_status complete(struct report_options *options)
 	    !compile(&options->included, &options->include, &filter->include) ||
 	    !compile(&options->excluded, &options->exclude, &filter->exclude))
 		return EXIT_USAGE;
-	filter->threads = options->threads;
-	options->profile.mode = options->mode.mode;
+	filter->threads = (struct thread_filter){options->threads.patterns, options->threads.nr};
+	options->profile.has_base = options->nr_bases;
 	if (!options->layout.max_rows)
 		options->layout.max_rows = UINT32_MAX;
 	return EXIT_OK;
@@ -287,10 +280,9 @@ enum exit_status report_options_parse(int argc, char **argv, struct report_optio
 	*options = (struct report_options){
 		.paths = calloc(max, sizeof(*options->paths)),
 		.bases = calloc(max, sizeof(*options->bases)),
-		.threads = calloc(max, sizeof(*options->threads)),
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
-	if (!options->paths || !options->bases || !options->threads) {
+	if (!options->paths || !options->bases) {
 		print_error("out of memory");
 		return EXIT_ERROR;
 	}
@@ -312,5 +304,4 @@ void report_options_done(struct report_options *options)
 	text_done(&options->excluded);
 	free(options->paths);
 	free(options->bases);
-	free(options->threads);
 }

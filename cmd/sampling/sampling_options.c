@@ -159,11 +159,12 @@ const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = 
 	{"Sampling:", sampling_rows, sizeof(sampling_rows) / sizeof(*sampling_rows), .at = 0},
 	{NULL, wait_option, 1, offsetof(struct sampling_options, wait)},
 	{NULL, writing_rows, 1, .at = 0},
+	{NULL, thread_option, 1, offsetof(struct sampling_options, threads)},
 	{"Stacks:", stack_rows, sizeof(stack_rows) / sizeof(*stack_rows), .at = 0},
 	{NULL, plumbing_option, 1, offsetof(struct sampling_options, profile)},
 	{NULL, collector_rows, 2, .at = 0},
 	{"Output:", output_options, 2, offsetof(struct sampling_options, outputs)},
-	{NULL, mode_option, 1, offsetof(struct sampling_options, mode)},
+	{NULL, mode_options, 2, offsetof(struct sampling_options, mode)},
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
 	{NULL, layout_options, 2, offsetof(struct sampling_options, layout)},
 	{NULL, full_command_option, 1, offsetof(struct sampling_options, full_command)},
@@ -194,6 +195,7 @@ static void choose_extras(struct sampling_options *options)
 	if (!options->cpu_is_given)
 		options->extras.cpu =
 			(keeps_all && options->rate_hz <= MAX_CPU_RATE_HZ) || mode == PROFILE_CPU;
+	options->extras.states = keeps_all || mode == PROFILE_BUSY;
 	options->extras.exceptions = keeps_all || mode == PROFILE_EXCEPTION;
 }
 
@@ -230,9 +232,8 @@ static bool check_engine(const struct engine_options *engine)
 
 bool sampling_options_choose(struct sampling_options *options)
 {
-	if (options->mode.is_made)
-		options->profile.mode = options->mode.mode;
-	if (!outputs_choose(&options->outputs) || !check_engine(&options->engine))
+	if (!mode_choose(&options->mode, PROFILE_BUSY, &options->profile.mode) ||
+	    !outputs_choose(&options->outputs) || !check_engine(&options->engine))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->extras.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");

@@ -21,6 +21,7 @@ struct sampling_options {
 	struct outputs outputs;
 	const char *stats_path;
 	struct mode_choice mode;
+	struct thread_choice threads;
 	struct profile_options profile;
 	struct artefact_options layout; /* of the outputs */
 	struct sampler_extras extras;
@@ -37,7 +38,7 @@ struct sampling_options {
  * The rows of the options, and the values that the options start from. The first group, which
  * names a running process, is of attach only.
  */
-enum { SAMPLING_OPTIONS_NR_GROUPS = 15 };
+enum { SAMPLING_OPTIONS_NR_GROUPS = 16 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 

@@ -124,6 +124,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 					   .runtime_found_by = target->runtime.found_by},
 				.mode = options->profile.mode,
 				.shown_mode = options->profile.mode,
+				.has_states = options->extras.states,
 				.account = sums->account,
 				.shown_ns = sums->time_ns,
 				.engine = engine_name(session->root.engine.kind),

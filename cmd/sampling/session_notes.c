@@ -42,6 +42,17 @@ static bool has_collapsed(const struct outputs *outputs)
 	return false;
 }
 
+/* Print how many threads waited, and how long, if an output hides that. */
+static void print_idle(const struct session *session)
+{
+	struct text text = {0};
+
+	caveats_append_idle(&text, &session_sink_sums(&session->sink)->account);
+	if (text.length && outputs_hide_idle(&session->options.outputs))
+		print_note("%s", text_string(&text));
+	text_done(&text);
+}
+
 /* Print what the mode shows, and how well CPU times were measured. */
 static void print_mode(const struct session *session)
 {
@@ -49,7 +60,9 @@ static void print_mode(const struct session *session)
 	const enum profile_mode mode = session->options.profile.mode;
 	const uint64_t nr_shown = session_sink_sums(&session->sink)->account.nr_shown;
 
-	if (mode != PROFILE_WALL)
+	if (mode == PROFILE_BUSY)
+		print_idle(session);
+	else if (mode != PROFILE_WALL)
 		print_note("mode %s: %" PRIu64 " sample%s shown, %.3f s of %s%s",
 			   profile_mode_name(mode), nr_shown, text_plural(nr_shown),
 			   (double)session_sink_sums(&session->sink)->time_ns / NS_PER_S,
@@ -423,11 +436,27 @@ void session_explain_no_sample(const struct session *session, struct message *re
 			    pid);
 }
 
+void session_explain_no_thread(const struct session *session, struct message *reterr)
+{
+	enum { NAMES_MAX_BYTES = 200 };
+	struct text names = {0};
+
+	thread_sink_append_names(&session->sink.threads, NAMES_MAX_BYTES, &names);
+	message_set(
+		reterr,
+		"no thread of process %d matches --thread, so there is no profile; its threads: %s",
+		session->root.pid, text_string(&names));
+	text_done(&names);
+}
+
 void session_explain_none_shown(const struct session *session, struct message *reterr)
 {
 	static const char *const verbs[NR_PROFILE_MODES] = {
-		[PROFILE_WALL] = "could be kept",  [PROFILE_CPU] = "used CPU time",
-		[PROFILE_GIL] = "held the GIL",	   [PROFILE_EXCEPTION] = "handled an exception",
+		[PROFILE_WALL] = "could be kept",
+		[PROFILE_BUSY] = "could be kept",
+		[PROFILE_CPU] = "used CPU time",
+		[PROFILE_GIL] = "held the GIL",
+		[PROFILE_EXCEPTION] = "handled an exception",
 		[PROFILE_COUNT] = "could be kept",
 	};
 	const uint64_t nr_samples = session_sink_sums(&session->sink)->account.nr_samples;

@@ -34,6 +34,9 @@ void session_notes_written(const struct session *session);
 /* Set the message for a run without errors that has no sample: one sentence with the remedy. */
 void session_explain_no_sample(const struct session *session, struct message *reterr);
 
+/* Set the message for a run in which no thread matched --thread: its threads. */
+void session_explain_no_thread(const struct session *session, struct message *reterr);
+
 /*
  * Set the message for a run whose samples have nothing to show in its mode: one sentence with the
  * remedy.

@@ -49,7 +49,8 @@ static enum exit_status write_outputs(const struct session *session, const struc
 		.options = options->layout,
 	};
 
-	if (!session_sink_sums(&session->sink)->account.nr_shown || !outputs_next(outputs))
+	if (profile_account_is_empty(&session_sink_sums(&session->sink)->account) ||
+	    !outputs_next(outputs))
 		return EXIT_OK;
 	if (session->sink.profile)
 		return outputs_write(outputs, &artefact, &options->profile);
@@ -161,8 +162,8 @@ int session_write_now(struct session *session)
 	if (!err && output_file_open_again(&session->stats_output, &stats) == -ENOMEM)
 		err = -ENOMEM;
 	if (!err) {
-		nr_files = (account->nr_shown ? outputs.nr : 0) + output_file_is_open(&stats) +
-			   has_named_recording(session);
+		nr_files = (profile_account_is_empty(account) ? 0 : outputs.nr) +
+			   output_file_is_open(&stats) + has_named_recording(session);
 		progress_clear(&session->progress);
 		status = write_again(session, &run, &outputs, &stats);
 		print_written(session, nr_files, status, clock_now_ns() - begin_ns);

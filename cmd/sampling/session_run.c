@@ -156,6 +156,8 @@ static int begin_sink(struct session *session, struct message *reterr)
 	struct run run;
 
 	session->sink.watcher = (struct session_watcher){ticked, session};
+	session->sink.filter =
+		(struct thread_filter){options->threads.patterns, options->threads.nr};
 	session->realtime_ns = clock_ns(CLOCK_REALTIME) - clock_now_ns();
 	name_host(session);
 	session_describe(session, &run);
@@ -301,8 +303,12 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	} else {
 		session_notes_end(session);
 	}
+	if (!session_sink_sums(&session->sink)->account.nr_samples) {
+		session_explain_no_thread(session, reterr);
+		return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
+	}
 	/* A recording has the samples of all modes. */
-	if (session_sink_sums(&session->sink)->account.nr_shown ||
+	if (!profile_account_is_empty(&session_sink_sums(&session->sink)->account) ||
 	    !outputs_next(&session->options.outputs))
 		return err ? EXIT_ERROR : EXIT_OK;
 	session_explain_none_shown(session, reterr);

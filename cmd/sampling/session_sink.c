@@ -147,6 +147,22 @@ static int begin_recording(struct session_sink *sink, const struct run *run, str
 	return 0;
 }
 
+static int begin_profile(struct session_sink *sink, const struct profile_options *options,
+			 const struct run *run, struct message *reterr)
+{
+	const struct process_info process = run_process(run);
+	uint32_t index;
+	int err;
+
+	sink->profile = profile_create(options);
+	err = sink->profile ? profile_add_process(sink->profile, &process, &index) : -ENOMEM;
+	if (err)
+		message_set(reterr, "out of memory");
+	else
+		sink->next = profile_sink(sink->profile);
+	return err;
+}
+
 int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 		       const struct profile_options *options, const struct run *run,
 		       struct message *reterr)
@@ -156,19 +172,15 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 		.renamed = session_sink_renamed,
 		.tick = session_sink_tick,
 	};
-	const struct process_info process = run_process(run);
-	uint32_t index;
 	int err;
 
 	sink->sink.ops = &ops;
-	if (outputs_need_samples(outputs))
-		return begin_recording(sink, run, reterr);
-	sink->profile = profile_create(options);
-	err = sink->profile ? profile_add_process(sink->profile, &process, &index) : -ENOMEM;
-	if (err)
-		message_set(reterr, "out of memory");
-	else
-		sink->next = profile_sink(sink->profile);
+	err = outputs_need_samples(outputs) ? begin_recording(sink, run, reterr)
+					    : begin_profile(sink, options, run, reterr);
+	if (!err && sink->filter.nr) {
+		thread_sink_init(&sink->threads, &sink->filter, sink->next);
+		sink->next = &sink->threads.sink;
+	}
 	return err;
 }
 
@@ -190,6 +202,7 @@ int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64
 
 void session_sink_change_sampler(struct session_sink *sink)
 {
+	thread_sink_change_sampler(&sink->threads);
 	if (sink->recorder)
 		recorder_change_sampler(sink->recorder);
 	else
@@ -269,6 +282,7 @@ void session_sink_close(struct session_sink *sink)
 {
 	recorder_destroy(sink->recorder);
 	profile_destroy(sink->profile);
+	thread_sink_done(&sink->threads);
 	temp_file_close(&sink->temp_file);
 	*sink = SESSION_SINK_NONE;
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "cmd/outputs.h"
+#include "cmd/sampling/thread_sink.h"
 #include "output/profile/profile.h"
 #include "output/recording/recorder.h"
 #include "procmem/temp_file.h"
@@ -22,14 +23,16 @@ struct session_watcher {
 	void *context;
 };
 
-/* Private, except for watcher, which is set before the sampling begins. */
+/* Private, except for watcher and filter, which are set before the sampling begins. */
 struct session_sink {
 	struct sample_sink sink; /* must be first */
 	struct session_watcher watcher;
-	struct profile *profile;   /* owned; NULL if recorder is used */
-	struct recorder *recorder; /* owned; NULL if profile is used */
-	struct sample_sink *next;  /* the sink of profile or recorder */
-	struct output *recording;  /* the output that recorder writes; NULL: temp_file */
+	struct thread_filter filter; /* whose samples are kept; patterns are borrowed */
+	struct thread_sink threads;  /* before the profile or recorder, if filter has patterns */
+	struct profile *profile;     /* owned; NULL if recorder is used */
+	struct recorder *recorder;   /* owned; NULL if profile is used */
+	struct sample_sink *next;    /* the sink of threads, profile or recorder */
+	struct output *recording;    /* the output that recorder writes; NULL: temp_file */
 	struct temp_file temp_file;
 	uint64_t header_bytes; /* size of the recording before any sample */
 	uint64_t tried_bytes;  /* size of the recording at the last attempt to name it */

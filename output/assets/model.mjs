@@ -11,19 +11,20 @@
  */
 export const NO_FRAMES = "[no python frames]";
 
-/* [flags to compare, their value, whether samples without frames count, name] */
+/* [flags to compare, their value, name] */
 export const STATES = {
-	frames: [0, 0, false, "Idle hidden"],
-	all: [0, 0, true, "All states"],
-	cpu: [64, 64, true, "On CPU"],
-	off: [96, 32, false, "Off CPU"],
-	gil: [1, 1, true, "Holds the GIL"],
-	waits: [4, 4, true, "Waits for the GIL"],
-	gc: [8, 8, true, "Collects garbage"],
-	exception: [16, 16, true, "Handles an exception"],
-	jit: [4096, 4096, true, "Runs in JIT code"],
-	approximate: [8192, 8192, true, "Approximate"],
-	exact: [8192, 0, true, "Exact"],
+	busy: [16384, 0, "Idle hidden"],
+	all: [0, 0, "All states"],
+	idle: [16384, 16384, "Idle: waits"],
+	gil: [1, 1, "Holds the GIL"],
+	waits: [4, 4, "Waits for the GIL"],
+	cpu: [64, 64, "On CPU"],
+	off: [96, 32, "Off CPU"],
+	gc: [8, 8, "Collects garbage"],
+	exception: [16, 16, "Handles an exception"],
+	jit: [4096, 4096, "Runs in JIT code"],
+	approximate: [8192, 8192, "Approximate"],
+	exact: [8192, 0, "Exact"],
 };
 const ON_CPU = 64, IN_GC = 8, RUNNING = 65, HAS_CPU = 192, IN_JIT = 4096;
 export const STRIP_BINS = 2048;
@@ -334,17 +335,16 @@ function stackMask({ nodes }, focus, exclude) {
  * because it is idle. threads is null for all, or a Set of indices.
  */
 export function showing(profile, filter) {
-	const { samples: { n, node, flags }, nodes, threads } = profile, is = new Uint8Array(n);
-	const pass = stackMask(profile, filter.focus, filter.exclude), idleNode = nodes.n - 1;
-	const [looked, value, idleToo] = STATES[filter.state];
+	const { samples: { n, node, flags }, threads } = profile, is = new Uint8Array(n);
+	const pass = stackMask(profile, filter.focus, filter.exclude), other = filter.state === "busy" ? 2 : 0;
+	const [looked, value] = STATES[filter.state];
 	for (const thread of threads) {
 		if (filter.threads && !filter.threads.has(thread.index))
 			continue;
 		for (let i = thread.start; i < thread.end; i++) {
 			if (pass && !pass[node[i]])
 				continue;
-			const shows = (flags[i] & looked) === value && (idleToo || node[i] !== idleNode);
-			is[i] = shows ? 1 : node[i] === idleNode ? 2 : 0;
+			is[i] = (flags[i] & looked) === value ? 1 : other;
 		}
 	}
 	return is;
@@ -388,7 +388,7 @@ export function select(profile, filter, is) {
 	const pass = stackMask(profile, filter.focus, filter.exclude);
 	const b = (byCount ? base.n : base.t).slice();
 	for (let i = 0; i < nodes.n; i++)
-		if ((pass && !pass[i]) || (i === nodes.n - 1 && !STATES[filter.state][2]))
+		if (pass && !pass[i])
 			b[i] = 0;
 	return { t, n, b, hidden, strip, byCount, hasBase: profile.meta.has_base };
 }

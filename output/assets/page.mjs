@@ -29,7 +29,7 @@ import { collapsed, svg } from "./export.mjs";
 
 const VIEWS = ["flame", "inverted", "chart", "table", "source"];
 const STATE = {
-	view: "flame", threads: null, state: "frames", weight: "time", lines: false, flip: false, norm: true,
+	view: "flame", threads: null, state: "busy", weight: "time", lines: false, flip: false, norm: true,
 	from: null, to: null, focus: [], exclude: [], query: "", zoom: 0, path: [], func: -1, file: -1, line: 0, theme: "",
 };
 /* The parts of the state whose change invalidates what is kept. */
@@ -54,6 +54,7 @@ class Page {
 		this.isDiff = profile.meta.has_base;
 		this.timeless = isTimeless(profile.meta);
 		this.noun = this.timeless ? "threads" : "samples";
+		STATE.state = profile.meta.hides_idle ? "busy" : "all";
 		this.state = { ...STATE, ...this.readFragment() };
 		if (this.timeless)
 			this.state.weight = "samples";
@@ -343,8 +344,8 @@ class Page {
 			chip(`${duration(state.from - from)} – ${duration(state.to - from)}`, { from: null, to: null });
 		if (state.threads)
 			chip(state.threads.size === 1 ? this.threadName(this.profile.threads[[...state.threads][0]]) : `${state.threads.size} threads`, { threads: null });
-		if (!["frames", "all"].includes(state.state))
-			chip(STATES[state.state][3], { state: "frames" });
+		if (!["busy", "all"].includes(state.state))
+			chip(STATES[state.state][2], { state: STATE.state });
 		for (const [key, word] of [["focus", "only"], ["exclude", "without"]])
 			for (const f of state[key])
 				chip(`${word} ${functions.name[f]}`, { [key]: state[key].filter(g => g !== f) });
@@ -352,11 +353,11 @@ class Page {
 		const amounts = this.timeless ? [el("b", {}, this.amount(sums.n))] : [el("b", {}, duration(sums.t)), ` · ${count(sums.n)} samples`];
 		const sum = el("span", { className: "sum" }, ...amounts, ` · ${percent(w / (all || 1))} of all`);
 		host.replaceChildren(...out, sum);
-		if (this.isDiff && (state.from !== null || state.threads || !["frames", "all"].includes(state.state)))
+		if (this.isDiff && (state.from !== null || state.threads || !["busy", "all"].includes(state.state)))
 			sum.append(el("span", { className: "bad", title: "This file has only the sums of the base, not its samples" }, " · the base is not filtered"));
 		const { hidden } = this.selection, idle = this.byCount ? hidden.n : hidden.t;
 		if (idle)
-			sum.append(" · ", el("button", { className: "chip", title: "Samples without a Python frame (i)", onclick: () => this.set({ state: "all" }) }, `${percent(idle / (all || 1))} idle hidden`));
+			sum.append(" · ", el("button", { className: "chip", title: "Samples of threads that wait; percentages are of what is shown (i)", onclick: () => this.set({ state: "all" }) }, `${percent(idle / (all || 1))} idle hidden`));
 	}
 
 	/* Search. */
@@ -557,7 +558,7 @@ class Page {
 			seen[flags[i]] = 1;
 		const has = ([looked, value]) => seen.some((is, f) => is && (f & looked) === value);
 		for (const [key, state] of Object.entries(STATES))
-			$("state").append(el("option", { value: key, disabled: !has(state) }, state[3]));
+			$("state").append(el("option", { value: key, disabled: !has(state) }, state[2]));
 		const time = { cpu: "CPU time" }[profile.meta.mode] ?? "Time";
 		const weights = this.timeless ? [["samples", "Threads"]] : [["time", time], ...(cpu ? [["cpu", "CPU time"]] : []), ["samples", "Samples"]];
 		for (const [key, name] of weights)
@@ -678,7 +679,7 @@ class Page {
 		const { state } = this, toggle = (key, a, b) => () => this.set({ [key]: state[key] === a ? b : a });
 		return {
 			"/": () => $("query").select(), "?": () => $("keys").showModal(), t: () => this.openThreads(), l: () => this.set({ lines: !state.lines }),
-			u: () => this.set({ flip: !state.flip }), c: toggle("state", "cpu", "frames"), i: toggle("state", "all", "frames"),
+			u: () => this.set({ flip: !state.flip }), c: toggle("state", "cpu", STATE.state), i: toggle("state", "all", "busy"),
 			d: () => $("theme").click(), Home: () => this.set({ zoom: 0, path: [] }), n: () => this.hot(1), p: () => this.hot(-1),
 			s: () => this.chosen && this.showSource(this.chosen[0].func(this.chosen[1]), this.chosen[0].line(this.chosen[1])),
 		};

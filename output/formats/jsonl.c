@@ -165,6 +165,7 @@ static void put_flags(struct json *json, uint32_t flags)
 	put_bool(json, "gc", true, flags & SAMPLE_GC);
 	put_bool(json, "exception", true, flags & SAMPLE_EXCEPTION);
 	put_bool(json, "jit", true, flags & SAMPLE_IN_JIT);
+	put_bool(json, "idle", true, flags & SAMPLE_IDLE);
 	put_bool(json, "approximate", true, flags & SAMPLE_APPROXIMATE);
 }
 

@@ -286,6 +286,7 @@ static const struct {
 } kinds[] = {
 	{"jit", SAMPLE_IN_JIT},
 	{"approximate", SAMPLE_APPROXIMATE},
+	{"idle", SAMPLE_IDLE},
 };
 
 enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds), INDICES_OF_STACK = 1 << NR_KINDS };

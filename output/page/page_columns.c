@@ -8,7 +8,7 @@
 #define NS_PER_US 1000u
 
 /* The flags of samples in recordings, and one that only pages have. */
-enum { FLAGS_MASK = 0x7f | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE, FLAG_HAS_CPU = 0x80 };
+enum { FLAGS_MASK = 0x7f | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE | SAMPLE_IDLE, FLAG_HAS_CPU = 0x80 };
 
 /* Returns the greatest common divisor. Every number divides 0. */
 static uint64_t common_divisor(uint64_t one, uint64_t other)

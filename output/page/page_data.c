@@ -186,9 +186,9 @@ static void write_base_idle(struct json *json, const struct profile *profile)
 	json_key(json, "base_idle");
 	json_object_begin(json);
 	json_key(json, "samples");
-	json_u64(json, base->nr_idle_samples);
+	json_u64(json, base->nr_frameless);
 	json_key(json, "weight");
-	json_u64(json, (base->idle_ns + NS_PER_US / 2) / NS_PER_US);
+	json_u64(json, (base->frameless_ns + NS_PER_US / 2) / NS_PER_US);
 	json_object_end(json);
 }
 
@@ -212,6 +212,7 @@ static int meta_write(const struct page_data *data, FILE *out)
 	json_u64(&json, PAGE_DATA_VERSION);
 	json_member_string(&json, "pysample", PYSAMPLE_VERSION);
 	json_member_string(&json, "mode", profile_mode_name(profile_mode(artefact->profile)));
+	json_member_bool(&json, "hides_idle", artefact->options.hides_idle);
 	json_member_string(&json, "unit", "us");
 	json_member_bool(&json, "has_base", artefact->has_base);
 	json_key(&json, "start_ms");

@@ -229,8 +229,13 @@ static int count_weight(struct profile *profile, enum profile_side side,
 	return err;
 }
 
-void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sample, bool is_shown,
-		      bool has_frames)
+void profile_add_idle_thread(struct profile *profile, enum profile_side side)
+{
+	profile->sums[side].account.nr_idle_threads++;
+}
+
+void profile_sums_add(struct profile_sums *sums, enum profile_mode mode,
+		      const struct profile_sample *sample, bool is_shown, bool has_frames)
 {
 	struct profile_account *account = &sums->account;
 
@@ -238,6 +243,10 @@ void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sa
 	account->wall_ns += sample->wall_ns;
 	account->cpu_ns += sample->cpu_ns;
 	account->nr_cpu_measured += (sample->flags & SAMPLE_CPU_MEASURED) != 0;
+	if (!is_shown && mode == PROFILE_BUSY) {
+		account->nr_idle++;
+		account->idle_ns += sample->wall_ns;
+	}
 	if (!is_shown)
 		return;
 	account->nr_shown++;
@@ -245,8 +254,8 @@ void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sa
 	account->nr_approximate += (sample->flags & SAMPLE_APPROXIMATE) != 0;
 	sums->time_ns += sample->weight_ns;
 	if (!has_frames) {
-		sums->nr_idle_samples++;
-		sums->idle_ns += sample->weight_ns;
+		sums->nr_frameless++;
+		sums->frameless_ns += sample->weight_ns;
 	}
 }
 
@@ -266,7 +275,8 @@ int profile_add(struct profile *profile, enum profile_side side,
 		sums->nr_other_samples +=
 			entry.node == profile->other_node && entry.node != PROFILE_NONE;
 	}
-	profile_sums_add(sums, &entry, is_shown, !profile_tree_is_root(&profile->tree, entry.node));
+	profile_sums_add(sums, profile->options.mode, &entry, is_shown,
+			 !profile_tree_is_root(&profile->tree, entry.node));
 	return 0;
 }
 
@@ -308,15 +318,26 @@ static int path_place(struct profile *profile, const struct sample_thread *threa
 	return err ? err : profile_thread_root(profile, path->row, &path->root);
 }
 
-/* Begin the path of a thread at its first sample. */
-static int path_begin(struct profile *profile, const struct sample_thread *thread,
-		      struct thread_path **ret_path)
+/* Find the path of a thread, or begin it. */
+static int path_get(struct profile *profile, const struct sample_thread *thread,
+		    struct thread_path **ret_path)
 {
-	struct thread_path *path;
-	int err = thread_paths_begin(&profile->paths, thread, &path);
+	struct thread_path *path = thread_paths_find(&profile->paths, thread);
+	int err = path ? 0 : thread_paths_begin(&profile->paths, thread, &path);
 
 	if (err)
 		return err;
+	path->is_used = true;
+	*ret_path = path;
+	return 0;
+}
+
+/* Place the path of a thread at its first sample that is shown. */
+static int path_begin(struct profile *profile, const struct sample_thread *thread,
+		      struct thread_path *path)
+{
+	int err;
+
 	if (is_former_main(profile, thread)) {
 		path->row = profile->main_thread.row;
 		path->root = profile->main_thread.root;
@@ -327,8 +348,7 @@ static int path_begin(struct profile *profile, const struct sample_thread *threa
 		if (thread->is_main)
 			remember_main(profile, thread, path);
 	}
-	path->is_used = true;
-	*ret_path = path;
+	path->is_placed = true;
 	return 0;
 }
 
@@ -336,9 +356,11 @@ static int path_begin(struct profile *profile, const struct sample_thread *threa
 static int sample_find(struct profile *profile, const struct sample *sample,
 		       struct profile_sample *entry)
 {
-	struct thread_path *path = thread_paths_find(&profile->paths, sample->thread);
-	int err = path ? 0 : path_begin(profile, sample->thread, &path);
+	struct thread_path *path;
+	int err = path_get(profile, sample->thread, &path);
 
+	if (!err && !path->is_placed)
+		err = path_begin(profile, sample->thread, path);
 	if (err)
 		return err;
 	entry->thread = path->row;
@@ -350,12 +372,19 @@ static int sample_find(struct profile *profile, const struct sample *sample,
 }
 
 /* Skip a sample: keep only the part of the path that it shares with the previous one. */
-static void sample_skip(struct profile *profile, const struct sample *sample)
+static int sample_skip(struct profile *profile, const struct sample *sample)
 {
-	struct thread_path *path = thread_paths_find(&profile->paths, sample->thread);
+	struct thread_path *path;
+	int err = path_get(profile, sample->thread, &path);
 
-	if (path)
-		thread_path_cut(path, sample->nr_unchanged);
+	if (err)
+		return err;
+	thread_path_cut(path, sample->nr_unchanged);
+	if (profile->options.mode == PROFILE_BUSY && !path->has_waited) {
+		path->has_waited = true;
+		profile_add_idle_thread(profile, PROFILE_SHOWN);
+	}
+	return 0;
 }
 
 static int profile_sample(struct sample_sink *sink, const struct sample *sample)
@@ -376,7 +405,7 @@ static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 			       sample->cpu_ns, &weight_ns))
 		err = sample_find(profile, sample, &entry);
 	else
-		sample_skip(profile, sample);
+		err = sample_skip(profile, sample);
 	return err ? err : profile_add(profile, PROFILE_SHOWN, &entry);
 }
 

@@ -41,6 +41,7 @@ struct profile_options {
 	bool keep_plumbing; /* give the frames of plumbing.h nodes */
 	bool keep_samples;  /* keep each sample, 48 bytes, besides the sums */
 	bool keep_threads;  /* keep rows of threads, whatever the other options are */
+	bool has_base;	    /* there will be samples of PROFILE_BASE */
 	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
 };
 
@@ -117,6 +118,9 @@ int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample);
 
+/* Count a thread that has samples that PROFILE_BUSY hides, once. */
+void profile_add_idle_thread(struct profile *profile, enum profile_side side);
+
 /*
  * Continue with another sampler of the same process, as after an exec. Its ids mean other
  * functions and threads. Functions of the same name and path keep their rows, as does a main
@@ -132,23 +136,34 @@ struct profile_account {
 	uint64_t wall_ns, cpu_ns; /* the weights of all samples */
 	uint64_t nr_cpu_measured; /* samples with a measured CPU time, even if it is 0 */
 	uint64_t nr_approximate;  /* of those shown, with an approximate stack */
+	/* Hidden by PROFILE_BUSY: */
+	uint64_t nr_idle;	  /* samples of threads that wait */
+	uint64_t idle_ns;	  /* their wall_ns */
+	uint64_t nr_idle_threads; /* threads with such samples */
 };
+
+/* Whether there is nothing to write: no sample is shown, and none is hidden because it waits. */
+static inline bool profile_account_is_empty(const struct profile_account *account)
+{
+	return !account->nr_shown && !account->nr_idle;
+}
 
 /* Everything about one side but its nodes. */
 struct profile_sums {
 	struct profile_account account;
 	uint64_t time_ns;	   /* weight of all samples shown */
-	uint64_t nr_idle_samples;  /* samples shown without a frame in the tree */
-	uint64_t idle_ns;	   /* their weights */
+	uint64_t nr_frameless;	   /* samples shown without a frame in the tree */
+	uint64_t frameless_ns;	   /* their weights */
 	uint64_t nr_other_samples; /* samples shown that count as PROFILE_OTHER_STACKS */
 };
 
 /*
- * Count a sample in the account and, if the mode shows it, its weight_ns. has_frames: it has a
- * node that is not the root of a thread. The caller counts nr_other_samples.
+ * Count a sample of a mode in the account and, if is_shown, its weight_ns. has_frames: it has a
+ * node that is not the root of a thread. The caller counts nr_other_samples and
+ * nr_idle_threads.
  */
-void profile_sums_add(struct profile_sums *sums, const struct profile_sample *sample, bool is_shown,
-		      bool has_frames);
+void profile_sums_add(struct profile_sums *sums, enum profile_mode mode,
+		      const struct profile_sample *sample, bool is_shown, bool has_frames);
 
 /* Returns the sums so far; borrowed. */
 const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side);

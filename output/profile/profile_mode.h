@@ -12,6 +12,7 @@
 
 enum profile_mode {
 	PROFILE_WALL,	   /* every sample, by elapsed time */
+	PROFILE_BUSY,	   /* samples of threads that do not wait, by elapsed time */
 	PROFILE_CPU,	   /* samples that used CPU time, by that time */
 	PROFILE_GIL,	   /* samples that hold the GIL, by elapsed time */
 	PROFILE_EXCEPTION, /* samples that handle an exception, by elapsed time */

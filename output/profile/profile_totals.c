@@ -63,7 +63,7 @@ int profile_totals(const struct profile *profile, enum profile_side side,
 struct profile_weight profile_rootless_idle(const struct profile *profile, enum profile_side side)
 {
 	const struct profile_sums *sums = profile_sums(profile, side);
-	struct profile_weight idle = {sums->nr_idle_samples, sums->idle_ns};
+	struct profile_weight idle = {sums->nr_frameless, sums->frameless_ns};
 	uint32_t nr;
 	const struct profile_frame *frames = profile_frames(profile, &nr);
 	const struct profile_node *nodes = profile_nodes(profile, &nr);

@@ -177,7 +177,7 @@ int thread_paths_begin(struct thread_paths *paths, const struct sample_thread *t
 	memset(all + nr, 0, (paths->nr - nr) * sizeof(*all));
 	paths->paths = all;
 	path = &all[thread->slot];
-	path->is_used = false;
+	path->is_used = path->is_placed = path->has_waited = false;
 	path->id = thread->id;
 	path->row = PROFILE_NONE;
 	path->root = PROFILE_NONE;

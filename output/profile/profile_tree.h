@@ -99,6 +99,8 @@ int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame 
 /* The nodes of a thread's previous sample. */
 struct thread_path {
 	bool is_used;	 /* the slot has a thread; otherwise only the room for nodes is kept */
+	bool is_placed;	 /* row and root are set */
+	bool has_waited; /* it had samples that were hidden because it waited */
 	uint32_t id;	 /* the thread's id */
 	uint32_t row;	 /* the thread's, in a table of the caller; PROFILE_NONE if it has none */
 	uint32_t root;	 /* the node above the stack; PROFILE_NONE if there is none */

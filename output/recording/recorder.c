@@ -39,6 +39,7 @@ struct recorder_thread {
 	uint32_t wall_rest_ns; /* remainder of the weights received that is not stored yet */
 	/* The same; negative if more was stored than received. */
 	int64_t cpu_rest_ns;
+	bool has_waited; /* it had samples that the mode hides because it waited */
 };
 
 /* The last sample's tick. */
@@ -323,17 +324,23 @@ static void set_weights(const struct recorder *recorder, struct recorder_thread 
 }
 
 /* Count a sample as a profile of the recording would. */
-static void count_sample(struct recorder *recorder, const struct stored_sample *stored)
+static void count_sample(struct recorder *recorder, struct recorder_thread *thread,
+			 const struct stored_sample *stored)
 {
+	const enum profile_mode mode = recorder->known.run.info.mode;
 	struct profile_sample sample = {
 		.flags = stored->flags & ~RECORD_WEIGHED,
 		.wall_ns = stored->wall_us * US_NS,
 		.cpu_ns = stored->cpu_us * US_NS,
 	};
-	const bool is_shown = profile_mode_shows(recorder->known.run.info.mode, sample.flags,
-						 sample.wall_ns, sample.cpu_ns, &sample.weight_ns);
+	const bool is_shown = profile_mode_shows(mode, sample.flags, sample.wall_ns, sample.cpu_ns,
+						 &sample.weight_ns);
 
-	profile_sums_add(&recorder->sums, &sample, is_shown, stored->node != 0);
+	profile_sums_add(&recorder->sums, mode, &sample, is_shown, stored->node != 0);
+	if (!is_shown && mode == PROFILE_BUSY && !thread->has_waited) {
+		thread->has_waited = true;
+		recorder->sums.account.nr_idle_threads++;
+	}
 }
 
 /* Add a sample to the SAMPLES record that is being made. */
@@ -351,7 +358,7 @@ static void store_sample(struct recorder *recorder, const struct sample *sample,
 	thread->state.units = recorder->tick.time_units;
 	thread->last_ns = recorder->tick.time_ns;
 	thread->last_sample = ++recorder->counts.nr_samples;
-	count_sample(recorder, &stored);
+	count_sample(recorder, thread, &stored);
 }
 
 /* Begin a tick if the sample is later than the last one. Time never goes back. */

@@ -32,7 +32,8 @@ enum record_tag {
 #define RECORD_WEIGHED	   (1u << 7) /* the weights are stored, not derived from times */
 
 /* The members of enum sample_flags in recordings; the others are for core files. */
-#define RECORD_SAMPLE_FLAGS ((RECORD_WEIGHED - 1) | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE)
+#define RECORD_SAMPLE_FLAGS \
+	((RECORD_WEIGHED - 1) | SAMPLE_IN_JIT | SAMPLE_APPROXIMATE | SAMPLE_IDLE)
 
 enum { NODES_PARENTS, NODES_FUNCTIONS, NODES_LINES, NR_NODES_COLUMNS };
 

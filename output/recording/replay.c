@@ -19,10 +19,11 @@ enum verdict { FRAME_INCLUDED = 1, FRAME_EXCLUDED = 2 };
 
 /* A thread of the recording. */
 struct played_thread {
-	bool passes;   /* it matches the filter's threads and process */
-	bool has_row;  /* row and root are set */
-	uint32_t row;  /* in the profile; PROFILE_NONE if it has none */
-	uint32_t root; /* node of the profile; PROFILE_NONE without by_thread */
+	bool passes;	 /* it matches the filter's threads and process */
+	bool has_row;	 /* row and root are set */
+	bool has_waited; /* it had samples that were hidden because it waited */
+	uint32_t row;	 /* in the profile; PROFILE_NONE if it has none */
+	uint32_t root;	 /* node of the profile; PROFILE_NONE without by_thread */
 };
 
 /* The recording's threads and processes, and their rows in the profile. */
@@ -89,17 +90,11 @@ static bool is_selected(const struct replay_filter *filter, const struct recorde
 			uint32_t index)
 {
 	const struct profile_thread *thread = &recorded->threads[index];
-	char tid[16];
 
 	if (filter->pid && (thread->process == PROFILE_NONE ||
 			    filter->pid != recorded->processes.rows[thread->process].pid))
 		return false;
-	(void)snprintf(tid, sizeof(tid), "%d", thread->tid);
-	for (uint32_t i = 0; i < filter->nr_threads; i++)
-		if (strcmp(filter->threads[i], thread->name) == 0 ||
-		    (thread->tid && strcmp(filter->threads[i], tid) == 0))
-			return true;
-	return filter->nr_threads == 0;
+	return thread_filter_passes(&filter->threads, thread->name, thread->tid);
 }
 
 static int play_process(void *context, const struct process_info *process)
@@ -440,19 +435,10 @@ static int node_get(struct player *player, uint32_t root, uint32_t node, uint32_
 
 /* Samples. */
 
-static bool is_busy(const struct recorded_sample *sample)
-{
-	const uint32_t cpu = sample->flags & (SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU);
-
-	return sample->node != PROFILE_NONE && cpu != SAMPLE_CPU_MEASURED;
-}
-
 static bool state_passes(const struct replay_filter *filter, const struct recorded_sample *sample)
 {
-	if ((sample->flags & filter->flags_set) != filter->flags_set ||
-	    (sample->flags & filter->flags_clear))
-		return false;
-	return !(filter->busy && !is_busy(sample)) && !(filter->idle && is_busy(sample));
+	return (sample->flags & filter->flags_set) == filter->flags_set &&
+	       !(sample->flags & filter->flags_clear);
 }
 
 static bool stack_passes(const struct player *player, uint32_t node)
@@ -483,6 +469,14 @@ static int sample_place(struct player *player, const struct recorded_sample *sam
 	return node_get(player, thread->root, sample->node, &entry->node);
 }
 
+/* Count the thread of a sample that is hidden because it waited. */
+static void count_idle(struct player *player, struct played_thread *thread)
+{
+	if (!thread->has_waited)
+		profile_add_idle_thread(player->profile, player->side);
+	thread->has_waited = true;
+}
+
 static int play_sample(void *context, const struct recorded_sample *sample)
 {
 	struct player *player = context;
@@ -502,6 +496,8 @@ static int play_sample(void *context, const struct recorded_sample *sample)
 	if (profile_mode_shows(player->options->mode, sample->flags, sample->wall_ns,
 			       sample->cpu_ns, &weight_ns))
 		err = sample_place(player, sample, &entry);
+	else if (player->options->mode == PROFILE_BUSY)
+		count_idle(player, &player->threads.rows[sample->thread]);
 	return err ? err : profile_add(player->profile, player->side, &entry);
 }
 

@@ -7,20 +7,18 @@
 #include <stdint.h>
 
 #include "output/profile/profile.h"
+#include "output/profile/thread_filter.h"
 #include "output/recording/recording.h"
 
 /* All zero, everything passes. References are borrowed. */
 struct replay_filter {
 	/* [from, to) since the recording's start; a negative time counts from its last sample. */
 	int64_t from_ns;
-	int64_t to_ns;		    /* 0: the end */
-	const char *const *threads; /* names (the last one a thread had) or tids; any may match */
-	uint32_t nr_threads;
-	pid_t pid;	      /* 0: any */
-	uint32_t flags_set;   /* enum sample_flags that a sample must have */
-	uint32_t flags_clear; /* flags that it must not have */
-	bool busy;	      /* only samples with frames and not known to be off CPU */
-	bool idle;	      /* only the others */
+	int64_t to_ns;		      /* 0: the end */
+	struct thread_filter threads; /* of the last name that a thread had */
+	pid_t pid;		      /* 0: any */
+	uint32_t flags_set;	      /* enum sample_flags that a sample must have */
+	uint32_t flags_clear;	      /* flags that it must not have */
 	/* Some frame's label (label.h, LABEL_DISPLAY) must match; NULL: any. */
 	const regex_t *include;
 	const regex_t *exclude; /* no frame's label may match; or NULL */

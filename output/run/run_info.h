@@ -66,6 +66,7 @@ struct run_info {
 	uint64_t start_unix_ns;	      /* CLOCK_REALTIME at stats.start_ns; 0 if unknown */
 	enum profile_mode mode;	      /* mode of the run */
 	enum profile_mode shown_mode; /* mode of the profile that this describes */
+	bool has_states;	      /* samples of threads that wait have SAMPLE_IDLE */
 	struct profile_account account;
 	uint64_t shown_ns; /* weight of the samples that the mode shows */
 	/* How stacks were read: "bpf", "tick", "preempt", "racing"; NULL for a core. */

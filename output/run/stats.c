@@ -53,6 +53,9 @@ static void write_account(struct json *json, const struct run_info *info)
 	json_member_string(json, "unit", profile_mode_unit(info->mode));
 	json_member_u64(json, "shown_samples", info->account.nr_shown);
 	json_member_u64(json, "jit_samples", info->account.nr_in_jit);
+	json_member_u64(json, "idle_samples", info->account.nr_idle);
+	json_member_double(json, "idle_s", (double)info->account.idle_ns / NS_PER_S);
+	json_member_u64(json, "idle_threads", info->account.nr_idle_threads);
 	json_member_double(json, "shown_s", (double)info->shown_ns / NS_PER_S);
 	json_member_double(json, "sampled_wall_s", (double)info->account.wall_ns / NS_PER_S);
 	json_key(json, "sampled_cpu_s");

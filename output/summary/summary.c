@@ -305,7 +305,10 @@ static void print_empty(struct summary_page *page)
 	const struct artefact *artefact = page->artefact;
 	const bool has_samples = samples_taken(artefact->runs, artefact->nr_runs);
 
-	text_puts(&page->out, has_samples ? "no samples of this mode\n" : "no samples\n");
+	if (profile_sums(artefact->profile, PROFILE_SHOWN)->account.nr_idle)
+		text_puts(&page->out, "all threads waited all the time: use --idle\n");
+	else
+		text_puts(&page->out, has_samples ? "no samples of this mode\n" : "no samples\n");
 }
 
 static bool is_empty(const struct artefact *artefact)

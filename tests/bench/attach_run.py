@@ -34,7 +34,7 @@ def attach(tools, pid, seconds, hz, *options):
         stats = os.path.join(folder, "stats.json")
         run = subprocess.run(
             [tools.pysample, "attach", "-q", "-d", str(seconds), "-r", str(hz), "-f", "collapsed",
-             "--stats-json", stats, *options, str(pid)],
+             "--mode", "wall", "--stats-json", stats, *options, str(pid)],
             capture_output=True, text=True, check=False)
         if run.returncode not in (0, NO_SAMPLE):
             raise RuntimeError("%s: %s" % (" ".join(run.args), run.stderr.strip()[-300:]))

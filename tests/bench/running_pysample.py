@@ -17,7 +17,7 @@ BEGIN_S = 1.0  # until it does nothing but sample
 @contextlib.contextmanager
 def attached(tools, pid, *options, begin_s=BEGIN_S):
     process = start([tools.pysample, "attach", "-q", "-d", str(ENDLESS_S), "-f", "collapsed",
-                     *options, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                     "--mode", "wall", *options, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
     try:
         time.sleep(begin_s)
         if process.poll() is not None:

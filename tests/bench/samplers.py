@@ -86,7 +86,7 @@ class Pysample:
 
     def command(self, target, rate_hz, seconds, *options):
         return [
-            *self.wrapper, self.path, "attach", "-q", "-f", "collapsed",
+            *self.wrapper, self.path, "attach", "-q", "--idle", "-f", "collapsed",
             "-r", "%d" % rate_hz if rate_hz else "max", "-d", "%.3f" % seconds, *self.engine,
             *thread_options(target.program), *options, str(target.pid)]
 

@@ -12,6 +12,7 @@ PYTHON, COLLECTOR, NATIVE, JIT, KERNEL = range(5)
 HOLDS_GIL, UNPROVEN, WAITS_FOR_GIL, GC, EXCEPTION, CPU_MEASURED, ON_CPU = (1 << n for n in range(7))
 IN_JIT = 1 << 12
 APPROXIMATE = 1 << 13
+WAITING = 1 << 14
 
 Function = collections.namedtuple("Function", "kind qualname path first_line")
 Frame = collections.namedtuple("Frame", "function line")
@@ -71,7 +72,9 @@ class Recording:
         return self.threads[sample.thread]
 
 
-MODES = {"wall": 0, "cpu": ON_CPU, "gil": HOLDS_GIL, "exception": EXCEPTION}
+# {mode: (flags to compare, their value)}
+MODES = {"wall": (0, 0), "busy": (WAITING, 0), "cpu": (ON_CPU, ON_CPU),
+         "gil": (HOLDS_GIL, HOLDS_GIL), "exception": (EXCEPTION, EXCEPTION)}
 
 
 class View:
@@ -79,9 +82,10 @@ class View:
 
     def __init__(self, *recordings, mode="wall", passes=lambda recording, sample: True):
         self.mode, self.recordings = mode, recordings
+        looked, value = MODES[mode]
         self.samples = [
             (recording, sample) for recording in recordings for sample in recording.samples
-            if sample.flags & MODES[mode] == MODES[mode] and passes(recording, sample)]
+            if sample.flags & looked == value and passes(recording, sample)]
 
     def ns(self, sample):
         return sample.cpu if self.mode == "cpu" else sample.wall

@@ -13,7 +13,7 @@
 import fs from "node:fs";
 import path from "node:path";
 
-const STATES = { frames: s => s.stack.length > 0, all: () => true, cpu: s => s.flags & 64, gil: s => s.flags & 1, waits: s => s.flags & 4, gc: s => s.flags & 8, exception: s => s.flags & 16, off: s => (s.flags & 96) === 32 && s.stack.length };
+const STATES = { busy: s => !(s.flags & 16384), idle: s => s.flags & 16384, all: () => true, cpu: s => s.flags & 64, gil: s => s.flags & 1, waits: s => s.flags & 4, gc: s => s.flags & 8, exception: s => s.flags & 16, off: s => (s.flags & 96) === 32 };
 let failures; // of the current page
 
 function check(what, got, wanted) {

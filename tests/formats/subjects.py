@@ -84,7 +84,7 @@ def record(target, name):
     """Whether every function of the target is in the recording. If not, the recording is
     dropped."""
     outputs = [path_of(name + suffix) for suffix in (".making.pysample", *LIVE_OUTPUTS)]
-    result = support.pysample("attach", target.pid, "-q", "-r", 1000, "-d", SECONDS, *itertools.chain(
+    result = support.pysample("attach", target.pid, "-q", "--idle", "-r", 1000, "-d", SECONDS, *itertools.chain(
         *(("-o", path) for path in outputs)))
     if result.status:
         raise AssertionError("attach: %d %s" % (result.status, result.stderr))

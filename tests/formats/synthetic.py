@@ -82,7 +82,7 @@ class Maker:
     def begin(self):
         self.info(pysample="1.2.3", arguments="attach \"4242\" -d <2> ;\n", host="host & <b>",
                   start_unix_ns=EPOCH_US * 1000 + BEGIN_NS, command_line=PROCESSES[0][1], pid=4242,
-                  python="3.13.1", engine="racing", mode="wall", requested_hz=1000, start_ns=BEGIN_NS, samples=0,
+                  python="3.13.1", engine="racing", mode="wall", states="true", requested_hz=1000, start_ns=BEGIN_NS, samples=0,
                   ticks=0, approximate=0, native="true", **{"native.user_cpu_only": "true", "lost.moved": 3, "lost.lock": 0, "late_ticks": 2, "later": "x"})
         for pid, command_line in PROCESSES:
             self.writer.process(pid, command_line)
@@ -121,6 +121,8 @@ class Maker:
             flags |= oracle.IN_JIT
         if chance.random() < 0.25:
             flags |= oracle.APPROXIMATE
+        if chance.random() < 0.3:
+            flags |= oracle.WAITING
         cpu = 0
         if slot != 3:  # slot 3's clock cannot be read
             flags |= oracle.CPU_MEASURED

@@ -11,19 +11,14 @@ import support
 from test_collapsed import expected
 
 
-def is_busy(recording, sample):
-    measured_idle = sample.flags & oracle.CPU_MEASURED and not sample.flags & oracle.ON_CPU
-    return bool(recording.stacks[sample.stack]) and not measured_idle
-
-
 def has(flag):
     return lambda recording, sample: bool(sample.flags & flag)
 
 
 STATES = {"gil": has(oracle.HOLDS_GIL), "cpu": has(oracle.ON_CPU), "gc": has(oracle.GC),
           "exception": has(oracle.EXCEPTION), "jit": has(oracle.IN_JIT),
-          "approximate": has(oracle.APPROXIMATE), "busy": is_busy,
-          "idle": lambda *what: not is_busy(*what)}
+          "approximate": has(oracle.APPROXIMATE), "waits": has(oracle.WAITS_FOR_GIL),
+          "idle": has(oracle.WAITING), "busy": lambda *what: not STATES["idle"](*what)}
 
 
 def matches(pattern):

@@ -15,7 +15,7 @@ import tools
 from test_filters import matches
 
 DATA = re.compile(r'<script type="text/plain" id="pysample-data">([^<]*)</script>')
-BUSY = {"state": "frames"}
+BUSY = {"state": "busy"}
 
 
 def base91(text):
@@ -63,7 +63,8 @@ def of_weight(pairs):
 
 STATES = {
     "all": lambda recording, sample: True,
-    "frames": lambda recording, sample: bool(recording.stacks[sample.stack]),
+    "busy": lambda recording, sample: not sample.flags & oracle.WAITING,
+    "idle": lambda recording, sample: bool(sample.flags & oracle.WAITING),
     "cpu": lambda recording, sample: bool(sample.flags & oracle.ON_CPU),
     "gil": lambda recording, sample: bool(sample.flags & oracle.HOLDS_GIL),
     "waits": lambda recording, sample: bool(sample.flags & oracle.WAITS_FOR_GIL),
@@ -140,6 +141,18 @@ class Page(unittest.TestCase):
         self.same(got, subject.view(mode="cpu"))
 
     @subjects.each
+    def test_busy(self, subject):
+        """The page has all samples, begins with those of busy threads, and tells what is hidden."""
+        got, shown, idle = self.run_steps(self.write(subject, "--mode", "busy"), [
+            ["set", {}], ["set", {"state": "all"}], ["set", {"state": "idle"}]])
+        self.same(got, subject.view(mode="busy"))
+        self.same(shown, subject.view())
+        whole = subject.view(passes=STATES["idle"]).whole()
+        if whole.samples:
+            self.same(idle, subject.view(passes=STATES["idle"]))
+        self.assertEqual(got["hidden"], {"t": whole.ns // 1000, "n": whole.samples})
+
+    @subjects.each
     def test_weighed_by_cpu(self, subject):
         """The samples that the mode shows, weighed by their CPU time."""
         view = subject.view()
@@ -175,13 +188,12 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_base(self, subject):
-        """Samples without a frame are hidden on both sides, even with a root for each thread."""
-        for options in (), ("-t",):
-            path = self.write(subject, "--diff", subject.path, *options)
-            for got, state in zip(self.run_steps(path, [["set", BUSY], ["set", {"state": "all"}]]),
-                                  ("frames", "all"), strict=True):
-                whole = subject.view(passes=STATES[state]).whole()
-                with self.subTest(state, options=options):
+        """Threads that wait are hidden on both sides, although the base has only sums."""
+        for mode in "busy", "wall":
+            path = self.write(subject, "--diff", subject.path, "--mode", mode)
+            whole = subject.view(mode=mode).whole()
+            for got in self.run_steps(path, [["set", BUSY], ["set", {"state": "all"}]])[mode == "wall":]:
+                with self.subTest(mode):
                     self.assertEqual((got["samples"], got["total"], got["base"]),
                                      (whole.samples, whole.ns // 1000, whole.ns // 1000))
 
@@ -198,7 +210,7 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_zoom(self, subject):
-        view = subject.view(passes=STATES["frames"])
+        view = subject.view(passes=STATES["busy"])
         boxes = oracle.prefixes(view.stacks(lambda frame: frame.function))
         named = collections.Counter(tuple(
             labels.function_label(one, one.first_line) for one in functions)
@@ -209,4 +221,4 @@ class Page(unittest.TestCase):
         got = self.run_steps(self.write(subject), [["set", BUSY]] + [["zoom", names]
                                                                      for names in chosen])
         for totals, names in zip(got[1:], chosen, strict=True):
-            self.same(totals, subject.view(passes=both(STATES["frames"], below(names))))
+            self.same(totals, subject.view(passes=both(STATES["busy"], below(names))))

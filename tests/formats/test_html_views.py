@@ -18,7 +18,7 @@ import tools
 from test_html import STATES, both, meta_of
 from test_svg import SVG
 
-NOTHING_SET = {"state": "frames", "threads": None, "from": None, "to": None, "lines": False,
+NOTHING_SET = {"state": "all", "threads": None, "from": None, "to": None, "lines": False,
                "weight": "time"}
 ALWAYS = {"at first", "together"}  # other situations only with --all
 LEAST_FOUND, LEAST_DRAWN = 2, 3.5  # px: boxes that are checked, and boxes that must be there
@@ -61,11 +61,11 @@ def situations(subject, meta):
 
     some = of_threads(meta, threads)
     for name, change, *filters in (
-            ("all", {"state": "all"}, STATES["all"]),
-            ("at first", {}, STATES["frames"]),
-            ("by samples", {"weight": "samples"}, STATES["frames"]),
-            ("lines", {"lines": True}, STATES["frames"]),
-            ("brush", brush, STATES["frames"], in_brush),
+            ("busy", {"state": "busy"}, STATES["busy"]),
+            ("at first", {}, STATES["all"]),
+            ("by samples", {"weight": "samples"}, STATES["all"]),
+            ("lines", {"lines": True}, STATES["all"]),
+            ("brush", brush, STATES["all"], in_brush),
             ("threads", {"state": "all", "threads": threads}, both(STATES["all"], some)),
             ("together", {"state": "cpu", "threads": threads, "lines": True, **brush},
              both(STATES["cpu"], some), in_brush)):

@@ -22,7 +22,7 @@ CREATE TABLE rows AS SELECT * FROM read_json('%s', format = 'newline_delimited',
     frames: 'STRUCT(name VARCHAR, path VARCHAR, line INTEGER, first_line INTEGER, kind VARCHAR)[]',
     time_ns: 'BIGINT', thread: 'BIGINT', stack: 'BIGINT', wall_ns: 'BIGINT', cpu_ns: 'BIGINT',
     on_cpu: 'BOOLEAN', gil: 'BOOLEAN', waits_for_gil: 'BOOLEAN', gc: 'BOOLEAN',
-    exception: 'BOOLEAN', jit: 'BOOLEAN', approximate: 'BOOLEAN'});
+    exception: 'BOOLEAN', jit: 'BOOLEAN', idle: 'BOOLEAN', approximate: 'BOOLEAN'});
 CREATE VIEW seen AS SELECT s.* EXCLUDE (frames), k.frames FROM rows s JOIN rows k ON s.stack = k.id
     WHERE s.type = 'sample' AND k.type = 'stack';
 """
@@ -53,7 +53,7 @@ WHERE t.type = 'thread' AND p.type = 'process' GROUP BY ALL
 """
 
 STATES = """
-SELECT on_cpu, gil, waits_for_gil, gc, exception, jit, approximate, count(*), sum(wall_ns)
+SELECT on_cpu, gil, waits_for_gil, gc, exception, jit, idle, approximate, count(*), sum(wall_ns)
     FROM seen GROUP BY ALL
 """
 
@@ -78,7 +78,7 @@ def state(sample):
     return (bool(sample.flags & oracle.ON_CPU) if sample.flags & oracle.CPU_MEASURED else None,
             *(bool(sample.flags & flag) for flag in (
                 oracle.HOLDS_GIL, oracle.WAITS_FOR_GIL, oracle.GC, oracle.EXCEPTION,
-                oracle.IN_JIT, oracle.APPROXIMATE)))
+                oracle.IN_JIT, oracle.WAITING, oracle.APPROXIMATE)))
 
 
 class Jsonl(unittest.TestCase):

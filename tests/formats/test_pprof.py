@@ -30,7 +30,8 @@ def thread_key(recording, sample):
     thread = recording.thread_of(sample)
     return (recording.process_of(sample).pid, thread.tid, labels.escaped(thread.name),
             "true" if sample.flags & oracle.IN_JIT else "",
-            "true" if sample.flags & oracle.APPROXIMATE else "")
+            "true" if sample.flags & oracle.APPROXIMATE else "",
+            "true" if sample.flags & oracle.WAITING else "")
 
 
 def write(subject, *options):
@@ -51,7 +52,8 @@ class PprofFormat(unittest.TestCase):
         for sample in decoded["samples"]:
             found = sample["labels"]
             thread = (found.get("pid", 0), found.get("thread_id", 0), found.get("thread", ""),
-                      found.get("jit", ""), found.get("approximate", ""))
+                      found.get("jit", ""), found.get("approximate", ""),
+                      found.get("idle", ""))
             frames = tuple(tuple(frame[:4]) for frame in sample["stack"])
             stacks[(thread, *frames)] = oracle.plus(stacks[(thread, *frames)],
                                                     oracle.Weight(*sample["values"]))

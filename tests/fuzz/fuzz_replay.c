@@ -39,8 +39,8 @@ static struct choice choose(const uint8_t *data, size_t size)
 	static const struct replay_filter filters[] = {
 		{0},
 		{.from_ns = 1000000, .to_ns = -1000},
-		{.threads = threads, .nr_threads = 2},
-		{.pid = 7, .busy = true},
+		{.threads = {threads, 2}},
+		{.pid = 7, .flags_clear = SAMPLE_IDLE},
 	};
 	static const uint32_t max_nodes[] = {4, 9, 100, 0};
 	struct choice choice = {0};

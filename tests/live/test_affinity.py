@@ -52,7 +52,7 @@ class Affinity(unittest.TestCase):
                 script, masks = os.path.join(folder, "child.py"), os.path.join(folder, "masks")
                 with open(script, "w", encoding="ascii") as file:
                     file.write(CHILD)
-                result = support.pysample("run", *options, "-f", "collapsed", "-o",
+                result = support.pysample("run", *options, *support.COLLAPSED, "-o",
                                           os.path.join(folder, "out"), "--", sys.executable,
                                           script, masks)
                 self.assertEqual(result.status, 0, result.stderr)

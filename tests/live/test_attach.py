@@ -23,7 +23,7 @@ STATS_KEYS = {"ticks", "samples", "approximate", "engine", "lost", "cached", "wr
               "p50_lateness_ns", "p99_lateness_ns", "max_lateness_ns", "achieved_hz", "wall_s",
               "first_sample_ns", "cpu_user_s", "cpu_sys_s", "max_rss_kib", "reads",
               "other_syscalls", "clock_reads", "clockless_threads", "rough_clock_threads", "mode",
-              "unit", "shown_samples", "jit_samples", "shown_s", "sampled_wall_s", "sampled_cpu_s",
+              "unit", "idle_samples", "idle_s", "idle_threads", "shown_samples", "jit_samples", "shown_s", "sampled_wall_s", "sampled_cpu_s",
               "native", "python", "python_free_threaded", "python_newer_than_tested",
               "runtime_found_by", "pysample", "arguments", "host", "start_unix_ns"}
 
@@ -36,7 +36,7 @@ class Profile:
         self.stats_path = self.path + ".json"
 
     def options(self):
-        return ["-o", self.path, "-f", "collapsed", "--stats-json", self.stats_path]
+        return ["-o", self.path, *support.COLLAPSED, "--stats-json", self.stats_path]
 
     def load(self):
         self.stacks = support.without_gc(parse_collapsed(support.read(self.path)))
@@ -305,7 +305,7 @@ class Ticks(AttachTestCase):
     def test_one_is_no_plural(self):
         def has_one_sample():
             line = pysample("attach", target.pid, "-r", "100", "-d", "0.005",
-                            "-f", "collapsed").stderr
+                            *support.COLLAPSED).stderr
             self.assertNotRegex(line, r"\b1 (samples|ticks)\b")
             return re.search(r"(?m)^pysample: 1 sample of 1 tick in \S+ s, \S+ of 100 Hz, "
                              r"0\.00 % lost, 0 ticks late$", line)
@@ -538,7 +538,7 @@ class Ending(AttachTestCase):
 
     def attach_to(self, path, *options, **kwargs):
         """A short run that writes collapsed stacks to path."""
-        return pysample("attach", self.target.pid, "-d", "0.1", "-f", "collapsed", "-o", path,
+        return pysample("attach", self.target.pid, "-d", "0.1", *support.COLLAPSED, "-o", path,
                         *options, **kwargs)
 
     def test_a_failure_leaves_what_a_link_leads_to(self):
@@ -592,8 +592,8 @@ class Ending(AttachTestCase):
         mounted = self.file("mounted", "")
         script = 'mount --bind "$1" "$2" && shift 2 && exec "$@"'
         command = ["unshare", "--mount", "sh", "-c", script, "sh", path, mounted,
-                   support.PYSAMPLE, "attach", str(self.target.pid), "-d", "0.1", "-q", "-f",
-                   "collapsed", "-o", mounted]
+                   support.PYSAMPLE, "attach", str(self.target.pid), "-d", "0.1", "-q",
+                   *support.COLLAPSED, "-o", mounted]
         subprocess.run(command, check=True)
         self.assertTrue(parse_collapsed(support.read(path)))
 
@@ -664,7 +664,7 @@ class Ending(AttachTestCase):
         """Whenever it comes, the file is either the old one or the new one, and whole."""
         path = self.file("profile", "old\n")
         for i in range(20):
-            process = support.start_pysample("attach", self.target.pid, "-f", "collapsed",
+            process = support.start_pysample("attach", self.target.pid, *support.COLLAPSED,
                                              "-o", path)
             wait_until_sampling(process, 0.02)
             if i == 0:  # both at once, before anything is written

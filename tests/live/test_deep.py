@@ -35,8 +35,8 @@ class Deep(unittest.TestCase):
         results = []
 
         def is_proven():
-            results.append(pysample("attach", target.pid, "--engine", "preempt", "-t", "-f",
-                                    "collapsed", "--stats-json", stats, *options,
+            results.append(pysample("attach", target.pid, "--engine", "preempt", "-t",
+                                    *support.COLLAPSED, "--stats-json", stats, *options,
                                     wrapper=wrapper))
             return not support.has_no_proven_stack(results[-1])
 

@@ -72,7 +72,7 @@ class StandardStreams(ErrorTestCase):
             path = os.path.join(folder, "profile")
 
             def has_samples():
-                result = pysample("attach", self.target.pid, "-d", "0.1", "-f", "collapsed", "-o",
+                result = pysample("attach", self.target.pid, "-d", "0.1", *support.COLLAPSED, "-o",
                                   path, wrapper=without(*descriptors))
                 self.assertIn(result.status, (0, 5), result)
                 return result.status == 0 and support.parse_collapsed(support.read(path))

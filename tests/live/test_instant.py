@@ -21,7 +21,7 @@ NR_STEPS = 100000
 
 def attach(pid, *args, **kwargs):
     """Attach with the engine that holds the CPU."""
-    return support.pysample("attach", pid, "--engine", "preempt", *args, **kwargs)
+    return support.pysample("attach", pid, "--engine", "preempt", "--mode", "wall", *args, **kwargs)
 
 
 def first_lines(text):
@@ -111,7 +111,8 @@ class InstantByEachProof(InstantTestCase):
             with self.subTest(variant), support.python_target(
                     self.interpreter, "alternating", variant, 40,
                     environment=environment) as target:
-                self.check(target, variant, lambda: attach(target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
+                self.check(target, variant, lambda: attach(target.pid, "-r", 1000, "-d", "0.3",
+                                                           *support.COLLAPSED,
                     wrapper=wrapper))
 
     def test_rseq(self):
@@ -147,7 +148,7 @@ class InstantOfParallelThreads(unittest.TestCase):
 
             def sample():
                 result = attach(target.pid, "-r", 1000, "-d", "0.5", "--lines",
-                                          "-f", "collapsed", wrapper=wrapper)
+                                          *support.COLLAPSED, wrapper=wrapper)
                 self.assertIn(result.status, (0, 5), result.stderr)
                 stacks = support.without_gc(parse_collapsed(result.stdout))
                 for stack in stacks:
@@ -202,7 +203,7 @@ class InstantOfSwappedStates(InstantTestCase):
     def test_stacks_are_possible(self):
         def sample():
             result = attach(target.pid, "-r", 1000, "-d", "0.5",
-                                      "-f", "collapsed")
+                                      *support.COLLAPSED)
             self.assertIn(result.status, (0, 5), result.stderr)
             chains = [tuple(name for name in names(stack) if re.fullmatch(r"[ab]\d+", name))
                       for stack in parse_collapsed(result.stdout)]
@@ -233,7 +234,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 
     def attach(self, program, *options):
         """The result, and whether it says that other threads run the state."""
-        result = attach(program.pid, "-r", 1000, "-d", "0.5", "-f", "collapsed",
+        result = attach(program.pid, "-r", 1000, "-d", "0.5", *support.COLLAPSED,
                                   *options)
         self.assertIn(result.status, (0, 5), result.stderr)
         return result, "on threads other than their own" in result.stderr
@@ -277,7 +278,7 @@ exec(compile(open("{folder}/alternating.py").read(), "alternating.py", "exec"))
 
             def sample():
                 result = attach(program.pid, "-r", 1000, "-d", "0.3",
-                                          "-f", "collapsed")
+                                          *support.COLLAPSED)
                 self.assertIn(result.status, (0, 5), result.stderr)
                 self.assertNotIn("on threads other than", result.stderr)
                 return parse_collapsed(result.stdout)
@@ -302,8 +303,8 @@ class InstantOfForkedThread(unittest.TestCase):
 
     def check(self, child, wrapper):
         def sample():
-            result = support.pysample("attach", child, "-r", 1000, "-d", "0.3", "-f",
-                                      "collapsed", wrapper=wrapper)
+            result = support.pysample("attach", child, "-r", 1000, "-d", "0.3",
+                                      *support.COLLAPSED, wrapper=wrapper)
             self.assertIn(result.status, (0, 5), result.stderr)
             self.assertNotIn("on threads other than", result.stderr)
             return parse_collapsed(result.stdout)
@@ -342,7 +343,7 @@ class InstantInGroups(InstantTestCase):
         with support.python_target(support.newest_interpreter(), "alternating", "calls", 40,
                                    wrapper=target_group) as target:
             self.check(target, "calls", lambda: attach(
-                target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed",
+                target.pid, "-r", 1000, "-d", "0.3", *support.COLLAPSED,
                 wrapper=wrapper))
 
     def test_quota(self):
@@ -374,7 +375,7 @@ class InstantAsNobody(InstantTestCase):
         with support.python_target(found[0], "alternating", "calls", 40,
                                    wrapper=support.AS_NOBODY) as target:
             self.check(target, "calls", lambda: support.pysample_as_nobody(
-                "attach", target.pid, "-r", 1000, "-d", "0.3", "-f", "collapsed"))
+                "attach", target.pid, "-r", 1000, "-d", "0.3", *support.COLLAPSED))
 
 
 if __name__ == "__main__":

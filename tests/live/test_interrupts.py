@@ -17,12 +17,13 @@ import support
 from support import names, parse_collapsed
 from test_attach import is_possible
 
+SHARED_PROGRAM = os.path.join(os.path.dirname(support.PYSAMPLE), "tests", "shared_program")
 REFUSED = r"pysample: --engine bpf: (.*)\n"
 
 
 def attach(target, *options, wrapper=()):
     return support.pysample("attach", target if isinstance(target, int) else target.pid,
-                            "--engine", "bpf", "-f", "collapsed", *options, wrapper=wrapper)
+                            "--engine", "bpf", *support.COLLAPSED, *options, wrapper=wrapper)
 
 
 @functools.lru_cache(maxsize=None)
@@ -152,7 +153,7 @@ class InterruptsAndTicks(InterruptsTestCase):
         def are_same():
             for engine, stacks in seen.items():
                 result = support.pysample("attach", target.pid, "--engine", engine, "-r", 1000,
-                                          "-d", "0.3", "-f", "collapsed")
+                                          "-d", "0.3", *support.COLLAPSED)
                 self.assertIn(result.status, (0, 5), result.stderr)
                 stacks.update(tuple(names(stack)) for stack in support.without_gc(
                     parse_collapsed(result.stdout)))
@@ -304,7 +305,7 @@ class InterruptsAtTheTick(InterruptsTestCase):
 
             def sample():
                 result = support.pysample("attach", target.pid, "--engine", "tick", "-r", "max",
-                                          "-d", "0.5", "-f", "collapsed", "--stats-json", path)
+                                          "-d", "0.5", *support.COLLAPSED, "--stats-json", path)
                 if result.status == 4:
                     self.skipTest(result.stderr)
                 self.assertIn(result.status, (0, 5), result.stderr)
@@ -320,8 +321,8 @@ class InterruptsAtTheTick(InterruptsTestCase):
 
     def test_where_no_program_may_be_loaded(self):
         with support.python_target(support.newest_interpreter(), "busy") as target:
-            result = support.pysample("attach", target.pid, "--engine", "tick", "-d", "0.3", "-f",
-                                      "collapsed", wrapper=support.WITHOUT_BPF)
+            result = support.pysample("attach", target.pid, "--engine", "tick", "-d", "0.3",
+                                      *support.COLLAPSED, wrapper=support.WITHOUT_BPF)
         self.assertEqual(result.status, 4)
         self.assertRegex(result.stderr, r"\Apysample: --engine tick: .*\n\Z")
 
@@ -329,6 +330,60 @@ class InterruptsAtTheTick(InterruptsTestCase):
         result = support.pysample("attach", "--engine", "tick", "-n", os.getpid())
         self.assertEqual(result.status, 2)
         self.assertIn("leave out --engine tick, or -n", result.stderr)
+
+
+@unittest.skipUnless(os.access(SHARED_PROGRAM, os.X_OK), "shared_program was not built")
+class SharedTestCase(InterruptsTestCase):
+    """One BPF program samples processes that have different functions at the same addresses."""
+
+    NAMES = "left_", "right"
+
+    def check(self, engine):
+        counts = collections.Counter()
+
+        def are_enough(children):
+            pids = [str(child["pid"]) for child in children.values()]
+            result = subprocess.run([SHARED_PROGRAM, engine, "0.5", *pids], capture_output=True,
+                                    text=True)
+            if "use --engine bpf" in result.stderr:
+                self.skipTest(result.stderr)
+            self.assertEqual((result.returncode, result.stderr), (0, ""))
+            *lines, programs = result.stdout.splitlines()
+            self.assertEqual(programs, "= 1")
+            for line in lines:
+                pid, _, stack = line.partition(" ")
+                if pid == "=":
+                    pid, _, lost, _ = stack.split()
+                    counts["lost", pid] += int(lost)
+                    continue
+                name = self.NAMES[pids.index(pid)]
+                self.assertEqual(support.without_gc({tuple(stack.split(";")): 1}),
+                                 {("<module>", "run", name): 1}, line)
+                counts["taken", pid] += 1
+            return all(counts["taken", pid] + counts["lost", pid] >= 20 for pid in pids)
+
+        with support.python_target(self.interpreter, "fork_siblings", *self.NAMES) as target:
+            children = target.report["children"]
+            self.assertEqual(len({child["address"] for child in children.values()}), 1)
+            support.wait_until(lambda: are_enough(children), "each process has 20 stacks")
+        # Code that is reported for one process only is lost in the other.
+        for child in children.values():
+            pid = str(child["pid"])
+            self.assertLess(counts["lost", pid], counts["taken", pid] / 10)
+
+
+@support.per_interpreter
+class InterruptsShared(SharedTestCase):
+
+    def test_by_events(self):
+        self.check("bpf")
+
+
+class InterruptsSharedAtTheTick(SharedTestCase):
+
+    def test_at_the_tick(self):
+        self.interpreter = support.newest_interpreter()
+        self.check("tick")
 
 
 class InterruptsElsewhere(InterruptsTestCase):
@@ -365,7 +420,7 @@ class InterruptsChosen(InterruptsTestCase):
         with support.fresh_folder() as (folder, _):
             path = os.path.join(folder, "stats.json")
             result = support.run_with_samples(lambda: support.pysample(
-                *args[:1], "-v", "-f", "collapsed", "--stats-json", path, *args[1:],
+                *args[:1], "-v", *support.COLLAPSED, "--stats-json", path, *args[1:],
                 wrapper=wrapper))
             self.assertEqual(result.status, 0, result.stderr)
             return result, json.loads(support.read(path))
@@ -441,13 +496,13 @@ class InterruptsKilled(InterruptsTestCase):
         with support.python_target(support.newest_interpreter(), "busy") as target:
             before = self.nr_loaded()
             process = support.start_pysample("attach", target.pid, "--engine", "bpf",
-                                             "-f", "collapsed")
+                                             *support.COLLAPSED)
             support.wait_until(lambda: self.nr_loaded() > before, "it is loaded")
             process.kill()
             support.finish(process)
             for delay in 0, 0.01, 0.03, 0.1:
                 process = support.start_pysample("attach", target.pid, "--engine", "bpf",
-                                                 "-f", "collapsed")
+                                                 *support.COLLAPSED)
                 time.sleep(delay)
                 process.kill()
                 support.finish(process)
@@ -459,8 +514,8 @@ class InterruptsRefused(unittest.TestCase):
 
     def test_exact_c_frames(self):
         with support.python_target(support.newest_interpreter(), "busy") as target:
-            result = support.pysample("attach", target.pid, "--exact", "-n", "-d", "0.3", "-f",
-                                      "collapsed", wrapper=support.WITHOUT_BPF)
+            result = support.pysample("attach", target.pid, "--exact", "-n", "-d", "0.3",
+                                      *support.COLLAPSED, wrapper=support.WITHOUT_BPF)
         self.assertEqual((result.status, result.stdout), (4, ""), result.stderr)
         self.assertRegex(result.stderr, r"\Apysample: --exact with C frames requires engine bpf: .*\n\Z")
 
@@ -483,5 +538,5 @@ class InterruptsRefused(unittest.TestCase):
         with support.plain_target(*support.AS_NOBODY, python, "-c", "while True: pass",
                                   program=python) as process:
             result = support.pysample_as_nobody("attach", process.pid, "--engine", "bpf", "-d",
-                                                "0.3", "-f", "collapsed", "--wait", 60)
+                                                "0.3", *support.COLLAPSED, "--wait", 60)
             self.check_refused(result, "CAP_BPF and CAP_PERFMON|built without BPF")

@@ -36,7 +36,7 @@ class LifecycleTestCase(unittest.TestCase):
         self.stats = os.path.join(self.folder, "stats")
 
     def start(self, pid, *options, **kwargs):
-        return support.start_pysample("attach", pid, "-f", "collapsed", "-o", self.profile,
+        return support.start_pysample("attach", pid, *support.COLLAPSED, "-o", self.profile,
                                       "--stats-json", self.stats, *options, **kwargs)
 
     def finish(self, process, status=0):
@@ -387,8 +387,8 @@ class Killed(LifecycleTestCase):
         moments = random.Random(1)
         for i in range(30):
             with support.python_target(interpreter, "callheavy", 50) as target:
-                process = support.start_pysample("attach", target.pid, "-r", "max", "-f",
-                                                 "collapsed", "-o", path)
+                process = support.start_pysample("attach", target.pid, "-r", "max",
+                                                 *support.COLLAPSED, "-o", path)
                 time.sleep(moments.uniform(0, 0.1))
                 target.process.kill()
                 target.process.wait()

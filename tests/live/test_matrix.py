@@ -227,8 +227,8 @@ def check_dump(found):
 
 def sampled(found):
     """{stack: count} of a run; empty if no stack could be proven."""
-    result = found.pysample("attach", found.pid, "-q", "-d", "0.2", "-r", "1khz", "-f",
-                            "collapsed", "--lines")
+    result = found.pysample("attach", found.pid, "-q", "-d", "0.2", "-r", "1khz",
+                            *support.COLLAPSED, "--lines")
     if support.has_no_proven_stack(result):
         return {}
     if result.status:

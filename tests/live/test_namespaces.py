@@ -93,8 +93,8 @@ class FromTheHost(NamespaceTestCase):
             result = pysample("dump", pid, "--json")
             self.assertEqual(result.status, 0, result.stderr)
             self.assert_truth(json.loads(result.stdout), target, tids.get)
-            attach = functools.partial(pysample, "attach", pid, "-d", "0.3", "-q", "-f",
-                                       "collapsed")
+            attach = functools.partial(pysample, "attach", pid, "-d", "0.3", "-q",
+                                       *support.COLLAPSED)
             self.assert_stacks(attach, target)
             support.sampled_until(lambda: support.stacks_of_run(attach("-t")),
                                   lambda stacks: set(map(tid_of, stacks)) == set(tids),
@@ -162,7 +162,7 @@ class FromASidecar(NamespaceTestCase):
 
     @staticmethod
     def attach(sidecar, pid):
-        run = subprocess.run([*sidecar, "attach", "-d", "0.3", "-q", "-f", "collapsed", str(pid)],
+        run = subprocess.run([*sidecar, "attach", "-d", "0.3", "-q", *support.COLLAPSED, str(pid)],
                              capture_output=True, text=True)
         return support.Result(run.returncode, run.stdout, run.stderr)
 
@@ -270,7 +270,7 @@ class Unprivileged(NamespaceTestCase):
             self.assertEqual(result.status, 0, result.stderr)
             self.assert_truth(json.loads(result.stdout), target)
             self.assert_stacks(functools.partial(
-                support.pysample_as_nobody, "attach", "-d", "0.3", "-f", "collapsed", target.pid),
+                support.pysample_as_nobody, "attach", "-d", "0.3", *support.COLLAPSED, target.pid),
                 target)
             result = support.pysample_as_nobody("doctor", target.pid)
             self.assertEqual(result.status, 0, result.stdout)
@@ -327,7 +327,7 @@ class Unprivileged(NamespaceTestCase):
         command = [python, "-c", "import time; time.sleep(60)"]
         with support.python_target(interpreter_of("system"), "execs", *command,
                                    wrapper=NOBODYS) as target:
-            result = support.pysample_as_nobody("attach", "-f", "collapsed", target.pid)
+            result = support.pysample_as_nobody("attach", *support.COLLAPSED, target.pid)
             if "\nUid:\t65534\t1\t" not in support.read("/proc/%d/status" % target.pid):
                 self.skipTest("not tested here: a set-user-ID program (/tmp is mounted nosuid)")
         self.assertEqual(result.status, 0, result)

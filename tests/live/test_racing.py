@@ -32,7 +32,7 @@ def confined(*args):
 def attach(target, *options):
     """The result of a run that had time for a sample."""
     while True:
-        result = confined("attach", target.pid, "-r", 1000, "-d", "0.3", *options)
+        result = confined("attach", target.pid, "-r", 1000, "-d", "0.3", "--mode", "wall", *options)
         if "duration ended before" not in result.stderr or not target.runs():
             return result
 
@@ -77,7 +77,7 @@ class RacingElsewhere(RacingTestCase):
             stats_path = os.path.join(folder, "stats.json")
 
             def sample():
-                result = attach(target, "-f", "collapsed", "--stats-json", stats_path)
+                result = attach(target, *support.COLLAPSED, "--stats-json", stats_path)
                 self.assertEqual(result.status, 0, result.stderr)
                 self.assertRegex(result.stderr, r"process %d runs only on CPUs that pysample may "
                                  r"not use, so its stacks are read while it runs, which is "
@@ -100,7 +100,7 @@ class RacingElsewhere(RacingTestCase):
         with target_elsewhere(self.interpreter, "alternating", "calls", 40) as target:
 
             def sample():
-                result = attach(target, "-f", "collapsed", "-q")
+                result = attach(target, *support.COLLAPSED, "-q")
                 self.assertEqual((result.status, result.stderr), (0, ""))
                 stacks = parse_collapsed(result.stdout)
                 for stack in stacks:
@@ -116,7 +116,7 @@ class RacingElsewhere(RacingTestCase):
         with target_elsewhere(self.interpreter, "deep", 400) as target:
 
             def sample():
-                result = attach(target, "-f", "collapsed")
+                result = attach(target, *support.COLLAPSED)
                 self.assertEqual(result.status, 0, result.stderr)
                 return parse_collapsed(result.stdout)
 
@@ -126,7 +126,7 @@ class RacingElsewhere(RacingTestCase):
     def test_a_target_that_sleeps(self):
         """What counts is where the target may run, not whether it runs."""
         with target_elsewhere(self.interpreter, "sleeps_in_c") as target:
-            result = attach(target, "-f", "collapsed")
+            result = attach(target, *support.COLLAPSED)
             self.assertEqual(result.status, 0, result.stderr)
             self.assertIn("runs only on CPUs that pysample may not use, so", result.stderr)
             for stack in parse_collapsed(result.stdout):
@@ -194,7 +194,7 @@ class RacingBesideRealTime(RacingTestCase):
             for options in [], ["--exact"]:
                 with self.subTest(options):
                     result = support.run_with_samples(lambda options=options: support.pysample(
-                        "attach", target.pid, "-d", "0.3", "-f", "collapsed", *options,
+                        "attach", target.pid, "-d", "0.3", *support.COLLAPSED, *options,
                         wrapper=support.WITHOUT_BPF))
                     sentence = self.SENTENCE % target.pid
                     if can_be_raced(self.interpreter) and not options:
@@ -207,7 +207,7 @@ class RacingBesideRealTime(RacingTestCase):
         with support.python_target(self.interpreter, "sleeps_in_c") as target:
             os.sched_setscheduler(target.pid, os.SCHED_RR, os.sched_param(2))
             result = support.run_with_samples(lambda: support.pysample(
-                "attach", target.pid, "-d", "0.3", "--exact", "-f", "collapsed",
+                "attach", target.pid, "-d", "0.3", "--exact", *support.COLLAPSED,
                 wrapper=["chrt", "-f", "3", *support.WITHOUT_BPF]))
             self.assertEqual(result.status, 0, result.stderr)
 
@@ -220,7 +220,7 @@ class GoneElsewhere(unittest.TestCase):
         end."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
             run = support.start_pysample(
-                "attach", target.pid, "-r", 1000, "-f", "collapsed",
+                "attach", target.pid, "-r", 1000, *support.COLLAPSED,
                 wrapper=["taskset", "-c", str(CPUS[1]), *support.WITHOUT_BPF])
             support.wait_for_ticks(run.pid)
             for tid in os.listdir("/proc/%d/task" % target.pid):
@@ -241,7 +241,7 @@ class RacingForced(RacingTestCase):
             for engine in "racing", "preempt":
                 with self.subTest(engine):
                     result = support.run_with_samples(lambda engine=engine: support.pysample(
-                        "attach", target.pid, "-d", "0.2", "-f", "collapsed", "--engine", engine,
+                        "attach", target.pid, "-d", "0.2", *support.COLLAPSED, "--engine", engine,
                         "--stats-json", stats_path))
                     self.assertEqual(result.status, 0, result.stderr)
                     stats = json.loads(support.read(stats_path))

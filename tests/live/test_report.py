@@ -62,7 +62,7 @@ class OneRecording(ReportTestCase):
         cls.collapsed = os.path.join(cls.folder, "run.collapsed")
         cls.summary = os.path.join(cls.folder, "run.summary")
         stats = os.path.join(cls.folder, "run.json")
-        command = ["attach", cls.target.pid, "-d", "2", "-o", cls.recording, "-o", cls.collapsed,
+        command = ["attach", cls.target.pid, "-d", "2", "--idle", "-o", cls.recording, "-o", cls.collapsed,
                    "-o", cls.summary, "--stats-json", stats]
 
         def has_all():
@@ -93,7 +93,7 @@ class OneRecording(ReportTestCase):
              ["--thread", str(tids["sleep"]), "--thread", str(tids["handle"])]))
 
     def collapse(self, *args):
-        return self.report(self.recording, "-f", "collapsed", *args).stdout
+        return self.report(self.recording, *support.COLLAPSED, *args).stdout
 
     def name_of(self, thread):
         """Python's name for a thread of the target."""
@@ -103,7 +103,7 @@ class OneRecording(ReportTestCase):
     @classmethod
     def counted(cls, args):
         """The number of samples in a report of the recording."""
-        result = pysample("report", cls.recording, "-f", "collapsed", *args)
+        result = pysample("report", cls.recording, *support.COLLAPSED, *args)
         if result.status not in (0, 5):
             raise AssertionError(result)
         return total(result.stdout)
@@ -158,7 +158,7 @@ class OneRecording(ReportTestCase):
         self.assertEqual(len(roots), 1 + len(THREADS))
 
     def test_stdin(self):
-        command = [support.PYSAMPLE, "report", "-", "-f", "collapsed"]
+        command = [support.PYSAMPLE, "report", "-", *support.COLLAPSED]
         with open(self.recording, "rb") as file:
             seekable = subprocess.run(command, stdin=file, capture_output=True)
         with open(self.recording, "rb") as file:
@@ -200,7 +200,7 @@ class OneRecording(ReportTestCase):
         result = self.report(path, "--diff", rest, "--fail-above", "5%", "-o", self.path_of("d"),
                              status=10)
         self.assertRegex(result.stderr, r"(?m)^pysample: grew: spin \(\S*busy\.py:\d+\): own "
-                         r"share from 0\.0 % to \d\d\.\d %, with callees from 0\.0 % to ")
+                         r"share from 0\.0 % to \d+\.\d %, with callees from 0\.0 % to ")
         self.assertNotIn("states.py", result.stderr)
         self.assertTrue(os.path.exists(self.path_of("d")))
         self.report(path, "--diff", rest, "--fail-above", "100", "-q", "-f", "summary")
@@ -300,7 +300,7 @@ class OneRecording(ReportTestCase):
              self.recording], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertEqual(result.stdout,
-                         self.report(self.recording, "-f", "collapsed").stdout)
+                         self.report(self.recording, *support.COLLAPSED).stdout)
 
     def test_full_disk(self):
         with open("/dev/full", "wb") as full:
@@ -337,11 +337,11 @@ class Recordings(ReportTestCase):
         finally:
             process.send_signal(signal.SIGINT)
             self.assertEqual(support.finish(process).status, 0)
-        self.assertEqual(self.report(path).stderr, "")
+        self.assertEqual(self.report(path, "--idle").stderr, "")
 
     def test_into_a_pipe(self):
         result = subprocess.run(
-            ["sh", "-c", '"$0" attach -q -d 0.5 -f recording "$1" | "$0" report -',
+            ["sh", "-c", '"$0" attach -q -d 0.5 -f recording "$1" | "$0" report --idle -',
              support.PYSAMPLE, str(self.target.pid)], capture_output=True, text=True)
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         self.assertGreater(total(result.stdout), 0)

@@ -50,7 +50,7 @@ class RightsTestCase(unittest.TestCase):
         self.path = os.path.join(self.folder, "profile")
 
     def start(self, command, *args, **kwargs):
-        return support.start_pysample(command, "-v", "-f", "collapsed", "-o", self.path, *args,
+        return support.start_pysample(command, "-v", *support.COLLAPSED, "-o", self.path, *args,
                                       bufsize=0, **kwargs)
 
     def rights_of(self, process):
@@ -105,7 +105,7 @@ class Rights(RightsTestCase):
         with support.python_target(support.newest_interpreter(), "parallel", "calls", 40, 4, 5000,
                                    0) as target:
             result = support.run_with_samples(lambda: support.pysample(
-                "attach", "-v", "-n", "-r", 1000, "-d", "0.5", "-f", "collapsed", target.pid,
+                "attach", "-v", "-n", "-r", 1000, "-d", "0.5", *support.COLLAPSED, target.pid,
                 wrapper=["setpriv", "--bounding-set=-perfmon", "--inh-caps=-perfmon", "--"]))
         kept = re.search(r"capabilities kept: (.*)\n", result.stderr).group(1).split(", ")
         self.assertIn("sys_admin", kept)
@@ -149,14 +149,14 @@ class Rights(RightsTestCase):
             support.wait_until(lambda: os.path.exists(recording), "the recording exists")
             support.wait_for_ticks(process.pid)
             self.end(process)
-        self.assertEqual(support.pysample("report", "-f", "collapsed", recording).status, 0)
+        self.assertEqual(support.pysample("report", *support.COLLAPSED, recording).status, 0)
 
     def test_needed_capabilities_are_kept(self):
         """Without CAP_SYS_PTRACE a process may be read because it has no more rights than we
         have."""
         bound = ["setpriv", "--bounding-set=-sys_ptrace", "--inh-caps=-sys_ptrace", "--"]
         with support.python_target(support.newest_interpreter(), "busy", wrapper=bound) as target:
-            result = support.pysample("attach", "-v", "-d", "0.3", "-f", "collapsed", target.pid,
+            result = support.pysample("attach", "-v", "-d", "0.3", *support.COLLAPSED, target.pid,
                                       wrapper=bound)
         self.assertIn(result.status, (0, 5), result.stderr)
         self.assertNotIn("capabilities kept", result.stderr)
@@ -169,7 +169,7 @@ class RightsLater(RightsTestCase):
         """The result and the counters of a run on execs.py, which becomes that program."""
         path = os.path.join(self.folder, "stats")
         with support.python_target(interpreter, "execs", *program, wrapper=wrapper) as target:
-            result = support.pysample("attach", "-v", "-r", 1000, "-f", "collapsed",
+            result = support.pysample("attach", "-v", "-r", 1000, *support.COLLAPSED,
                                       "--stats-json", path, *options, target.pid)
         self.assertEqual(result.status, 0, result.stderr)
         self.assertIn("followed into", result.stderr)
@@ -230,7 +230,7 @@ class RightsLater(RightsTestCase):
                                    0) as target:
             def sample():
                 result = support.run_with_samples(lambda: support.pysample(
-                    "attach", "-v", "-n", "-r", 1000, "-d", "0.5", "-f", "collapsed", target.pid))
+                    "attach", "-v", "-n", "-r", 1000, "-d", "0.5", *support.COLLAPSED, target.pid))
                 self.assertIn("capabilities kept: ", result.stderr)
                 self.assertNotIn("could not be sampled while running", result.stderr)
                 return support.parse_collapsed(result.stdout)

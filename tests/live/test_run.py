@@ -72,7 +72,7 @@ class RunTestCase(unittest.TestCase):
         return path
 
     def options(self, *options):
-        return ["run", "-f", "collapsed", "-o", self.profile, *map(str, options), "--"]
+        return ["run", *support.COLLAPSED, "-o", self.profile, *map(str, options), "--"]
 
     def stacks(self):
         return parse_collapsed(support.read(self.profile))
@@ -166,8 +166,8 @@ class Status(RunTestCase):
         never = ["touch", os.path.join(self.folder, "started")]
         for args in (["run"], ["run", "--"], ["run", "--nonsense", "--", *never],
                      ["run", "-r", "x", *never], ["run", "-f", "nonsense", *never],
-                     ["run", "-o", "/nonexistent/profile", "-f", "collapsed", *never],
-                     ["run", "-o", self.profile, "-f", "collapsed", "--stats-json", self.profile,
+                     ["run", "-o", "/nonexistent/profile", *support.COLLAPSED, *never],
+                     ["run", "-o", self.profile, *support.COLLAPSED, "--stats-json", self.profile,
                       *never], ["run", "-o", "-", "-f", "recording", *never],
                      ["run", "--mode", "cpu", "--no-cpu", *never]):
             with self.subTest(args=args):
@@ -181,7 +181,7 @@ class Status(RunTestCase):
         fifo = os.path.join(self.folder, "fifo")
         os.mkfifo(fifo)
         started = os.path.join(self.folder, "started")
-        process = support.start_pysample("run", "-f", "collapsed", "-o", fifo, "touch", started)
+        process = support.start_pysample("run", *support.COLLAPSED, "-o", fifo, "touch", started)
         support.wait_until(lambda: support.state(process.pid) == "S", "it waits for a reader")
         time.sleep(0.2)
         self.assertEqual(support.end_by_signal(process).status, 125)
@@ -196,9 +196,9 @@ class Status(RunTestCase):
             self.assertRegex(result.stderr, pattern)
 
     def test_a_profile_that_cannot_be_written(self):
-        for options in (["-f", "collapsed", "-o", "/dev/full"],
+        for options in ([*support.COLLAPSED, "-o", "/dev/full"],
                         ["-f", "speedscope", "-o", "/dev/full"],
-                        ["-f", "collapsed", "-o", "/dev/null", "--stats-json", "/dev/full"]):
+                        [*support.COLLAPSED, "-o", "/dev/null", "--stats-json", "/dev/full"]):
             self.assert_failed("No space left", *options, "--", python())
 
     def test_a_standard_output_that_cannot_be_written(self):
@@ -229,7 +229,7 @@ class Status(RunTestCase):
 class Words(RunTestCase):
     def test_options_end_at_the_command(self):
         for args in (["--", "echo", "-d", "--", "-q"], ["echo", "-d", "--", "-q"]):
-            result = pysample("run", "-q", "-f", "collapsed", "-o", self.profile, *args)
+            result = pysample("run", "-q", *support.COLLAPSED, "-o", self.profile, *args)
             self.assertEqual((result.status, result.stdout), (0, "-d -- -q\n"), result)
 
     def test_help(self):
@@ -254,7 +254,7 @@ class Streams(RunTestCase):
         script = self.script("import sys, time\n"
                              "for i in range(5):\n"
                              "    print('line', i, flush=True); time.sleep(0.1)\n")
-        for options in (["-f", "collapsed"], ["-o", "-"], ["-o", "-", "-d", "0.2"]):
+        for options in ([*support.COLLAPSED], ["-o", "-"], ["-o", "-", "-d", "0.2"]):
             result = pysample("run", *options, "--", python(), script)
             self.assertEqual(result.status, 0, result)
             own, profile = result.stdout[:35], result.stdout[35:]
@@ -268,8 +268,8 @@ class Streams(RunTestCase):
         for options in (["--stats-json", stats], ["-o", self.profile + ".pysample"],
                         ["-o", self.profile + ".html"], ["-f", "speedscope", "-o", stats]):
             with self.subTest(options=options), subprocess.Popen(
-                    [PYSAMPLE, "run", "-d", "0.3", "-o", "-", "-f", "collapsed", "-o",
-                     self.profile, "-f", "collapsed", *options, "--", python(), script, "0.5"],
+                    [PYSAMPLE, "run", "-d", "0.3", "-o", "-", *support.COLLAPSED, "-o",
+                     self.profile, *support.COLLAPSED, *options, "--", python(), script, "0.5"],
                     stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                     stderr=subprocess.PIPE) as process:
                 support.wait_until(lambda: os.path.exists(options[-1]) and
@@ -286,7 +286,7 @@ class Streams(RunTestCase):
             os.unlink(options[-1])
 
     def test_counters_on_stdout_come_last(self):
-        result = pysample("run", "-o", self.profile, "-f", "collapsed", "--stats-json", "-", "--",
+        result = pysample("run", "-o", self.profile, *support.COLLAPSED, "--stats-json", "-", "--",
                           python(), "-c", "import time; print('line'); time.sleep(0.3)")
         self.assertEqual(result.status, 0, result)
         line, _, counters = result.stdout.partition("\n")
@@ -377,7 +377,7 @@ class Sampling(RunTestCase):
         program = os.path.join(self.folder, "sh")
         shutil.copy("/bin/sh", program)
         os.chmod(program, 0o711)
-        result = support.pysample_as_nobody("run", "-f", "collapsed", "-o", "/dev/null", "--",
+        result = support.pysample_as_nobody("run", *support.COLLAPSED, "-o", "/dev/null", "--",
                                             program, "-c", "sleep 0.3; exit 3")
         self.assertEqual(result.status, 3, result)
         self.assert_one_sentence(result, "undumpable")
@@ -596,7 +596,7 @@ class Progress(TerminalTestCase):
             support.python_target(support.newest_interpreter(), "sleeps_in_c"))
 
     def attach(self, *options):
-        return ["attach", "-f", "collapsed", "-o", self.profile, *map(str, options),
+        return ["attach", *support.COLLAPSED, "-o", self.profile, *map(str, options),
                 str(self.target.pid)]
 
     def test_a_line_that_is_written_anew(self):

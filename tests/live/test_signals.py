@@ -65,7 +65,7 @@ class LowRate(SignalsTestCase):
             support.python_target(support.newest_interpreter(), "sleeps_in_c"))
 
     def attach(self, *options):
-        return self.start(self.target.pid, "-r", "0.01", "-o", self.path("profile"),
+        return self.start(self.target.pid, "-r", "0.01", "--idle", "-o", self.path("profile"),
                           "--stats-json", self.path("stats"), *options)
 
     def attach_and_sample(self):
@@ -134,7 +134,7 @@ class Meanwhile(SignalsTestCase):
             support.python_target(support.newest_interpreter(), "busy"))
 
     def collapsed(self, *options, **kwargs):
-        return self.start(self.target.pid, "-f", "collapsed", "-o", self.path("profile"),
+        return self.start(self.target.pid, *support.COLLAPSED, "-o", self.path("profile"),
                           "--stats-json", self.path("stats"), *options, **kwargs)
 
     def end(self, process, status=0):
@@ -209,7 +209,7 @@ class Meanwhile(SignalsTestCase):
             self.request(process)
             process.send_signal(signal.SIGSTOP)
             support.wait_until(lambda: support.state(process.pid) == "T", "it is stopped")
-            result = support.pysample("report", path, "-f", "collapsed")
+            result = support.pysample("report", path, *support.COLLAPSED)
             self.assertEqual(result.status, 0, result)
             self.assertGreaterEqual(sum(parse_collapsed(result.stdout).values()),
                                     self.stats()["samples"])
@@ -221,7 +221,7 @@ class Meanwhile(SignalsTestCase):
         os.mkfifo(fifo)
         reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
         self.addCleanup(os.close, reader)
-        for options in (["-f", "collapsed"], ["-o", "-"], ["-o", fifo], ["-o", "/dev/stdout"],
+        for options in ([*support.COLLAPSED], ["-o", "-"], ["-o", fifo], ["-o", "/dev/stdout"],
                         ["-o", "-", "-o", fifo, "-f", "summary"]):
             with self.subTest(options=options):
                 support.wait_until(lambda options=options: self.comes_at_the_end(reader, options),
@@ -279,7 +279,7 @@ class Meanwhile(SignalsTestCase):
     def test_the_process_ends_while_it_is_written(self):
         for i in range(10):
             with support.python_target(support.newest_interpreter(), "busy") as target:
-                process = self.start(target.pid, "-f", "collapsed", "-o", self.path("profile"),
+                process = self.start(target.pid, *support.COLLAPSED, "-o", self.path("profile"),
                                      "--stats-json", self.path("stats"), "-o", self.path("html"),
                                      "-f", "flamegraph")
                 self.until_sampled(process)
@@ -296,7 +296,7 @@ class Meanwhile(SignalsTestCase):
         """The old file stays, the run goes on, and later there is room."""
         with open(self.path("profile"), "w", encoding="ascii") as file:
             file.write("old\n")
-        process = self.start(self.target.pid, "-o", self.path("profile"), "-f", "collapsed",
+        process = self.start(self.target.pid, "-o", self.path("profile"), *support.COLLAPSED,
                              wrapper=["prlimit", "--fsize=16:unlimited", "--"])
         process.send_signal(signal.SIGUSR1)
         self.assertIn(b"cannot write %s: File too large" % self.path("profile").encode(),
@@ -321,7 +321,7 @@ class Meanwhile(SignalsTestCase):
 
     def test_quiet(self):
         process = support.start_pysample("attach", self.target.pid, "-q", "-o",
-                                         self.path("profile"), "-f", "collapsed")
+                                         self.path("profile"), *support.COLLAPSED)
         support.wait_until(lambda: catches(process, signal.SIGUSR1), "it catches signals")
 
         def is_written():
@@ -336,7 +336,7 @@ class Meanwhile(SignalsTestCase):
         terminal = Terminal("/bin/bash", "--norc", "-i")
         self.addCleanup(terminal.close)
         terminal.type(b"stty tostop\n")
-        command = [support.PYSAMPLE, "attach", "-r", "100", "-f", "collapsed", "-o",
+        command = [support.PYSAMPLE, "attach", "-r", "100", *support.COLLAPSED, "-o",
                    self.path("profile"), str(self.target.pid)]
         terminal.type(shlex.join(command).encode() + b"\n")
         terminal.read_until(b"sampling process")

@@ -10,6 +10,7 @@ import re
 import unittest
 
 import support
+import test_interrupts
 from support import GC, per_layout, pysample
 
 FIRST_MINOR = {"gil": 7, "<GC>": 7}  # the first 3.N with it
@@ -55,7 +56,7 @@ class StatesTestCase(unittest.TestCase):
         results = []
 
         def is_proven():
-            results.append(run("attach", target.pid, "-d", "0.3", "-f", "collapsed", "-t",
+            results.append(run("attach", target.pid, "-d", "0.3", *support.COLLAPSED, "-t",
                                *options, **kwargs))
             return results[-1].status != 5
 
@@ -163,6 +164,138 @@ class Cpu(StatesTestCase):
         self.assertIsNone(stats["sampled_cpu_s"])
         self.assertGreater(measured["sampled_cpu_s"], 0)
         self.assertEqual(measured["shown_samples"], measured["samples"])
+
+
+@per_layout
+class Busy(StatesTestCase):
+    """By default threads that wait are hidden: not by their name, but by what they do."""
+
+    def check(self, engine):
+        with states_target(self.interpreter, "spin", "half", "sleep", "compute") as target:
+            shown, stats = self.profile_until(
+                lambda shown: {"spin", "half", "compute"} <= set(shown), "all workers are seen",
+                target, "--mode", "busy", *engine)
+        self.assertEqual(set(shown), {"spin", "half", "compute"})
+        self.assertEqual(stats["mode"], "busy")
+        self.assertEqual(stats["idle_samples"] + stats["shown_samples"], stats["samples"])
+        self.assertAlmostEqual(stats["idle_s"] + stats["shown_s"], stats["sampled_wall_s"],
+                               delta=0.001)
+        # main and sleep; the others may have waited for the GIL.
+        self.assertGreaterEqual(stats["idle_threads"], 2)
+        if engine != support.PREEMPT:
+            self.assertEqual(stats["clock_reads"], 0)
+
+    def test_of_preempted_threads(self):
+        self.check(support.PREEMPT)
+
+    def test_of_interrupted_threads(self):
+        if test_interrupts.why_not():
+            self.skipTest("not tested here: engine bpf: " + test_interrupts.why_not())
+        self.check(["--engine", "bpf"])
+
+    def test_where_perf_is_forbidden(self):
+        with states_target(self.interpreter, "spin", "sleep", "compute") as target:
+            shown, _ = self.profile_until(
+                lambda shown: {"spin", "compute"} <= set(shown), "all workers are seen",
+                target, "--mode", "busy", *support.PREEMPT,
+                wrapper=[*support.FORBID_CALL, "perf_event_open", "EPERM"])
+        self.assertEqual(set(shown), {"spin", "compute"})
+
+    def test_waiting_for_the_gil_is_busy(self):
+        """Two threads take turns; a sample of a thread that holds the GIL or is known to wait for
+        it is never idle."""
+        if self.minor() < 15:
+            self.skipTest("3.%d does not tell who waits for the GIL" % self.minor())
+
+        def samples():
+            result = pysample("attach", target.pid, "-d", "0.3", "-f", "jsonl")
+            return [record for record in map(json.loads, result.stdout.splitlines())
+                    if record["type"] == "sample"]
+
+        def has_all(found):
+            return all(any(sample[key] for sample in found)
+                       for key in ("gil", "waits_for_gil", "idle"))
+
+        with states_target(self.interpreter, "spin", "handle_none") as target:
+            seen = []
+
+            def is_enough():
+                seen[:] = samples()
+                return has_all(seen)
+
+            support.wait_until(is_enough, "each state is seen")
+        self.assertFalse([sample for sample in seen if sample["idle"] and (
+            sample["gil"] or sample["waits_for_gil"])])
+
+    def test_a_recording_has_all(self):
+        """report hides what attach hides, and shows the rest on request."""
+        recording = os.path.join(self.folder, "run.pysample")
+
+        def tids(*options):
+            text = pysample("report", recording, "-t", "-f", "collapsed", *options).stdout
+            return {int(re.search(r"\((\d+)\)$", stack[0]).group(1))
+                    for stack in support.parse_collapsed(text)}
+
+        with states_target(self.interpreter, "spin", "sleep", "compute") as target:
+            threads = target.report["threads"]
+            busy = {threads["spin"], threads["compute"]}
+            support.wait_until(lambda: pysample(
+                "attach", target.pid, "-d", "0.3", "-o", recording).status == 0 and tids() == busy,
+                "both workers are seen")
+        self.assertEqual(tids("--idle"), {*threads.values(), target.pid})
+        self.assertEqual(tids("--mode", "wall"), {*threads.values(), target.pid})
+        self.assertEqual(tids("--state", "busy", "--idle"), busy)
+        self.assertLessEqual({threads["sleep"], target.pid}, tids("--state", "idle", "--idle"))
+
+
+class OnlyWaiting(unittest.TestCase):
+    """A program that only waits has a profile, if an empty one, that says so."""
+
+    def setUp(self):
+        self.folder, _ = self.enterContext(support.fresh_folder())
+        self.target = self.enterContext(
+            support.python_target(support.newest_interpreter(), "sleeps_in_c"))
+
+    def attach(self, *options):
+        return support.run_with_samples(lambda: pysample(
+            "attach", self.target.pid, "-d", "0.3", *options))
+
+    def test_each_output(self):
+        for name in "a.collapsed", "a.summary", "a.svg", "a.html", "callgrind.out.a":
+            path = os.path.join(self.folder, name)
+            with self.subTest(name):
+                result = self.attach("-o", path)
+                self.assertEqual(result.status, 0, result.stderr)
+                self.assertRegex(result.stderr, r"(?m)^pysample: 1 thread waited for \S+ s of \S+ s, "
+                                 "which is hidden: no thread was busy; --idle shows all$")
+                self.assertTrue(os.path.exists(path))
+        self.assertEqual(support.read(os.path.join(self.folder, "a.collapsed")), "")
+        self.assertIn("all threads waited all the time: use --idle",
+                      support.read(os.path.join(self.folder, "a.summary")))
+
+    def test_all_are_shown_on_request(self):
+        for options in ["--idle"], ["--mode", "wall"]:
+            result = self.attach("-f", "collapsed", *options)
+            self.assertTrue(support.parse_collapsed(result.stdout))
+            self.assertNotIn("waited", result.stderr)
+
+    def test_formats_with_samples_have_all(self):
+        for form in "jsonl", "speedscope", "pprof", "gecko", "recording":
+            with self.subTest(form):
+                path = os.path.join(self.folder, form)
+                result = self.attach("-f", form, "-o", path)
+                self.assertEqual(result.status, 0, result.stderr)
+                self.assertNotIn("waited", result.stderr)
+        samples = [record for record in map(json.loads, support.read(
+            os.path.join(self.folder, "jsonl")).splitlines()) if record["type"] == "sample"]
+        self.assertTrue(samples)
+        self.assertEqual({sample["idle"] for sample in samples}, {True})
+
+    def test_contradiction(self):
+        result = pysample("attach", self.target.pid, "--idle", "--mode", "cpu")
+        self.assertEqual(result.status, 2)
+        self.assertEqual(result.stderr, "pysample: --idle shows all samples, and --mode cpu does "
+                         "not: leave out one\n")
 
 
 @per_layout

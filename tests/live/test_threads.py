@@ -114,7 +114,7 @@ class Threads(unittest.TestCase):
 
     def sample(self, target, *options):
         """The stacks of one run, by thread."""
-        result = pysample("attach", "-t", "-f", "collapsed", target.pid, *options)
+        result = pysample("attach", "-t", *support.COLLAPSED, target.pid, *options)
         if result.status == 5:
             return {}
         self.assertEqual(result.status, 0, result.stderr)
@@ -133,7 +133,7 @@ class Threads(unittest.TestCase):
         tid, new_names = self.report["renamed"], []
 
         def sample():
-            process = support.start_pysample("attach", "-t", "-f", "collapsed", self.target.pid)
+            process = support.start_pysample("attach", "-t", *support.COLLAPSED, self.target.pid)
             wait_until_sampling(process, 0.3)
             if not new_names:
                 os.kill(self.target.pid, signal.SIGUSR1)
@@ -145,6 +145,26 @@ class Threads(unittest.TestCase):
                                  "the renamed thread is seen")
         self.assertEqual([root for root in roots if "(%d)" % tid in root],
                          ["thread %s (%d)" % (new_names[0], tid)])
+
+    def test_some_threads_only(self):
+        """By name, pattern and id; a name counts from when it is known."""
+        name, tid = next(iter(names_of(self.report, "named").items()))[::-1]
+        for options in ["--thread", name], ["--thread", name[:-1] + "?"], ["--thread", tid]:
+            with self.subTest(options):
+                self.roots_until(lambda options=options: self.sample(
+                    self.target, "-d", "0.3", "--thread", "nobody", *options),
+                    lambda roots: roots == {root_label(name, tid)}, "only it is seen")
+
+    def test_no_thread_matches(self):
+        folder, _ = self.enterContext(support.fresh_folder())
+        for name in "a.collapsed", "a.pysample":
+            path = os.path.join(folder, name)
+            result = support.run_with_samples(lambda path=path: pysample(
+                "attach", "-d", "0.3", "-o", path, "--thread", "nobody", self.target.pid))
+            self.assertFalse(os.path.exists(path))
+            self.assertEqual((result.status, result.stdout), (5, ""))
+            self.assertRegex(result.stderr, r"(?m)^pysample: no thread of process %d matches --thread, "
+                             r"so there is no profile; its threads: .*\(\d+\)" % self.target.pid)
 
     def test_doctor_counts_them(self):
         result = pysample("doctor", self.target.pid)
@@ -193,7 +213,7 @@ class NewThreads(unittest.TestCase):
     def test_threads_that_are_named_soon_after_they_start(self):
         """The process makes threads all the time, and none ever has a wrong name."""
         def sample():
-            result = pysample("attach", "-t", "-d", "0.5", "-f", "collapsed", target.pid)
+            result = pysample("attach", "-t", "-d", "0.5", *support.COLLAPSED, target.pid)
             if result.status == 5:
                 return {}
             self.assertEqual(result.status, 0, result.stderr)

@@ -195,6 +195,7 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 
 	sample.flags |= below(samples, 8) ? 0 : SAMPLE_IN_JIT;
 	sample.flags |= below(samples, 4) ? 0 : SAMPLE_APPROXIMATE;
+	sample.flags |= below(samples, 2) ? 0 : SAMPLE_IDLE;
 	sample.nr_frames = thread->nr_frames;
 	sample.wall_ns = thread->has_last ? samples->tick_ns - thread->last_ns : 0;
 	if (is_odd)

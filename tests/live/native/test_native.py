@@ -31,7 +31,7 @@ NO_COPY_MAX_NS = 1000000000
 
 
 def attach_native(pid, *args, seconds=DURATION_S):
-    return support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-f", "collapsed", *args,
+    return support.pysample("attach", "-n", "--plumbing", "-d", seconds, *support.COLLAPSED, *args,
                             pid)
 
 
@@ -165,7 +165,7 @@ class Native(CallsTests, unittest.TestCase):
             path = os.path.join(folder, "a.pysample")
             support.wait_until(lambda: self.has_plumbing(target.pid, path), "_start is seen")
             shown, kept = (support.parse_collapsed(support.pysample(
-                "report", path, "-f", "collapsed", *options).stdout)
+                "report", path, *support.COLLAPSED, *options).stdout)
                 for options in ([], ["--plumbing"]))
         labels = {label for stack in shown for label in stack}
         folded = collections.Counter()
@@ -180,7 +180,7 @@ class Native(CallsTests, unittest.TestCase):
         result = support.pysample("attach", "-n", "-d", "1", "-o", path, pid)
         skip_without_c_frames(result)
         return result.status == 0 and "_start (" in support.pysample(
-            "report", path, "-f", "collapsed", "--plumbing").stdout
+            "report", path, *support.COLLAPSED, "--plumbing").stdout
 
     def test_loops_alone(self):
         """C functions with an older loop's entry left in them are not mistaken for loops. With

@@ -31,8 +31,8 @@ class Forbidden(unittest.TestCase):
 
         def is_enough():
             with support.python_target(newest_in_root(), name) as target:
-                result = support.pysample("attach", "-n", "--plumbing", "-d", seconds, "-f",
-                                          "collapsed", target.pid, wrapper=wrapper)
+                result = support.pysample("attach", "-n", "--plumbing", "-d", seconds,
+                                          *support.COLLAPSED, target.pid, wrapper=wrapper)
             if result.status == 5:
                 return False
             self.assertEqual(result.status, 0, result.stderr)
@@ -81,7 +81,7 @@ class Nobody(unittest.TestCase):
 
         def is_enough():
             result = support.pysample_as_nobody(
-                "attach", "-n", "--plumbing", "-d", "2", "-f", "collapsed", target.pid, limit=args)
+                "attach", "-n", "--plumbing", "-d", "2", *support.COLLAPSED, target.pid, limit=args)
             if "perf_event_open" in result.stderr:
                 self.skipTest("not tested here: " + result.stderr.strip())
             if result.status == 5:

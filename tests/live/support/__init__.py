@@ -516,6 +516,9 @@ def _finished(process, stdout, stderr):
 
 PREEMPT = ["--engine", "preempt"]
 
+# Collapsed stacks of all threads, those that wait included.
+COLLAPSED = ["-f", "collapsed", "--mode", "wall"]
+
 # Starts a command for which a system call fails: CALL ERRNO COMMAND...
 FORBID_CALL = [sys.executable, os.path.join(HERE, "forbid_call.py")]
 

@@ -203,7 +203,7 @@ def soak(interpreter, program, rate, seconds, *options, engine="preempt", argume
         profile, stats, log = (os.path.join(folder, name) for name in ("profile", "stats", "log"))
         wrapper = _tracer(log)
         process = support.start_pysample(
-            "attach", target.pid, "--engine", engine, "-r", rate, "-d", seconds, "-f", "collapsed",
+            "attach", target.pid, "--engine", engine, "-r", rate, "-d", seconds, *support.COLLAPSED,
             "-o", profile, "--stats-json", stats, *options, wrapper=wrapper)
         _watch(process, run)
         result = support.finish(process)

@@ -144,3 +144,38 @@ Test(caveats, mention_approximate_stacks)
 		profile_destroy(profile);
 	}
 }
+
+/* How many threads waited, and how long, if that is hidden. */
+Test(caveats, mention_hidden_threads)
+{
+	static const struct {
+		struct profile_account account;
+		const char *expected;
+	} cases[] = {
+		{{.nr_samples = 9, .nr_shown = 9, .wall_ns = 9000000000}, ""},
+		{{.nr_samples = 9,
+		  .nr_shown = 3,
+		  .wall_ns = 9000000000,
+		  .nr_idle = 6,
+		  .idle_ns = 6500000000,
+		  .nr_idle_threads = 2},
+		 "2 threads waited for 6.500 s of 9.000 s, which is hidden: percentages are of the "
+		 "rest; --idle shows all"},
+		{{.nr_samples = 1,
+		  .wall_ns = 1000000,
+		  .nr_idle = 1,
+		  .idle_ns = 1000000,
+		  .nr_idle_threads = 1},
+		 "1 thread waited for 0.001 s of 0.001 s, which is hidden: no thread was busy; "
+		 "--idle shows all"},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		struct text text = {0};
+
+		caveats_append_idle(&text, &cases[i].account);
+		cr_expect(eq(str, (char *)text_string(&text), (char *)cases[i].expected),
+			  "case %zu", i);
+		text_done(&text);
+	}
+}

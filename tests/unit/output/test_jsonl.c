@@ -97,7 +97,8 @@ Test(jsonl, writes_threads_stacks_and_samples)
 					   .thread = PROFILE_NONE,
 					   .flags = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU |
 						    SAMPLE_EXCEPTION | SAMPLE_WAITS_FOR_GIL |
-						    SAMPLE_IN_JIT | SAMPLE_APPROXIMATE},
+						    SAMPLE_IN_JIT | SAMPLE_APPROXIMATE |
+						    SAMPLE_IDLE},
 		   "");
 	add_sample(profile, (struct profile_sample){.wall_ns = 1, .flags = SAMPLE_CPU_MEASURED},
 		   "a@11;b@0");
@@ -117,16 +118,19 @@ Test(jsonl, writes_threads_stacks_and_samples)
 			   "{\"type\":\"sample\",\"time_ns\":1700000000000001000,\"thread\":1,"
 			   "\"stack\":0,\"wall_ns\":1000,\"cpu_ns\":null,\"on_cpu\":null,"
 			   "\"gil\":true,\"waits_for_gil\":false,\"gc\":true,"
-			   "\"exception\":false,\"jit\":false,\"approximate\":false}\n"
+			   "\"exception\":false,\"jit\":false,\"idle\":false,"
+			   "\"approximate\":false}\n"
 			   "{\"type\":\"stack\",\"id\":1,\"frames\":[]}\n"
 			   "{\"type\":\"sample\",\"time_ns\":2000,\"thread\":null,"
 			   "\"stack\":1,\"wall_ns\":1000,\"cpu_ns\":7,\"on_cpu\":true,"
 			   "\"gil\":false,\"waits_for_gil\":true,\"gc\":false,"
-			   "\"exception\":true,\"jit\":true,\"approximate\":true}\n"
+			   "\"exception\":true,\"jit\":true,\"idle\":true,"
+			   "\"approximate\":true}\n"
 			   "{\"type\":\"sample\",\"time_ns\":0,\"thread\":0,"
 			   "\"stack\":0,\"wall_ns\":1,\"cpu_ns\":0,\"on_cpu\":false,"
 			   "\"gil\":false,\"waits_for_gil\":false,\"gc\":false,"
-			   "\"exception\":false,\"jit\":false,\"approximate\":false}\n"));
+			   "\"exception\":false,\"jit\":false,\"idle\":false,"
+			   "\"approximate\":false}\n"));
 	profile_destroy(profile);
 }
 

@@ -150,8 +150,8 @@ Test(profile, each_thread_has_its_own_root_and_path)
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_ns, 9));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_idle_samples, 1));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->idle_ns, 9));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_frameless, 1));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->frameless_ns, 9));
 	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 12));
 	profile_destroy(profile);
 }
@@ -331,7 +331,7 @@ Test(profile, idle_samples_have_no_node)
 	cr_assert(eq(int, push_sample(profile, &main_thread, NULL, 0, 0, 3), 0));
 	cr_expect(eq(u32, nr_nodes(profile), 0));
 	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 3));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_idle_samples, 1));
+	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_frameless, 1));
 	profile_destroy(profile);
 }
 
@@ -559,7 +559,7 @@ static void check_nodes(const struct profile *profile, const struct random_stack
 static void check_totals(const struct profile *profile, const struct random_stacks *stacks)
 {
 	struct profile_total *totals;
-	uint64_t all_self_ns = profile_sums(profile, PROFILE_SHOWN)->idle_ns;
+	uint64_t all_self_ns = profile_sums(profile, PROFILE_SHOWN)->frameless_ns;
 	uint32_t nr = nr_frames(profile);
 
 	cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));
@@ -644,8 +644,8 @@ Test(profile, modes_choose_samples_and_weights)
 		uint64_t nr_shown, ns;
 		uint32_t nr_threads;
 	} cases[] = {
-		{PROFILE_WALL, 5, 500, 2},	{PROFILE_CPU, 2, 107, 1}, {PROFILE_GIL, 2, 200, 1},
-		{PROFILE_EXCEPTION, 1, 100, 1}, {PROFILE_COUNT, 5, 5, 2},
+		{PROFILE_WALL, 5, 500, 2}, {PROFILE_BUSY, 5, 500, 2},	   {PROFILE_CPU, 2, 107, 1},
+		{PROFILE_GIL, 2, 200, 1},  {PROFILE_EXCEPTION, 1, 100, 1}, {PROFILE_COUNT, 5, 5, 2},
 	};
 	const uint32_t ran = SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU;
 
@@ -678,6 +678,44 @@ Test(profile, modes_choose_samples_and_weights)
 		profile_destroy(profile);
 	}
 	cr_expect(not(profile_mode_parse("", &(enum profile_mode){0})));
+}
+
+/* Threads that wait have neither rows nor weight in a profile of busy ones, but are counted. */
+Test(profile, waiting_threads_are_counted_and_not_shown)
+{
+	static const struct {
+		enum profile_mode mode;
+		uint64_t nr_shown, nr_idle, idle_ns, nr_idle_threads;
+		uint32_t nr_threads;
+	} cases[] = {
+		{PROFILE_WALL, 6, 0, 0, 0, 2},
+		{PROFILE_BUSY, 3, 3, 300, 2, 1},
+		{PROFILE_GIL, 1, 0, 0, 0, 1},
+	};
+
+	for (size_t i = 0; i < NR(cases); i++) {
+		const struct profile_options options = {.mode = cases[i].mode, .by_thread = true};
+		struct profile *profile = profile_create(&options);
+		const char *name = profile_mode_name(cases[i].mode);
+		const struct profile_account *account =
+			&profile_sums(profile, PROFILE_SHOWN)->account;
+		uint32_t nr_threads;
+
+		cr_assert(zero(int, push(profile, &worker, 1, 0, SAMPLE_IDLE, 0)));
+		cr_assert(zero(int, push(profile, &main_thread, 3, 0, SAMPLE_HOLDS_GIL, 0)));
+		cr_assert(zero(int, push(profile, &worker, 1, 1, SAMPLE_IDLE, 0)));
+		cr_assert(zero(int, push(profile, &main_thread, 3, 3, SAMPLE_WAITS_FOR_GIL, 0)));
+		cr_assert(zero(int, push(profile, &main_thread, 3, 3, SAMPLE_IDLE, 0)));
+		cr_assert(zero(int, push(profile, &main_thread, 3, 3, 0, 0)));
+		cr_expect(eq(u64, account->nr_samples, 6), "%s", name);
+		cr_expect(eq(u64, account->nr_shown, cases[i].nr_shown), "%s", name);
+		cr_expect(eq(u64, account->nr_idle, cases[i].nr_idle), "%s", name);
+		cr_expect(eq(u64, account->idle_ns, cases[i].idle_ns), "%s", name);
+		cr_expect(eq(u64, account->nr_idle_threads, cases[i].nr_idle_threads), "%s", name);
+		(void)profile_threads(profile, &nr_threads);
+		cr_expect(eq(u32, nr_threads, cases[i].nr_threads), "%s", name);
+		profile_destroy(profile);
+	}
 }
 
 /* nr_unchanged refers to the previous sample, which this mode left out. */
@@ -787,7 +825,7 @@ Test(profile, plumbing_frames_count_as_their_callers)
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep + 1, 4, 0, 3), 0));
 		cr_assert(eq(int, push_sample(profile, &main_thread, deep, 2, 0, 1), 0));
 		cr_expect(eq(u32, nr_nodes(profile), cases[i].nr_nodes));
-		cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_idle_samples,
+		cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_frameless,
 			     cases[i].nr_idle));
 		cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 16));
 		cr_assert(eq(int, profile_totals(profile, PROFILE_SHOWN, &totals), 0));

@@ -285,7 +285,7 @@ Test(recorder, sums_match_the_stored_samples)
 	cr_assert(eq(u64, sums->account.wall_ns, counts.wall_ns));
 	cr_assert(eq(u64, sums->account.cpu_ns, counts.cpu_ns));
 	cr_assert(eq(u64, sums->time_ns, counts.wall_ns));
-	cr_assert(sums->idle_ns > 0 && sums->idle_ns < sums->time_ns);
+	cr_assert(sums->frameless_ns > 0 && sums->frameless_ns < sums->time_ns);
 	cr_assert(eq(u64, sums->account.nr_in_jit, counts.nr_in_jit));
 	cr_assert(counts.nr_in_jit > 0);
 	recorder_destroy(recorder);
@@ -308,7 +308,7 @@ Test(recorder, stores_flags_of_samples)
 	cr_expect(eq(u32, count(fd).flags,
 		     SAMPLE_HOLDS_GIL | SAMPLE_UNPROVEN | SAMPLE_WAITS_FOR_GIL | SAMPLE_GC |
 			     SAMPLE_EXCEPTION | SAMPLE_CPU_MEASURED | SAMPLE_ON_CPU |
-			     SAMPLE_IN_JIT | SAMPLE_APPROXIMATE));
+			     SAMPLE_IN_JIT | SAMPLE_APPROXIMATE | SAMPLE_IDLE));
 	recorder_destroy(recorder);
 	(void)close(fd);
 }

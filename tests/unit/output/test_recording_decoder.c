@@ -240,7 +240,8 @@ Test(recording_decoder, flags_belong_to_samples)
 		{SAMPLE_GAPS, -EBADMSG},
 		{SAMPLE_FINALIZES, -EBADMSG},
 		{SAMPLE_APPROXIMATE, 0},
-		{SAMPLE_APPROXIMATE << 1, -EBADMSG},
+		{SAMPLE_IDLE, 0},
+		{SAMPLE_IDLE << 1, -EBADMSG},
 		{UINT64_C(1) << 44 | SAMPLE_IN_JIT, -EBADMSG},
 	};
 

@@ -39,9 +39,9 @@ struct one {
 /* Two threads in two seconds. */
 static const struct one plain[] = {
 	{0, 0, "0", SAMPLE_HOLDS_GIL | ON_CPU},
-	{0, 1, "3", SAMPLE_CPU_MEASURED},
+	{0, 1, "3", SAMPLE_CPU_MEASURED | SAMPLE_IDLE},
 	{500, 0, "01", SAMPLE_HOLDS_GIL | ON_CPU},
-	{500, 1, "", SAMPLE_CPU_MEASURED},
+	{500, 1, "", SAMPLE_CPU_MEASURED | SAMPLE_IDLE},
 	{1000, 0, "0112", ON_CPU | SAMPLE_EXCEPTION | SAMPLE_IN_JIT},
 	{1000, 1, "32", SAMPLE_HOLDS_GIL | ON_CPU},
 	{1500, 0, "014", SAMPLE_HOLDS_GIL | ON_CPU | SAMPLE_GC},
@@ -209,14 +209,14 @@ Test(replay, applies_filters)
 		{.filter = {.from_ns = -10000 * (int64_t)NS_PER_MS,
 			    .to_ns = -1500 * (int64_t)NS_PER_MS},
 		 .expected = MAIN " 1\n" LOOP " 1\n"},
-		{.filter = {.threads = worker, .nr_threads = 1},
+		{.filter = {.threads = {worker, 1}},
 		 .expected = LOOP " 1\n" LOOP ";leaf (lib.py:30) 1\n[no python frames] 1\n"},
-		{.filter = {.threads = tid, .nr_threads = 1, .flags_set = SAMPLE_GC},
+		{.filter = {.threads = {tid, 1}, .flags_set = SAMPLE_GC},
 		 .expected = FIB ";<GC> 1\n"},
-		{.filter = {.threads = final_name, .nr_threads = 1, .flags_set = SAMPLE_GC},
+		{.filter = {.threads = {final_name, 1}, .flags_set = SAMPLE_GC},
 		 .expected = FIB ";<GC> 1\n"},
-		{.filter = {.threads = first_name, .nr_threads = 1}, .expected = ""},
-		{.filter = {.threads = both, .nr_threads = 2, .flags_set = SAMPLE_HOLDS_GIL},
+		{.filter = {.threads = {first_name, 1}}, .expected = ""},
+		{.filter = {.threads = {both, 2}, .flags_set = SAMPLE_HOLDS_GIL},
 		 .expected = MAIN " 1\n" FIB " 1\n" LOOP ";leaf (lib.py:30) 1\n" FIB ";<GC> 1\n"},
 		{.filter = {.pid = 8}, .expected = ""},
 		{.filter = {.pid = 7, .flags_set = SAMPLE_EXCEPTION}, .expected = LEAF " 1\n"},
@@ -225,10 +225,11 @@ Test(replay, applies_filters)
 		{.filter = {.flags_set = SAMPLE_ON_CPU, .flags_clear = SAMPLE_HOLDS_GIL},
 		 .expected = LEAF " 1\n"},
 		{.filter = {.flags_set = SAMPLE_IN_JIT}, .expected = LEAF " 1\n"},
-		{.filter = {.busy = true, .from_ns = 1000 * (int64_t)NS_PER_MS},
+		{.filter = {.flags_clear = SAMPLE_IDLE, .from_ns = 1000 * (int64_t)NS_PER_MS},
 		 .expected = LEAF " 2\n" LOOP ";leaf (lib.py:30) 1\n" FIB ";<GC> 1\n"},
-		{.filter = {.idle = true}, .expected = LOOP " 1\n[no python frames] 1\n"},
-		{.filter = {.idle = true, .busy = true}, .expected = ""},
+		{.filter = {.flags_set = SAMPLE_IDLE},
+		 .expected = LOOP " 1\n[no python frames] 1\n"},
+		{.filter = {.flags_set = SAMPLE_IDLE, .flags_clear = SAMPLE_IDLE}, .expected = ""},
 		{.include = "^leaf \\(lib.py:30\\)$",
 		 .expected = LEAF " 2\n" LOOP ";leaf (lib.py:30) 1\n"},
 		{.include = "^(loop|fib) ",
@@ -260,6 +261,26 @@ Test(replay, applies_filters)
 		if (filter.exclude)
 			regfree(&exclude);
 	}
+}
+
+/* A recording, and the profile made of it, count what the mode hides. */
+Test(replay, waiting_threads_are_hidden_and_counted)
+{
+	struct profile *profile = new_profile((struct profile_options){.mode = PROFILE_BUSY});
+	const struct profile_account *account = &profile_sums(profile, PROFILE_SHOWN)->account;
+	cleanup_free char *text = NULL;
+
+	play(record(plain, NR(plain), 7), &ALL, profile, PROFILE_SHOWN);
+	text = collapsed(profile);
+	cr_expect(eq(str, text,
+		     (char *)MAIN " 1\n" FIB " 1\n" LEAF " 2\n" LOOP ";leaf (lib.py:30) 1\n" FIB
+				  ";<GC> 1\n"));
+	cr_expect(eq(u64, account->nr_samples, NR(plain)));
+	cr_expect(eq(u64, account->nr_shown, NR(plain) - 2));
+	cr_expect(eq(u64, account->nr_idle, 2));
+	cr_expect(eq(u64, account->idle_ns, 2 * NS_PER_MS));
+	cr_expect(eq(u64, account->nr_idle_threads, 1));
+	profile_destroy(profile);
 }
 
 /* A stack that does not fit adds neither rows nor functions. */
@@ -301,7 +322,7 @@ Test(replay, patterns_match_lines)
 Test(replay, rejected_samples_leave_no_trace)
 {
 	static const char *const worker[] = {"worker"};
-	const struct replay_filter filter = {.threads = worker, .nr_threads = 1};
+	const struct replay_filter filter = {.threads = {worker, 1}};
 	struct profile *profile = new_profile((struct profile_options){.keep_threads = true});
 	const struct profile_sums *sums = profile_sums(profile, PROFILE_SHOWN);
 	uint32_t nr;
@@ -311,7 +332,7 @@ Test(replay, rejected_samples_leave_no_trace)
 	cr_expect(eq(u64, sums->account.nr_shown, 3));
 	cr_expect(eq(u64, sums->account.wall_ns, 3 * NS_PER_MS));
 	cr_expect(eq(u64, sums->account.cpu_ns, NS_PER_MS / 2));
-	cr_expect(eq(u64, sums->nr_idle_samples, 1));
+	cr_expect(eq(u64, sums->nr_frameless, 1));
 	(void)profile_functions(profile, &nr);
 	cr_expect(eq(u32, nr, 2));
 	(void)profile_threads(profile, &nr);

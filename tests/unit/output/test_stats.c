@@ -59,6 +59,9 @@ Test(stats, writes_every_value)
 		.mode = PROFILE_CPU,
 		.account = {.nr_shown = 7,
 			    .nr_in_jit = 5,
+			    .nr_idle = 2,
+			    .idle_ns = 500000000,
+			    .nr_idle_threads = 1,
 			    .wall_ns = 2500000000,
 			    .cpu_ns = 1250000000,
 			    .nr_cpu_measured = 9},
@@ -105,6 +108,9 @@ Test(stats, writes_every_value)
 		    "  \"unit\": \"microseconds\",\n"
 		    "  \"shown_samples\": 7,\n"
 		    "  \"jit_samples\": 5,\n"
+		    "  \"idle_samples\": 2,\n"
+		    "  \"idle_s\": 0.5,\n"
+		    "  \"idle_threads\": 1,\n"
 		    "  \"shown_s\": 1.125,\n"
 		    "  \"sampled_wall_s\": 2.5,\n"
 		    "  \"sampled_cpu_s\": 1.25,\n"
@@ -177,6 +183,9 @@ Test(stats, unknown_values_are_null)
 		    "  \"unit\": \"samples\",\n"
 		    "  \"shown_samples\": 0,\n"
 		    "  \"jit_samples\": 0,\n"
+		    "  \"idle_samples\": 0,\n"
+		    "  \"idle_s\": 0,\n"
+		    "  \"idle_threads\": 0,\n"
 		    "  \"shown_s\": 0,\n"
 		    "  \"sampled_wall_s\": 0,\n"
 		    "  \"sampled_cpu_s\": null,\n"
