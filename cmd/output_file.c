@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/fs.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,6 +19,9 @@
  * include/linux/namei.h.
  */
 enum { MAX_LINKS = 40 };
+
+/* Names to try for a file that replaces no other one. */
+enum { MAX_COUNTER = 100000 };
 
 /* Temporary names to try: earlier processes with our id may have left some behind. */
 enum { MAX_NAMES = 100 };
@@ -228,7 +232,7 @@ static void copy_attributes(const struct output_file *file)
 	mode_t mode = new_file_mode();
 	struct stat status;
 
-	if (lstat(file->target, &status) == 0 && S_ISREG(status.st_mode)) {
+	if (!file->counter_at && lstat(file->target, &status) == 0 && S_ISREG(status.st_mode)) {
 		mode = status.st_mode & 0777;
 		if (!set_owner(fd, status.st_uid, status.st_gid))
 			mode &= S_IRWXU | (mode & S_IRWXO) << 3 | S_IRWXO;
@@ -354,6 +358,35 @@ int output_file_open(const char *path, struct output_file *ret_file, struct mess
 	return 0;
 }
 
+int output_file_open_unique(const char *path, size_t counter_at, struct output_file *ret_file,
+			    struct message *reterr)
+{
+	struct output_file file = {.path = path, .counter_at = counter_at};
+	char *name = strdup(path);
+	int err = name ? try_to_replace(&file, name) : -ENOMEM;
+
+	if (err)
+		return failed(&file, err, reterr);
+	*ret_file = file;
+	return 0;
+}
+
+struct written_file output_file_take_written(struct output_file *file)
+{
+	const struct written_file written = file->written;
+
+	file->written = (struct written_file){0};
+	return written;
+}
+
+void output_file_replace(struct output_file *file, struct written_file *written)
+{
+	free(file->target);
+	file->target = written->name;
+	file->counter_at = 0;
+	*written = (struct written_file){0};
+}
+
 int output_file_open_again(const struct output_file *file, struct output_file *ret_file)
 {
 	char *target = NULL;
@@ -363,7 +396,8 @@ int output_file_open_again(const struct output_file *file, struct output_file *r
 	target = strdup(file->target);
 	if (!target)
 		return -ENOMEM;
-	*ret_file = (struct output_file){.path = file->path, .target = target};
+	*ret_file = (struct output_file){
+		.path = file->path, .target = target, .counter_at = file->counter_at};
 	return 0;
 }
 
@@ -460,12 +494,53 @@ static int failed_to_name(const struct output_file *file, int err, struct messag
 	return err;
 }
 
-/* Rename the temporary file, which stays if that fails. */
-static int rename_temporary(const struct output_file *file, struct message *reterr)
+/* Rename a file unless the new name exists. Returns 0 or a negative errno: -EEXIST. */
+static int rename_new(const char *from, const char *to)
 {
+	if (syscall(SYS_renameat2, AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+		return 0;
+	/* Some file systems cannot, such as NFS. */
+	if (errno != EINVAL && errno != ENOSYS)
+		return -errno;
+	if (link(from, to) != 0)
+		return -errno;
+	(void)unlink(from);
+	return 0;
+}
+
+/* Rename the temporary file to target, or to the first free name with a counter. */
+static int rename_unique(struct output_file *file)
+{
+	int err = rename_new(file->temporary, file->target);
+
+	for (unsigned int i = 2; err == -EEXIST && i <= MAX_COUNTER; i++) {
+		char *name;
+
+		if (asprintf(&name, "%.*s-%u%s", (int)file->counter_at, file->path, i,
+			     file->path + file->counter_at) < 0)
+			return -ENOMEM;
+		err = rename_new(file->temporary, name);
+		if (err) {
+			free(name);
+		} else {
+			free(file->target);
+			file->target = name;
+		}
+	}
+	return err;
+}
+
+/* Rename the temporary file, which stays if that fails. */
+static int rename_temporary(struct output_file *file, struct message *reterr)
+{
+	int err;
+
 	assert(file->temporary);
-	return rename(file->temporary, file->target) == 0 ? 0
-							  : failed_to_name(file, -errno, reterr);
+	if (file->counter_at)
+		err = rename_unique(file);
+	else
+		err = rename(file->temporary, file->target) == 0 ? 0 : -errno;
+	return err ? failed_to_name(file, err, reterr) : 0;
 }
 
 int output_file_publish(struct output_file *file, struct message *reterr)
@@ -516,9 +591,25 @@ static int finish_growing(struct output_file *file, struct message *reterr)
 	return err;
 }
 
+/* Discard the file, but keep its name as that of a file that was written. */
+static void discard_written(struct output_file *file, const struct stat *status)
+{
+	const struct written_file written = {
+		.name = file->target,
+		.device = status->st_dev,
+		.inode = status->st_ino,
+	};
+
+	file->target = NULL;
+	output_file_discard(file);
+	file->written = written;
+}
+
 int output_file_finish(struct output_file *file, int err, struct message *reterr)
 {
 	bool stays = file->is_growing; /* keep what was written, under whichever name */
+	struct stat status;
+	const bool is_known = file->counter_at && fstat(fileno(file->stream), &status) == 0;
 
 	if (!err && fflush(file->stream) != 0)
 		err = -errno;
@@ -537,7 +628,10 @@ int output_file_finish(struct output_file *file, int err, struct message *reterr
 	}
 	if (stays && file->temporary)
 		release_temporary(file);
-	output_file_discard(file);
+	if (is_known && (!err || file->is_published))
+		discard_written(file, &status);
+	else
+		output_file_discard(file);
 	return err;
 }
 
@@ -548,5 +642,6 @@ void output_file_discard(struct output_file *file)
 	close_stream(file);
 	remove_temporary(file);
 	free(file->target);
+	free(file->written.name);
 	*file = (struct output_file){0};
 }

@@ -15,8 +15,16 @@
 #include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 #include "procmem/message.h"
+
+/* A file that was written. All zero: none. */
+struct written_file {
+	char *name; /* owned */
+	dev_t device;
+	ino_t inode;
+};
 
 /* All zero: not open. */
 struct output_file {
@@ -27,6 +35,12 @@ struct output_file {
 	sigset_t signals; /* the mask to restore when temporary is gone */
 	bool is_growing;  /* output_file_begin_growing() was called */
 	bool is_published;
+	/*
+	 * Where in the name a counter is inserted if a file of that name exists: no file is
+	 * replaced. 0: it is replaced.
+	 */
+	size_t counter_at;
+	struct written_file written; /* once it is written, if counter_at was set */
 };
 
 /*
@@ -35,6 +49,23 @@ struct output_file {
  * nothing is open.
  */
 int output_file_open(const char *path, struct output_file *ret_file, struct message *reterr);
+
+/*
+ * The same for a file that replaces no other one: if its name is taken when it gets it, "-2",
+ * "-3", … is inserted at the offset counter_at of path, which is not 0. Symbolic links are not
+ * followed.
+ */
+int output_file_open_unique(const char *path, size_t counter_at, struct output_file *ret_file,
+			    struct message *reterr);
+
+/*
+ * Take what was written of a unique file: its name is the caller's to free. All zero if it was
+ * not written.
+ */
+struct written_file output_file_take_written(struct output_file *file);
+
+/* From now on a unique file replaces the one that was written, whose name is consumed. */
+void output_file_replace(struct output_file *file, struct written_file *written);
 
 /*
  * Open a second time the file that an open file will replace. Both can be written, one after the

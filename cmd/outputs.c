@@ -175,6 +175,55 @@ static bool check_formats(const struct outputs *outputs, bool (*fits)(const stru
 	return false;
 }
 
+/* Patterns. */
+
+bool outputs_use_patterns(struct outputs *outputs, bool is_periodic)
+{
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+		bool has_period;
+
+		if (!output->path) {
+			if (!is_periodic)
+				continue;
+			print_error("--loop writes one file after the other, not to stdout: name "
+				    "them with -o 'app-%%t.pysample'");
+			return false;
+		}
+		if (!output_pattern_check(output->path, &has_period))
+			return false;
+		if (is_periodic && !has_period) {
+			print_error("with --loop each period has its own file: add %%t (time) or "
+				    "%%n (number) to the name '%s', such as 'app-%%t.pysample'",
+				    output->path);
+			return false;
+		}
+		output->pattern = output->path;
+	}
+	return true;
+}
+
+int outputs_expand(struct outputs *outputs, const struct output_pattern_values *values)
+{
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+		char *expanded;
+		size_t counter_at;
+		int err;
+
+		if (!output->pattern)
+			continue;
+		err = output_pattern_expand(output->pattern, values, &expanded, &counter_at);
+		if (err)
+			return err;
+		free(output->expanded);
+		output->expanded = expanded;
+		output->path = expanded;
+		output->counter_at = counter_at;
+	}
+	return 0;
+}
+
 bool outputs_can_compare(const struct outputs *outputs)
 {
 	return check_formats(outputs, compares, "cannot show a comparison: with --diff use");
@@ -280,12 +329,20 @@ static bool check_distinct(const struct outputs *outputs, unsigned index, struct
 	return true;
 }
 
+static int open_output(struct output *output, struct message *reterr)
+{
+	if (output->counter_at)
+		return output_file_open_unique(output->path, output->counter_at, &output->file,
+					       reterr);
+	return output_file_open(output->path, &output->file, reterr);
+}
+
 enum exit_status outputs_open(struct outputs *outputs, struct message *reterr)
 {
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
 
-		if (output_file_open(output->path, &output->file, reterr) != 0)
+		if (open_output(output, reterr) != 0)
 			return EXIT_ERROR;
 		if (!check_not_terminal(output, reterr) || !check_distinct(outputs, i, reterr))
 			return EXIT_USAGE;
@@ -320,10 +377,30 @@ int outputs_open_again(const struct outputs *outputs, struct outputs *ret_output
 	return 0;
 }
 
+void outputs_replace_written(struct outputs *outputs, struct outputs *others)
+{
+	for (unsigned i = 0; i < others->nr; i++) {
+		struct written_file written = output_file_take_written(&others->list[i].file);
+
+		for (unsigned k = 0; written.name && k < outputs->nr; k++)
+			if (outputs->list[k].path == others->list[i].path)
+				output_file_replace(&outputs->list[k].file, &written);
+		free(written.name);
+	}
+}
+
 void outputs_discard(struct outputs *outputs)
 {
-	for (unsigned i = 0; i < outputs->nr; i++)
-		output_file_discard(&outputs->list[i].file);
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		struct output *output = &outputs->list[i];
+
+		output_file_discard(&output->file);
+		output->is_written = false;
+		free(output->expanded);
+		output->expanded = NULL;
+		if (output->pattern)
+			output->path = output->pattern;
+	}
 }
 
 /* Writing. */
@@ -374,8 +451,9 @@ static void set_stream_layout(struct artefact_options *options, FILE *stream)
 	options->colour = terminal && (!no_colour || !*no_colour);
 }
 
-/* Write an output. Returns EXIT_ERROR after printing an error. */
-static enum exit_status output_write(struct output *output, const struct artefact *artefact)
+/* Write an output. Returns EXIT_ERROR after printing an error, unless is_silent. */
+static enum exit_status output_write(struct output *output, const struct artefact *artefact,
+				     bool is_silent)
 {
 	struct artefact fitted = *artefact;
 	struct message message = {0};
@@ -387,7 +465,7 @@ static enum exit_status output_write(struct output *output, const struct artefac
 		err = output->format->write(&fitted, output->file.stream);
 		err = output_file_finish(&output->file, err, &message);
 	}
-	if (err)
+	if (err && !is_silent)
 		print_error("%s", message.text);
 	return err ? EXIT_ERROR : EXIT_OK;
 }
@@ -412,7 +490,7 @@ enum exit_status outputs_write(struct outputs *outputs, const struct artefact *a
 		struct output *output = &outputs->list[i];
 
 		if (is_due(outputs, output) && is_made_from(output, made, requested) &&
-		    output_write(output, artefact) != EXIT_OK)
+		    output_write(output, artefact, outputs->is_silent) != EXIT_OK)
 			status = EXIT_ERROR;
 	}
 	return status;

@@ -7,6 +7,7 @@
 
 #include "cmd/command.h"
 #include "cmd/output_file.h"
+#include "cmd/output_pattern.h"
 #include "output/format.h"
 #include "procmem/message.h"
 
@@ -17,10 +18,13 @@
 enum { MAX_OUTPUTS = 16 };
 
 struct output {
-	const char *path;	     /* borrowed, as given; NULL: stdout */
+	const char *path;	     /* borrowed, as given, or from expanded; NULL: stdout */
 	const struct format *format; /* NULL until outputs_choose(), unless -f named it */
 	struct output_file file;
-	bool is_written; /* or tried, or given up */
+	bool is_written;     /* or tried, or given up */
+	const char *pattern; /* borrowed, as given; NULL: path is not a pattern */
+	size_t counter_at;   /* in path, for output_file_open_unique(); 0: it is no new file */
+	char *expanded;	     /* owned; what pattern became; NULL: nothing yet */
 };
 
 /* All zero: no output was named. */
@@ -29,6 +33,7 @@ struct outputs {
 	unsigned nr;
 	const struct format *next; /* a -f that waits for its -o; NULL: none */
 	bool defers_stdout;	   /* outputs to stdout wait for a later call */
+	bool is_silent;		   /* errors of writing are not printed */
 };
 
 /*
@@ -46,6 +51,18 @@ bool outputs_add_format(struct outputs *outputs, const char *name);
  * two are recordings.
  */
 bool outputs_choose(struct outputs *outputs);
+
+/*
+ * Take the names of the outputs for patterns (output_pattern.h). is_periodic: each must have a
+ * name of its own for each period. Returns false after printing an error.
+ */
+bool outputs_use_patterns(struct outputs *outputs, bool is_periodic);
+
+/*
+ * Give the outputs, which are not open, the names that their patterns have with these values.
+ * Names with %t or %n are those of new files. Returns 0 or -ENOMEM.
+ */
+int outputs_expand(struct outputs *outputs, const struct output_pattern_values *values);
 
 /* Whether all formats can show a comparison. Returns false after printing an error. */
 bool outputs_can_compare(const struct outputs *outputs);
@@ -84,6 +101,12 @@ enum exit_status outputs_open_or_print(struct outputs *outputs);
  * What outputs borrows is borrowed. Returns 0 or -ENOMEM; outputs_discard() must follow.
  */
 int outputs_open_again(const struct outputs *outputs, struct outputs *ret_outputs);
+
+/*
+ * After others, from outputs_open_again(), were written: let outputs replace the new files that
+ * these made.
+ */
+void outputs_replace_written(struct outputs *outputs, struct outputs *others);
 
 /*
  * Returns the name of the open output that is the file open for reading in fd; NULL if there is

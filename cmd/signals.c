@@ -17,6 +17,7 @@ static volatile sig_atomic_t stop_requested;
 static volatile sig_atomic_t stop_number; /* the last signal that set it */
 static struct timespec stop_time;	  /* when it came; set before stop_requested */
 static volatile sig_atomic_t write_requested;
+static volatile sig_atomic_t pause_requested;
 static volatile sig_atomic_t forward_pid; /* 0: no process */
 
 static const struct {
@@ -127,6 +128,25 @@ bool signals_take_write_request(void)
 	if (was_requested)
 		write_requested = 0;
 	return was_requested;
+}
+
+const volatile sig_atomic_t *signals_pause_flag(void)
+{
+	return &pause_requested;
+}
+
+static void on_pause(int number)
+{
+	(void)number;
+	pause_requested = !pause_requested;
+}
+
+void signals_catch_pauses(void)
+{
+	const struct sigaction action = {.sa_handler = on_pause, .sa_flags = SA_RESTART};
+
+	if (!is_ignored(SIGUSR2))
+		(void)sigaction(SIGUSR2, &action, NULL);
 }
 
 void signals_make_writes_fail(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signal handling. SIGINT, SIGTERM and SIGHUP set the stop flag; SIGUSR1 requests that the outputs
- * be written; signals can be forwarded to a child. All globals of the program are in signals.c,
+ * be written; SIGUSR2 sets and clears the pause flag; signals can be forwarded to a child. All globals of the program are in signals.c,
  * because a signal handler has no other access to state.
  */
 #pragma once
@@ -31,6 +31,15 @@ void signals_catch_write_requests(void);
 
 /* Whether SIGUSR1 has requested that since the last call of this function. */
 bool signals_take_write_request(void);
+
+/* Nonzero from a SIGUSR2 to the next one. */
+const volatile sig_atomic_t *signals_pause_flag(void);
+
+/*
+ * From now on SIGUSR2, unless it was ignored when the program began, sets or clears the pause
+ * flag. It ends a sleep, but interrupts no other call.
+ */
+void signals_catch_pauses(void);
 
 /* From now on a closed pipe or an exceeded file size limit is a write error, not a signal. */
 void signals_make_writes_fail(void);

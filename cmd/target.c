@@ -304,6 +304,27 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 	return EXIT_OK;
 }
 
+bool target_take_over(struct target *target, const struct target *parent)
+{
+	const remote_addr addr = parent->runtime.addr;
+	const struct mapping *theirs, *ours;
+	struct maps maps = {0};
+
+	if (!addr || maps_read(&target->process, &maps))
+		return false;
+	maps_done(&target->maps);
+	target->maps = maps;
+	theirs = maps_find(&parent->maps, addr);
+	ours = maps_find(&target->maps, addr);
+	if (!theirs || !ours || !ours->inode || ours->start != theirs->start ||
+	    ours->inode != theirs->inode || ours->dev_major != theirs->dev_major ||
+	    ours->dev_minor != theirs->dev_minor || ours->file_offset != theirs->file_offset)
+		return false;
+	target->runtime = parent->runtime;
+	describe(target);
+	return true;
+}
+
 void target_follow_begin(struct target *target, const struct target_wait *wait,
 			 struct target_search *ret_search)
 {

@@ -89,6 +89,12 @@ void target_search_begin(const struct target_wait *wait, struct target_search *r
  */
 int target_search_look(struct target *target, struct target_search *search, struct message *reterr);
 
+/*
+ * Take over the interpreter of a parent that has just forked the target: it is at the same address,
+ * if the same file is mapped there. Returns false if it is not; then a search is needed.
+ */
+bool target_take_over(struct target *target, const struct target *parent);
+
 /* What target_follow_look() found. */
 enum target_next {
 	TARGET_UNKNOWN,	       /* look again at search->next_ns */

@@ -47,6 +47,22 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
 		histogram->max = other->max;
 }
 
+void histogram_subtract(struct histogram *histogram, const struct histogram *earlier)
+{
+	size_t last = 0;
+
+	for (size_t i = 0; i < HISTOGRAM_CLASSES; i++) {
+		histogram->counts[i] -= earlier->counts[i];
+		if (histogram->counts[i])
+			last = i;
+	}
+	histogram->nr -= earlier->nr;
+	if (!histogram->nr)
+		histogram->max = 0;
+	else if (last < HISTOGRAM_CLASSES - 1 && class_end(last) < histogram->max)
+		histogram->max = class_end(last);
+}
+
 uint64_t histogram_quantile(const struct histogram *histogram, unsigned int thousandths)
 {
 	/* number of values that may be larger */

@@ -24,6 +24,12 @@ void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /*
+ * Remove the values of an earlier state of the same histogram. The largest remaining value is
+ * known by its class only, unless it is that of the whole.
+ */
+void histogram_subtract(struct histogram *histogram, const struct histogram *earlier);
+
+/*
  * The least class bound that at least thousandths / 1000 of the values do not exceed. thousandths
  * is at least 1; 500 gives the median. The result is at most the largest value, and 0 if there
  * are no values.

@@ -148,6 +148,8 @@ struct sampler_stats {
 	uint64_t start_ns;	   /* CLOCK_MONOTONIC at the first tick */
 	uint64_t first_sample_ns;  /* when the first sample had been emitted; 0: not yet */
 	uint64_t end_ns;	   /* at the end of the run */
+	uint64_t paused_ns;	   /* between start_ns and end_ns: no ticks were due */
+	uint64_t active_ns;	   /* the time in which ticks were due; a sum over processes */
 	struct histogram lateness; /* ns after the deadline, for each tick that was not skipped */
 	uint64_t p50_lateness_ns;  /* its median, at the end of the run */
 	uint64_t p99_lateness_ns;

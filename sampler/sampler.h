@@ -39,6 +39,8 @@ struct sampler_options {
 struct sampler_limits {
 	uint64_t duration_ns;		   /* 0: until the target ends or *stop is set */
 	const volatile sig_atomic_t *stop; /* borrowed; may be NULL */
+	/* borrowed; may be NULL; nonzero: no samples are taken, and the duration goes on */
+	const volatile sig_atomic_t *pause;
 };
 
 /* What to record besides the stacks. */
@@ -113,7 +115,7 @@ void sampler_set_live(struct sampler *sampler, const struct maps *maps,
  */
 void sampler_share_ids(struct sampler *sampler, struct sample_ids *ids);
 
-/* Before the first tick: set sample_thread.process of its threads. The default is 0. */
+/* Set sample_thread.process of its threads; by default 0. May change when the sink has. */
 void sampler_set_process(struct sampler *sampler, uint32_t process);
 
 /* Before the first tick: set what to record besides the stacks. The default is nothing. */

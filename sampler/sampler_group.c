@@ -57,6 +57,9 @@ struct sampler_group {
 	bool is_watching;	 /* there is something in it */
 	uint64_t origin_ns;	 /* of all ticks; 0: nothing was added yet */
 	uint64_t end_ns;	 /* of the run */
+	bool is_paused;
+	uint64_t pause_ns;  /* when the pause began */
+	uint64_t paused_ns; /* the sum of those that are over */
 };
 
 int sampler_group_create(const struct sampler_limits *limits, const struct sampler_group_ops *ops,
@@ -307,18 +310,19 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 			bool is_due)
 {
 	struct sampler *sampler = member->sampler;
-	const uint64_t nr_ticks = sampler->stats.ticks;
+	struct sampler_stats *stats = &sampler->stats;
+	const uint64_t nr_ticks = stats->ticks;
 	int err;
 
 	if (is_due)
 		sampler->tick.late_ns = member->ticker.late_ns;
 	err = sampler_wake(sampler, group->sink, &member->ticker, now_ns, is_due);
-	if (member->ends_when_too_deep && sampler->interrupts &&
-	    sampler->stats.lost[LOSS_TOO_DEEP]) {
+	stats->active_ns = now_ns - stats->start_ns - sampler->pause.sum_ns;
+	if (member->ends_when_too_deep && sampler->interrupts && stats->lost[LOSS_TOO_DEEP]) {
 		member->end = END_TOO_DEEP;
 		member->has_ended = true;
 	} else if (err) {
-		judge_error(member, now_ns, is_due && sampler->stats.ticks == nr_ticks, err);
+		judge_error(member, now_ns, is_due && stats->ticks == nr_ticks, err);
 	} else if (is_due) {
 		member->nr_failures = 0;
 	}
@@ -351,6 +355,32 @@ static void take_ticks(struct sampler_group *group, uint32_t aimed, uint64_t now
 	}
 }
 
+/* Begin or end a pause if that is requested. */
+static void update_pause(struct sampler_group *group)
+{
+	const bool is_wanted = group->limits.pause && *group->limits.pause;
+
+	for (uint32_t i = 0; i < group->nr_members; i++) {
+		struct member *member = &group->members[i];
+		const int err = sampler_pause_update(member->sampler, is_wanted, &member->ticker);
+
+		if (err && !member->has_ended)
+			judge_error(member, clock_now_ns(), false, err);
+	}
+	if (is_wanted == group->is_paused)
+		return;
+	if (is_wanted)
+		group->pause_ns = clock_now_ns();
+	else
+		group->paused_ns += clock_now_ns() - group->pause_ns;
+	group->is_paused = is_wanted;
+}
+
+uint64_t sampler_group_paused_ns(const struct sampler_group *group)
+{
+	return group->paused_ns + (group->is_paused ? clock_now_ns() - group->pause_ns : 0);
+}
+
 /* The loop of sampler_group_run(). */
 static int run_loop(struct sampler_group *group, enum sampler_end *ret_end)
 {
@@ -369,6 +399,7 @@ static int run_loop(struct sampler_group *group, enum sampler_end *ret_end)
 		*ret_end = END_TARGET;
 		if (!group->nr_members && is_over)
 			return 0;
+		update_pause(group);
 		aimed = wait_for_tick(group, next_ns < group->end_ns ? next_ns : group->end_ns);
 		now_ns = clock_now_ns();
 		*ret_end = END_STOPPED;

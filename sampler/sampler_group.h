@@ -62,6 +62,9 @@ int sampler_group_remove(struct sampler_group *group, struct sampler *sampler,
 /* End sleeps early when descriptor fd becomes readable. Returns 0 or the errno of epoll_ctl(). */
 int sampler_group_watch(struct sampler_group *group, int fd);
 
+/* The time of all pauses so far. */
+uint64_t sampler_group_paused_ns(const struct sampler_group *group);
+
 /*
  * Sample until the limits, or until no sampler is left and none will be added; at least one must
  * have been added before. Calls ended() for those that are left. Returns 0 and *ret_end:

@@ -565,6 +565,11 @@ int sampler_interrupts_begin(struct sampler_interrupts *interrupts, struct sampl
 	return interrupts_process_enable(interrupts->process, true);
 }
 
+int sampler_interrupts_enable(struct sampler_interrupts *interrupts, bool is_on)
+{
+	return interrupts_process_enable(interrupts->process, is_on);
+}
+
 void sampler_interrupts_end(struct sampler_interrupts *interrupts)
 {
 	(void)interrupts_process_enable(interrupts->process, false);

@@ -411,6 +411,11 @@ bool sampler_native_sleep_until(struct sampler_native *native, uint64_t time_ns)
 	return native->has_events;
 }
 
+int sampler_native_enable(struct sampler_native *native, bool is_on)
+{
+	return native->has_events ? perf_events_enable(&native->events, is_on) : 0;
+}
+
 /* Samples of threads that use no CPU time. */
 
 /* Whether a state is unchanged while its thread waits: no other thread may run it. */

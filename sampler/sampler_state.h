@@ -32,6 +32,8 @@ struct cpu_account {
 	struct cpu_clock clock;
 	uint64_t last_ns; /* clock value at the last emitted sample; valid if has_last */
 	bool has_last;
+	uint64_t paused_ns; /* clock value when the pause began; valid if has_paused */
+	bool has_paused;
 };
 
 #define NOT_COLLECTING UINT32_MAX
@@ -149,6 +151,13 @@ struct stack_search {
 	uint64_t due_ns;	   /* when pending addresses may be looked up */
 };
 
+/* The pauses of the run (sampler_limits.pause). */
+struct sampler_pause {
+	bool is_on;
+	uint64_t begin_ns;
+	uint64_t sum_ns; /* of those that are over */
+};
+
 struct sampler {
 	const struct process *process; /* borrowed; may be NULL */
 	const struct py_build *build;  /* borrowed */
@@ -159,6 +168,7 @@ struct sampler {
 	uint32_t nr_threads;
 	struct identities identities;
 	struct tick_times tick;
+	struct sampler_pause pause;
 	struct stack_search stacks;
 	bool is_racing; /* the racing engine: no CPU is held */
 	struct racing racing;
@@ -381,6 +391,9 @@ void sampler_thread_weigh(const struct sampler *sampler, struct sampled_thread *
  */
 int sampler_interrupts_begin(struct sampler_interrupts *interrupts, struct sample_sink *sink);
 
+/* Stop or continue to interrupt threads. Returns 0 or the errno of a system call. */
+int sampler_interrupts_enable(struct sampler_interrupts *interrupts, bool is_on);
+
 /* After the run: stop that, drop what was not drained, and count the losses. */
 void sampler_interrupts_end(struct sampler_interrupts *interrupts);
 
@@ -435,6 +448,18 @@ bool sampler_interrupts_any_needs_look(struct sampler_interrupts *interrupts, ui
 uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *interrupts,
 					  uint64_t now_ns);
 
+/* Functions of sampler_pause.c for the loop of a run. */
+
+/*
+ * Begin or end a pause if is_wanted has changed. During a pause no thread is
+ * interrupted, and ticker has no tick that is due. Afterwards no weight contains it. What was
+ * sampled before is emitted. Errors of sampler_tick().
+ */
+int sampler_pause_update(struct sampler *sampler, bool is_wanted, struct ticker *ticker);
+
+/* At the end of the run, which may be paused: the pause ends with it. */
+void sampler_pause_finish(struct sampler *sampler);
+
 /* Functions of sampler_native.c for the loop of a run. */
 
 /* Begin to emit samples to next. */
@@ -442,6 +467,9 @@ void sampler_native_begin(struct sampler_native *native, struct sample_sink *nex
 
 /* Sleep until time_ns or until a stack was copied. Returns false at once if none are copied. */
 bool sampler_native_sleep_until(struct sampler_native *native, uint64_t time_ns);
+
+/* Stop or continue to copy stacks. Returns 0 or the errno of a system call. */
+int sampler_native_enable(struct sampler_native *native, bool is_on);
 
 /* Follow a new thread. */
 void sampler_native_add(struct sampler_native *native, const struct sample_thread *thread);

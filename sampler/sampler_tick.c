@@ -82,6 +82,9 @@ void sampler_share_ids(struct sampler *sampler, struct sample_ids *ids)
 void sampler_set_process(struct sampler *sampler, uint32_t process)
 {
 	sampler->identities.process = process;
+	for (uint32_t i = 0; i < sampler->nr_threads; i++)
+		if (sampler->threads[i].info)
+			sampler->threads[i].info->process = process;
 }
 
 void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras)
@@ -164,6 +167,7 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	if (!sum->first_sample_ns)
 		sum->first_sample_ns = stats->first_sample_ns;
 	sum->end_ns = stats->end_ns;
+	sum->active_ns += stats->active_ns;
 	histogram_merge(&sum->lateness, &stats->lateness);
 	sum->p50_lateness_ns = histogram_quantile(&sum->lateness, 500);
 	sum->p99_lateness_ns = histogram_quantile(&sum->lateness, 990);
@@ -534,7 +538,9 @@ int sampler_finish(struct sampler *sampler, struct sample_sink *sink, struct tic
 			err = 0;
 		sampler_interrupts_end(sampler->interrupts);
 	}
+	sampler_pause_finish(sampler);
 	stats->end_ns = clock_now_ns();
+	stats->active_ns = stats->end_ns - stats->start_ns - sampler->pause.sum_ns;
 	/* The last tick was due before end_ns. */
 	stats->ticks -= ticker_finish(ticker, end_ns < stats->end_ns ? end_ns : stats->end_ns);
 	frame_cache_end(&sampler->cache);

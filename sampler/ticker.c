@@ -72,6 +72,18 @@ bool ticker_take(struct ticker *ticker, uint64_t now_ns, uint64_t until_ns)
 	return true;
 }
 
+void ticker_hold(struct ticker *ticker, uint64_t now_ns)
+{
+	ticker->begin_ns = now_ns - (now_ns - ticker->origin_ns) % ticker->interval_ns;
+	ticker->deadline_ns = UINT64_MAX;
+}
+
+void ticker_resume(struct ticker *ticker, uint64_t now_ns)
+{
+	ticker_hold(ticker, now_ns);
+	ticker->deadline_ns = now_ns;
+}
+
 uint64_t ticker_postpone(struct ticker *ticker, uint64_t time_ns)
 {
 	const uint64_t interval_ns = ticker->interval_ns;

@@ -43,6 +43,13 @@ void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed, uint64_t
 bool ticker_take(struct ticker *ticker, uint64_t now_ns, uint64_t until_ns);
 
 /*
+ * Let no tick be due until ticker_resume(), with a tick at once. Ticks between the two are neither
+ * taken nor skipped.
+ */
+void ticker_hold(struct ticker *ticker, uint64_t now_ns);
+void ticker_resume(struct ticker *ticker, uint64_t now_ns);
+
+/*
  * Postpone the next tick to the first one at or after time_ns; the ticks before are not needed.
  * Returns how many these are.
  */

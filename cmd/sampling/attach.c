@@ -4,6 +4,7 @@
 #include "cmd/options.h"
 #include "cmd/print.h"
 #include "cmd/process_choice.h"
+#include "cmd/sampling/rotation.h"
 #include "cmd/sampling/session_outputs.h"
 #include "cmd/signals.h"
 
@@ -26,7 +27,7 @@ static enum exit_status parse(int argc, char **argv, struct session *session, pi
 static enum exit_status sample_and_write(struct session *session, pid_t pid)
 {
 	struct message message = {0};
-	enum exit_status status = session_open_outputs(session, &message);
+	enum exit_status status = session_open_outputs(session, pid, &message);
 
 	if (status == EXIT_OK)
 		status = session_open_target(session, pid, &message);
@@ -34,7 +35,7 @@ static enum exit_status sample_and_write(struct session *session, pid_t pid)
 		status = session_sample(session, &message);
 	if (message.text[0])
 		print_error("%s", message.text);
-	return session_finish(session, status, false);
+	return rotation_finish(session, session_finish(session, status, false));
 }
 
 static enum exit_status run(int argc, char **argv)
@@ -49,6 +50,7 @@ static enum exit_status run(int argc, char **argv)
 	if (status == EXIT_OK && !done) {
 		signals_catch_stops();
 		signals_catch_write_requests();
+		signals_catch_pauses();
 		signals_make_writes_fail();
 		status = sample_and_write(&session, pid);
 	}
@@ -63,10 +65,11 @@ const struct command attach_command = {
 	.about =
 		"Samples every thread of every interpreter of a running CPython process until it\n"
 		"ends, the duration is over, or Ctrl-C; then writes the profile. SIGUSR1 writes it\n"
-		"at once, with the samples so far, and sampling continues. The process is never\n"
-		"stopped, and nothing is written to it except one word of 3.15 (--read-only). If\n"
-		"it executes another program with CPython (exec), sampling continues into the same\n"
-		"profile.\n",
+		"at once, with the samples so far, and sampling continues; with --loop it begins\n"
+		"new files. SIGUSR2 pauses sampling, and another one resumes it. The process is\n"
+		"never stopped, and nothing is written to it except one word of 3.15 (--read-only).\n"
+		"If it executes another program with CPython (exec), sampling continues into the\n"
+		"same profile.\n",
 	.groups = sampling_options_groups,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS,
 	.lists_formats = true,

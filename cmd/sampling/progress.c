@@ -28,7 +28,7 @@ enum { ECHO_COLUMNS = 2 };
  * The parts of the line, in this order. A part that does not fit is left out, with all that
  * follow.
  */
-enum part { PART_ELAPSED, PART_SAMPLES, PART_RATE, PART_LOST, PART_BYTES, NR_PARTS };
+enum part { PART_ELAPSED, PART_PAUSED, PART_SAMPLES, PART_RATE, PART_LOST, PART_BYTES, NR_PARTS };
 
 static void append_elapsed(uint64_t elapsed_ns, struct text *line)
 {
@@ -76,13 +76,17 @@ static void append_part(enum part part, const struct progress_figures *figures, 
 	case PART_ELAPSED:
 		append_elapsed(figures->elapsed_ns, line);
 		break;
+	case PART_PAUSED:
+		if (figures->is_paused)
+			text_puts(line, ", paused");
+		break;
 	case PART_SAMPLES:
 		text_printf(line, ", %" PRIu64 " sample%s", figures->nr_samples,
 			    text_plural(figures->nr_samples));
 		break;
 	case PART_RATE:
 		text_puts(line, ", ");
-		progress_append_rate(figures->nr_ticks, figures->elapsed_ns, figures->requested_hz,
+		progress_append_rate(figures->nr_ticks, figures->active_ns, figures->requested_hz,
 				     line);
 		break;
 	case PART_LOST:
@@ -252,6 +256,16 @@ void progress_clear(struct progress *progress)
 	text_pad(&progress->line, (nr_drawn < columns ? nr_drawn : columns) + ECHO_COLUMNS);
 	text_puts(&progress->line, "\r");
 	put_line(progress);
+}
+
+void progress_set_paused(struct progress *progress, bool is_paused)
+{
+	if (progress->is_paused == is_paused)
+		return;
+	progress->is_paused = is_paused;
+	progress_print_line(progress, is_paused
+					      ? "SIGUSR2: sampling is paused until the next SIGUSR2"
+					      : "SIGUSR2: sampling is resumed");
 }
 
 void progress_print_line(struct progress *progress, const char *text)

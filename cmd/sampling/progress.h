@@ -17,6 +17,8 @@
 /* What is shown. */
 struct progress_figures {
 	uint64_t elapsed_ns; /* since the first tick */
+	uint64_t active_ns;  /* the time in which ticks were due, of all processes */
+	bool is_paused;
 	uint64_t nr_samples;
 	uint64_t nr_ticks;
 	double requested_hz;
@@ -45,6 +47,7 @@ struct progress {
 	int own_fd;	   /* the same file, opened not to wait for it; -1: not possible */
 	bool rewrites;	   /* a terminal: the line is rewritten */
 	size_t nr_drawn;   /* columns of the line that is shown now */
+	bool is_paused;
 	struct text line;
 };
 
@@ -71,6 +74,9 @@ void progress_show(struct progress *progress, const struct progress_figures *fig
  * that is shown. Does nothing if nothing is shown.
  */
 void progress_print_line(struct progress *progress, const char *text);
+
+/* Print a line if the sampling is paused or resumed. */
+void progress_set_paused(struct progress *progress, bool is_paused);
 
 /* Erase the line before something else is printed. */
 void progress_clear(struct progress *progress);

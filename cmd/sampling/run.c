@@ -9,8 +9,10 @@
 #include "cmd/command.h"
 #include "cmd/print.h"
 #include "cmd/sampling/child.h"
+#include "cmd/sampling/rotation.h"
 #include "cmd/sampling/session_outputs.h"
 #include "cmd/signals.h"
+#include "procmem/cleanup.h"
 #include "procmem/clock.h"
 
 /* Wait for an interpreter as long as the program runs; it may be a shell at first. */
@@ -23,22 +25,26 @@ struct run_command {
 	char *recording_path; /* owned; the default name; NULL if outputs were named */
 };
 
-/* Returns the default name of the recording, such as "pysample-python3-42.pysample". */
-static char *recording_path(const char *program, pid_t pid)
+/*
+ * Returns the default name of the recording, such as "pysample-python3-42.pysample"; with periods
+ * it is a pattern.
+ */
+static char *recording_path(const char *program, pid_t pid, bool is_periodic)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
 	enum { MAX_NAME_BYTES = 64 };
 	const char *slash = strrchr(program, '/');
 	const char *name = slash ? slash + 1 : program;
+	cleanup_free char *plain_name = strndup(name, MAX_NAME_BYTES);
 	char *path;
 
-	if (asprintf(&path, "pysample-%.*s-%d.pysample", (int)strnlen(name, MAX_NAME_BYTES), name,
-		     pid) < 0)
-		return NULL;
-	for (char *c = path; *c; c++)
+	for (char *c = plain_name; c && *c; c++)
 		if (!strchr(plain, *c))
 			*c = '_';
+	if (!plain_name || asprintf(&path, "pysample-%s-%d%s.pysample", plain_name, pid,
+				    is_periodic ? "-%t" : "") < 0)
+		return NULL;
 	return path;
 }
 
@@ -52,7 +58,7 @@ static bool name_outputs(struct run_command *run, const char *program)
 
 	if (options->outputs.nr || options->outputs.next)
 		return sampling_options_choose(options);
-	run->recording_path = recording_path(program, run->child.pid);
+	run->recording_path = recording_path(program, run->child.pid, options->loop_ns != 0);
 	if (!run->recording_path) {
 		print_error("out of memory");
 		return false;
@@ -74,7 +80,8 @@ static enum exit_status prepare(struct run_command *run, char **argv, struct mes
 	signals_catch_stops();
 	signals_make_writes_fail();
 	signals_forward_to(run->child.pid);
-	if (!name_outputs(run, argv[0]) || session_open_outputs(&run->session, reterr) != EXIT_OK)
+	if (!name_outputs(run, argv[0]) ||
+	    session_open_outputs(&run->session, run->child.pid, reterr) != EXIT_OK)
 		return EXIT_RUN_FAILED;
 	recording = outputs_recording(&run->session.options.outputs);
 	if (recording && recording->file.stream == stdout) {
@@ -141,7 +148,7 @@ static int finish(struct run_command *run, enum exit_status status)
 	struct session *session = &run->session;
 	int number, child_status;
 
-	status = session_finish(session, status, true);
+	status = rotation_finish(session, session_finish(session, status, true));
 	if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
 		print_note("waiting for process %d, which is still running", run->child.pid);
 	number = child_wait(&run->child, *signals_stop_flag());

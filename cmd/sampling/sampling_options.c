@@ -19,6 +19,9 @@
 
 #define SUMMARY_MAX_ROWS 30
 
+/* The list of kept files is in memory. */
+#define MAX_KEEP 100000
+
 static bool apply_rate(void *options, const char *value)
 {
 	if (parse_rate(value, &((struct sampling_options *)options)->rate_hz))
@@ -32,6 +35,26 @@ static bool apply_duration(void *options, const char *value)
 	if (parse_duration(value, &((struct sampling_options *)options)->duration_ns))
 		return true;
 	print_error("'%s' is not a duration: use 10, 2.5, 500ms, 90s, 5m or 1h", value);
+	return false;
+}
+
+static bool apply_loop(void *options, const char *value)
+{
+	uint64_t *loop_ns = &((struct sampling_options *)options)->loop_ns;
+
+	if (parse_duration(value, loop_ns) && *loop_ns >= NS_PER_S)
+		return true;
+	print_error("'%s' is not a period of at least one second: use 60, 90s, 5m or 1h", value);
+	return false;
+}
+
+static bool apply_keep(void *options, const char *value)
+{
+	uint32_t *nr_keep = &((struct sampling_options *)options)->nr_keep;
+
+	if (parse_count(value, MAX_KEEP, nr_keep) && *nr_keep)
+		return true;
+	print_error("'%s' is not a number of files from 1 to %d", value, MAX_KEEP);
 	return false;
 }
 
@@ -144,6 +167,18 @@ static const struct option_spec collector_rows[] = {
 	 .at = offsetof(struct sampling_options, extras.gc)},
 };
 
+static const struct option_spec period_rows[] = {
+	{"loop", "TIME",
+	 "begin new files each TIME (60s, 5m, 1h; at least 1s), without\n"
+	 "a gap. Their names need %t (the start in local time, as\n"
+	 "20260131T235959) or %n (1, 2, …), and may have %p (process\n"
+	 "id) and %h (host): -o 'app-%t.pysample'. If a name is taken,\n"
+	 "-2, -3, … is added; SIGUSR1 begins new files at once",
+	 .apply = apply_loop},
+	{"keep", "N", "with --loop, keep the files of the last N periods only",
+	 .apply = apply_keep},
+};
+
 static const struct option_spec note_rows[] = {
 	{"stats-json", "FILE", "write the counters of the run as one JSON object",
 	 .action = OPTION_STORES, .at = offsetof(struct sampling_options, stats_path)},
@@ -168,6 +203,7 @@ const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = 
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
 	{NULL, layout_options, 2, offsetof(struct sampling_options, layout)},
 	{NULL, full_command_option, 1, offsetof(struct sampling_options, full_command)},
+	{NULL, period_rows, 2, .at = 0},
 	{NULL, note_rows, 1, .at = 0},
 	{NULL, quiet_option, 1, offsetof(struct sampling_options, quiet)},
 	{NULL, verbose_rows, 1, .at = 0},
@@ -232,8 +268,14 @@ static bool check_engine(const struct engine_options *engine)
 
 bool sampling_options_choose(struct sampling_options *options)
 {
+	if (options->nr_keep && !options->loop_ns) {
+		print_error("--keep requires --loop: without it no file is removed");
+		return false;
+	}
 	if (!mode_choose(&options->mode, PROFILE_BUSY, &options->profile.mode) ||
-	    !outputs_choose(&options->outputs) || !check_engine(&options->engine))
+	    !outputs_choose(&options->outputs) ||
+	    !outputs_use_patterns(&options->outputs, options->loop_ns != 0) ||
+	    !check_engine(&options->engine))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->extras.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");

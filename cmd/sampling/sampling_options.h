@@ -18,6 +18,8 @@ struct sampling_options {
 	struct engine_options engine;
 	double rate_hz;
 	uint64_t duration_ns; /* 0: unlimited */
+	uint64_t loop_ns;     /* length of a period; 0: the run is one */
+	uint32_t nr_keep;     /* number of periods whose files are kept; 0: all */
 	struct outputs outputs;
 	const char *stats_path;
 	struct mode_choice mode;
@@ -38,7 +40,7 @@ struct sampling_options {
  * The rows of the options, and the values that the options start from. The first group, which
  * names a running process, is of attach only.
  */
-enum { SAMPLING_OPTIONS_NR_GROUPS = 16 };
+enum { SAMPLING_OPTIONS_NR_GROUPS = 17 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 

@@ -11,6 +11,7 @@
 #include <stdint.h>
 
 #include "cmd/sampling/engine.h"
+#include "cmd/sampling/periods.h"
 #include "cmd/sampling/progress.h"
 #include "cmd/sampling/sampling_options.h"
 #include "cmd/sampling/session_sink.h"
@@ -109,7 +110,7 @@ struct session {
 
 	struct session_sink sink;
 	struct output_file stats_output;
-	int recording_fd; /* owned; the remaining outputs are made from it; -1: none */
+	struct periods periods;
 
 	struct session_sums before; /* of the programs that are over; at the end, of all */
 	struct recorded_sums recorded;
@@ -117,10 +118,8 @@ struct session {
 	bool begun;	      /* there are counters to report */
 };
 
-#define SESSION_NONE                                             \
-	((struct session){.root.target.process = PROCESS_CLOSED, \
-			  .sink = SESSION_SINK_NONE,             \
-			  .recording_fd = -1})
+#define SESSION_NONE \
+	((struct session){.root.target.process = PROCESS_CLOSED, .sink = SESSION_SINK_NONE})
 
 /*
  * Keep the words of the command line for the artefacts; argv[0] is the command's name. Must be
@@ -136,10 +135,10 @@ bool session_keep_arguments(struct session *session, int argc, char **argv);
 bool session_keep_command(struct session *session, char *const *command);
 
 /*
- * Open the outputs that options name. Returns EXIT_OK, or EXIT_ERROR or EXIT_USAGE with a
- * message.
+ * Open the outputs that options name; pid, which is that of session_open_target(), can be in their
+ * names. Returns EXIT_OK, or EXIT_ERROR or EXIT_USAGE with a message.
  */
-enum exit_status session_open_outputs(struct session *session, struct message *reterr);
+enum exit_status session_open_outputs(struct session *session, pid_t pid, struct message *reterr);
 
 /*
  * Open process pid, find its interpreter, waiting as long as options.wait allows, and prepare to
@@ -175,3 +174,12 @@ void session_count_native(const struct session *session, struct run_native *ret_
  * borrowed from session.
  */
 void session_describe(const struct session *session, struct run *ret_run);
+
+/* The same for the current period; without --loop that is the run. */
+void session_describe_period(const struct session *session, struct run *ret_run);
+
+/*
+ * While sampling, let the recording of a new period, which has just begun, have the counters since
+ * then.
+ */
+void session_count_recorded(struct session *session);

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "cmd/sampling/session.h"
+#include "output/run/run_part.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/procfile.h"
@@ -42,6 +43,8 @@ static void add_process(const struct session_process *process, struct sampler_st
 void session_sum_counters(const struct session *session, struct sampler_stats *ret_stats)
 {
 	*ret_stats = session->before.stats;
+	if (session->group)
+		ret_stats->paused_ns = sampler_group_paused_ns(session->group);
 	add_process(&session->root, ret_stats);
 	for (uint32_t i = 0; i < session->children.nr; i++)
 		add_process(session->children.list[i], ret_stats);
@@ -136,4 +139,12 @@ void session_describe(const struct session *session, struct run *ret_run)
 		.stats = stats,
 	};
 	session_count_native(session, &ret_run->info.native);
+	profile_account_add(&ret_run->info.account, &session->periods.before.info.account);
+	ret_run->info.shown_ns += session->periods.before.info.shown_ns;
+}
+
+void session_describe_period(const struct session *session, struct run *ret_run)
+{
+	session_describe(session, ret_run);
+	run_subtract(ret_run, &session->periods.before);
 }

@@ -45,7 +45,10 @@ static void drop(struct session_children *children, uint32_t index)
 	free(child);
 }
 
-/* Append a child that is searched. Returns 0, also if it has ended already, or -ENOMEM. */
+/*
+ * Append a child, and begin to sample or search it. Returns 0, also if it has ended already, or an
+ * error that ends the run.
+ */
 static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
 {
 	struct session_children *children = &session->children;
@@ -75,10 +78,8 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
 	}
 	if (session->options.full_command)
 		target_show_arguments(&child->target);
-	target_search_begin(&wait, &child->search);
-	child->state = PROCESS_SEARCHED;
 	children->list[children->nr++] = child;
-	return 0;
+	return session_process_fork(session, child, find(session, parent_pid), &wait);
 }
 
 /* A process has called exec. */
@@ -186,6 +187,16 @@ int session_children_ended(struct session *session, struct sampler *sampler, enu
 		if (child->sampler == sampler)
 			return session_process_ended(session, child, end, err);
 	}
+	return err;
+}
+
+int session_children_record(struct session *session)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < session->children.nr; i++)
+		if (session->children.list[i]->is_recorded)
+			err = session_process_record(session, session->children.list[i]);
 	return err;
 }
 

@@ -26,5 +26,8 @@ int session_children_update(struct session *session, uint64_t now_ns, uint64_t *
 int session_children_ended(struct session *session, struct sampler *sampler, enum sampler_end end,
 			   int err);
 
+/* Tell a new sink of all children that the one before knew. Returns 0 or what the sink returned. */
+int session_children_record(struct session *session);
+
 /* Free all children, none of which may be in the group. */
 void session_children_close(struct session *session);

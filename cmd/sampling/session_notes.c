@@ -58,14 +58,16 @@ static void print_mode(const struct session *session)
 {
 	const struct sampler_stats *stats = &session->before.stats;
 	const enum profile_mode mode = session->options.profile.mode;
-	const uint64_t nr_shown = session_sink_sums(&session->sink)->account.nr_shown;
+	const struct run_info *before = &session->periods.before.info;
+	const struct profile_sums *sums = session_sink_sums(&session->sink);
+	const uint64_t nr_shown = before->account.nr_shown + sums->account.nr_shown;
 
 	if (mode == PROFILE_BUSY)
 		print_idle(session);
 	else if (mode != PROFILE_WALL)
 		print_note("mode %s: %" PRIu64 " sample%s shown, %.3f s of %s%s",
 			   profile_mode_name(mode), nr_shown, text_plural(nr_shown),
-			   (double)session_sink_sums(&session->sink)->time_ns / NS_PER_S,
+			   (double)(before->shown_ns + sums->time_ns) / NS_PER_S,
 			   profile_mode_time(mode),
 			   mode == PROFILE_CPU && has_collapsed(&session->options.outputs)
 				   ? "; stacks are counted in microseconds"
@@ -193,8 +195,7 @@ static void print_account(const struct session *session)
 	struct message followed = {0};
 	struct text rate = {0};
 
-	progress_append_rate(stats->ticks, stats->end_ns - stats->start_ns,
-			     session->options.rate_hz, &rate);
+	progress_append_rate(stats->ticks, stats->active_ns, session->options.rate_hz, &rate);
 	if (session->root.course.nr_followed)
 		message_set(&followed, "followed into %s%s; ", session->root.target.command_line,
 			    session->root.course.nr_followed > 1 ? ", the last of several programs"
@@ -204,6 +205,8 @@ static void print_account(const struct session *session)
 		   followed.text, end_reason(session), stats->samples, text_plural(stats->samples),
 		   stats->ticks, text_plural(stats->ticks), stats_wall_s(stats), text_string(&rate),
 		   loss_percent(stats), stats->late_ticks, text_plural(stats->late_ticks));
+	if (stats->paused_ns)
+		print_note("paused for %.1f s", (double)stats->paused_ns / NS_PER_S);
 	text_done(&rate);
 }
 
@@ -253,7 +256,8 @@ static void print_unreachable(const struct session *session)
 
 void session_notes_end(const struct session *session)
 {
-	const uint64_t nr_other = session_sink_sums(&session->sink)->nr_other_samples;
+	const uint64_t nr_other = session->periods.nr_other_samples +
+				  session_sink_sums(&session->sink)->nr_other_samples;
 	struct message why_other_threads;
 
 	if (session->options.quiet)
@@ -290,16 +294,18 @@ void session_notes_end(const struct session *session)
 static bool print_viewer_command(const struct output *output)
 {
 	struct text command = {0}, size = {0};
+	const char *written = output->file.written.name;
+	const char *path = written ? written : output->path;
 	struct stat status;
 	bool is_needed = false;
 
-	if (output->path && stat(output->path, &status) == 0 && S_ISREG(status.st_mode)) {
-		viewer_command_append(output->format, output->path, &command);
+	if (path && stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
+		viewer_command_append(output->format, path, &command);
 		progress_append_bytes((uint64_t)status.st_size, &size);
 		is_needed = command.length > 0;
 	}
 	if (is_needed)
-		print_note("%s written to %s; next: %s", text_string(&size), output->path,
+		print_note("%s written to %s; next: %s", text_string(&size), path,
 			   text_string(&command));
 	text_done(&command);
 	text_done(&size);

@@ -78,13 +78,15 @@ static enum exit_status write_stats(const struct run *run, struct output_file *f
 /* End the recording, if there is one, and open it for the outputs that are made from it. */
 static enum exit_status end_recording(struct session *session, const struct run *run)
 {
-	const bool is_known = session->sink.error != 0; /* reported when sampling ended */
-	struct message message = {0};
+	const struct outputs *outputs = &session->options.outputs;
+	const struct session_sink *sink = &session->sink;
+	const bool had_failed = sink->error != 0; /* reported when sampling ended, if it did */
+	struct message message = sink->reason;
+	const int err = session_sink_finish(&session->sink, run, outputs, &message);
 
-	if (!session_sink_finish(&session->sink, run, &session->options.outputs,
-				 &session->recording_fd, &message))
+	if (!err && !(had_failed && sink->outlives_errors))
 		return EXIT_OK;
-	if (!is_known)
+	if (!outputs->is_silent && (!had_failed || sink->outlives_errors))
 		print_error("%s", message.text);
 	return EXIT_ERROR;
 }
@@ -95,16 +97,28 @@ static enum exit_status first_failure(enum exit_status first, enum exit_status s
 	return first == EXIT_OK ? second : first;
 }
 
+enum exit_status session_write_period(struct session *session, const struct run *part)
+{
+	const enum exit_status ended = end_recording(session, part);
+
+	return first_failure(ended, write_outputs(session, part, session->sink.replay_fd,
+						  &session->options.outputs));
+}
+
 /* Write what is not written yet, except to stdout if that is deferred. */
-static enum exit_status write_rest(struct session *session, const struct run *run)
+static enum exit_status write_rest(struct session *session)
 {
 	struct outputs *outputs = &session->options.outputs;
 	struct output_file *stats = &session->stats_output;
-	enum exit_status status = write_outputs(session, run, session->recording_fd, outputs);
+	enum exit_status status;
+	struct run run;
 
+	session_describe_period(session, &run);
+	status = write_outputs(session, &run, session->sink.replay_fd, outputs);
 	if (!output_file_is_open(stats) || (outputs->defers_stdout && stats->stream == stdout))
 		return status;
-	return first_failure(status, write_stats(run, stats));
+	session_describe(session, &run);
+	return first_failure(status, write_stats(&run, stats));
 }
 
 /* Print what was written, and how long sampling had to wait for it. */
@@ -166,6 +180,7 @@ int session_write_now(struct session *session)
 			   output_file_is_open(&stats) + has_named_recording(session);
 		progress_clear(&session->progress);
 		status = write_again(session, &run, &outputs, &stats);
+		outputs_replace_written(&session->options.outputs, &outputs);
 		print_written(session, nr_files, status, clock_now_ns() - begin_ns);
 	}
 	outputs_discard(&outputs);
@@ -180,7 +195,7 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	/* Without samples there are still counters, if only to say that there were none. */
 	if (!session->begun && status != EXIT_NO_SAMPLE)
 		return status;
-	session_describe(session, &run);
+	session_describe_period(session, &run);
 	signals_restart_calls();
 	/*
 	 * The sampler's CPU clocks may use all descriptors that we may have; the outputs need
@@ -189,7 +204,7 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 	session_destroy_samplers(session);
 	status = first_failure(status, end_recording(session, &run));
 	session->options.outputs.defers_stdout = defers_stdout;
-	status = first_failure(status, write_rest(session, &run));
+	status = first_failure(status, write_rest(session));
 	if (status == EXIT_OK)
 		session_notes_written(session);
 	return status;
@@ -197,11 +212,8 @@ enum exit_status session_finish(struct session *session, enum exit_status status
 
 enum exit_status session_finish_stdout(struct session *session, enum exit_status status)
 {
-	struct run run;
-
 	if (!session->options.outputs.defers_stdout)
 		return status;
 	session->options.outputs.defers_stdout = false;
-	session_describe(session, &run);
-	return first_failure(status, write_rest(session, &run));
+	return first_failure(status, write_rest(session));
 }

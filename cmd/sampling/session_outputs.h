@@ -14,6 +14,13 @@
 int session_write_now(struct session *session);
 
 /*
+ * Write the outputs, none of which is a stream, from the samples of a period, which part describes.
+ * Its recording is ended. Returns EXIT_OK, or EXIT_ERROR after printing errors, unless the outputs
+ * are silent.
+ */
+enum exit_status session_write_period(struct session *session, const struct run *part);
+
+/*
  * Write all outputs that have something to show; with defers_stdout, all except those to stdout.
  * status is that of the previous call. Returns status if it is not EXIT_OK, otherwise the status
  * of the writing, after printing errors.

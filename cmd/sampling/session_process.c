@@ -129,6 +129,8 @@ int session_process_record(struct session *session, struct session_process *proc
 	process_name_read(&process->target.process, name);
 	err = session_sink_add_process(&session->sink, &info, &process->index);
 	process->is_recorded = !err;
+	if (process->sampler)
+		sampler_set_process(process->sampler, process->index);
 	return err;
 }
 
@@ -300,6 +302,18 @@ static int begin_found(struct session *session, struct session_process *process)
 	if (is_new)
 		session_notes_followed(session, process);
 	return may_continue(session, process) ? session_process_begin(session, process) : 0;
+}
+
+int session_process_fork(struct session *session, struct session_process *process,
+			 const struct session_process *parent, const struct target_wait *wait)
+{
+	if (parent && parent->sampler && target_take_over(&process->target, &parent->target)) {
+		process->course.after = TARGET_FOLLOWED;
+		return begin_found(session, process);
+	}
+	target_search_begin(wait, &process->search);
+	process->state = PROCESS_SEARCHED;
+	return 0;
 }
 
 int session_process_search(struct session *session, struct session_process *process,

@@ -33,6 +33,13 @@ int session_process_ended(struct session *session, struct session_process *proce
 			  enum sampler_end end, int err);
 
 /*
+ * A process that was just forked by parent, which may be NULL: begin to sample it with the parent's
+ * interpreter, or else to search it for wait. Returns 0, or an error that ends the run.
+ */
+int session_process_fork(struct session *session, struct session_process *process,
+			 const struct session_process *parent, const struct target_wait *wait);
+
+/*
  * If it is time for a look of a search, look, and begin to sample what was found. Returns 0, or an
  * error that ends the run.
  */

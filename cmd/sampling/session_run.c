@@ -5,6 +5,7 @@
  */
 #include "cmd/sampling/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@
 #include <unistd.h>
 
 #include "cmd/print.h"
+#include "cmd/sampling/rotation.h"
 #include "cmd/sampling/session_children.h"
 #include "cmd/sampling/session_notes.h"
 #include "cmd/sampling/session_outputs.h"
@@ -23,6 +25,7 @@
 #include "cmd/signals.h"
 #include "output/run/loss.h"
 #include "output/run/run.h"
+#include "output/run/run_part.h"
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
@@ -68,11 +71,19 @@ bool session_keep_command(struct session *session, char *const *command)
 }
 /* Opening. */
 
-enum exit_status session_open_outputs(struct session *session, struct message *reterr)
+enum exit_status session_open_outputs(struct session *session, pid_t pid, struct message *reterr)
 {
 	struct sampling_options *options = &session->options;
-	enum exit_status status = outputs_open(&options->outputs, reterr);
+	enum exit_status status;
 
+	session->root.pid = pid;
+	session->periods.kept.max_periods = options->nr_keep;
+	session->sink.outlives_errors = options->loop_ns != 0;
+	if (rotation_name_outputs(session) != 0) {
+		message_set(reterr, "out of memory");
+		return EXIT_ERROR;
+	}
+	status = outputs_open(&options->outputs, reterr);
 	if (status == EXIT_OK)
 		status = session_sink_open(&session->sink, &options->outputs, reterr);
 	if (status != EXIT_OK || !options->stats_path)
@@ -102,6 +113,8 @@ static void show_progress(struct session *session, uint64_t now_ns)
 	session_sum_counters(session, &stats);
 	figures = (struct progress_figures){
 		.elapsed_ns = now_ns - stats.start_ns,
+		.active_ns = stats.active_ns,
+		.is_paused = *signals_pause_flag(),
 		.nr_samples = stats.samples,
 		.nr_ticks = stats.ticks,
 		.requested_hz = session->options.rate_hz,
@@ -114,17 +127,30 @@ static void show_progress(struct session *session, uint64_t now_ns)
 /* Interval at which the counters are summed up; a recording is flushed less often. */
 #define SUM_EVERY_NS 100000000u
 
+/* Sum up the counters for the recording: those of the current period. */
+void session_count_recorded(struct session *session)
+{
+	session_sum_counters(session, &session->recorded.stats);
+	stats_subtract(&session->recorded.stats, &session->periods.before.stats);
+	session_sink_set_stats(&session->sink, &session->recorded.stats);
+}
+
 static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
 
+	const bool is_requested = signals_take_write_request();
+
 	if (now_ns - session->recorded.at_ns >= SUM_EVERY_NS) {
-		session_sum_counters(session, &session->recorded.stats);
+		session_count_recorded(session);
 		session->recorded.at_ns = now_ns;
 	}
+	progress_set_paused(&session->progress, *signals_pause_flag());
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
-	return signals_take_write_request() ? session_write_now(session) : 0;
+	if (session->options.loop_ns)
+		return rotation_tick(session, now_ns, is_requested);
+	return is_requested ? session_write_now(session) : 0;
 }
 
 /*
@@ -197,7 +223,7 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 	struct session_process *root = &session->root;
 	enum exit_status status = EXIT_OK;
 
-	root->pid = pid;
+	assert(root->pid == pid);
 	sample_ids_init(&session->ids);
 	if (session->options.subprocesses)
 		status = session_children_open(session, reterr);
@@ -246,13 +272,14 @@ static int sample_all(struct session *session)
 	const struct sampler_limits limits = {
 		.duration_ns = session->options.duration_ns,
 		.stop = signals_stop_flag(),
+		.pause = signals_pause_flag(),
 	};
 	struct session_process *root = &session->root;
 	enum sampler_end end = END_DURATION;
 	int err =
 		sampler_group_create(&limits, &ops, session, &session->sink.sink, &session->group);
 
-	session_sink_set_stats(&session->sink, &session->recorded.stats);
+	session_count_recorded(session);
 	if (!err && session->tree)
 		err = sampler_group_watch(session->group, process_tree_fd(session->tree));
 	if (!err && root->sampler)
@@ -261,9 +288,11 @@ static int sample_all(struct session *session)
 		err = sampler_group_run(session->group, &end);
 	if (end != END_TARGET)
 		root->course.end = end;
-	session_sink_set_stats(&session->sink, &session->before.stats);
+	if (session->group)
+		session->before.stats.paused_ns = sampler_group_paused_ns(session->group);
 	sampler_group_destroy(session->group);
 	session->group = NULL;
+	session_count_recorded(session);
 	return err;
 }
 
@@ -309,6 +338,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	}
 	/* A recording has the samples of all modes. */
 	if (!profile_account_is_empty(&session_sink_sums(&session->sink)->account) ||
+	    !profile_account_is_empty(&session->periods.before.info.account) ||
 	    !outputs_next(&session->options.outputs))
 		return err ? EXIT_ERROR : EXIT_OK;
 	session_explain_none_shown(session, reterr);
@@ -321,8 +351,7 @@ void session_close(struct session *session)
 	session_destroy_samplers(session);
 	interrupts_pool_close(&session->bpf.programs);
 	session_sink_close(&session->sink);
-	if (session->recording_fd >= 0)
-		(void)close(session->recording_fd);
+	kept_files_done(&session->periods.kept);
 	session_process_close(&session->root);
 	process_tree_close(session->tree);
 	sample_ids_done(&session->ids);

@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "output/recording/recording_format.h"
 #include "procmem/cleanup.h"
@@ -57,7 +58,7 @@ static void explain(const struct session_sink *sink, int err, struct message *re
 			    sink->temp_file.folder, strerror(-err));
 }
 
-/* Keep the first error of the recording. Returns err. */
+/* Keep the first error of the recording. Returns err, or 0 if the sink outlives it. */
 static int keep_error(struct session_sink *sink, int err)
 {
 	if (err && sink->recorder && !sink->error) {
@@ -65,21 +66,29 @@ static int keep_error(struct session_sink *sink, int err)
 		if (!sink->reason.text[0])
 			explain(sink, err, &sink->reason);
 	}
-	return err;
+	return sink->outlives_errors && err != -ENOMEM ? 0 : err;
 }
 
 static int session_sink_sample(struct sample_sink *base, const struct sample *sample)
 {
 	struct session_sink *sink = (struct session_sink *)base;
+	int err = sink->error;
 
-	return keep_error(sink, sink->next->ops->sample(sink->next, sample));
+	if (!sink->next || (err && sink->outlives_errors)) {
+		sink->nr_dropped++;
+		return 0;
+	}
+	err = sink->next->ops->sample(sink->next, sample);
+	if (err)
+		sink->nr_dropped++;
+	return keep_error(sink, err);
 }
 
 static void session_sink_renamed(struct sample_sink *base, const struct sample_thread *thread)
 {
 	struct sample_sink *next = ((struct session_sink *)base)->next;
 
-	if (next->ops->renamed)
+	if (next && next->ops->renamed)
 		next->ops->renamed(next, thread);
 }
 
@@ -103,11 +112,11 @@ static int session_sink_tick(struct sample_sink *base, uint64_t now_ns)
 	int err = sink->error;
 
 	/* An error of a sample ends the recording, whatever the sampler does about it. */
-	if (!err && next->ops->tick)
+	if (!err && next && next->ops->tick)
 		err = next->ops->tick(next, now_ns);
-	if (err)
-		return keep_error(sink, err);
-	if (sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
+	if (keep_error(sink, err))
+		return err;
+	if (!err && sink->recorder && recorder_bytes(sink->recorder) != sink->tried_bytes)
 		publish(sink); /* after a flush */
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
 }
@@ -187,6 +196,9 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 int session_sink_add_process(struct session_sink *sink, const struct process_info *info,
 			     uint32_t *ret_process)
 {
+	*ret_process = PROFILE_NONE;
+	if (!sink->next)
+		return 0;
 	if (!sink->recorder)
 		return profile_add_process(sink->profile, info, ret_process);
 	return keep_error(sink, recorder_add_process(sink->recorder, info, ret_process));
@@ -194,6 +206,8 @@ int session_sink_add_process(struct session_sink *sink, const struct process_inf
 
 int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64_t end_ns)
 {
+	if (!sink->next)
+		return 0;
 	if (sink->recorder)
 		return keep_error(sink, recorder_end_process(sink->recorder, process, end_ns));
 	profile_end_process(sink->profile, process, end_ns);
@@ -205,7 +219,7 @@ void session_sink_change_sampler(struct session_sink *sink)
 	thread_sink_change_sampler(&sink->threads);
 	if (sink->recorder)
 		recorder_change_sampler(sink->recorder);
-	else
+	else if (sink->profile)
 		profile_change_sampler(sink->profile);
 }
 
@@ -256,11 +270,10 @@ int session_sink_reopen(const struct session_sink *sink)
 /* Ending. */
 
 int session_sink_finish(struct session_sink *sink, const struct run *run,
-			const struct outputs *outputs, int *ret_fd, struct message *reterr)
+			const struct outputs *outputs, struct message *reterr)
 {
 	int err = sink->error == -E2BIG ? 0 : sink->error; /* a full recording can be finished */
 
-	*ret_fd = -1;
 	if (!sink->recorder || !recorder_sums(sink->recorder)->account.nr_samples)
 		return 0;
 	if (!err) {
@@ -270,12 +283,22 @@ int session_sink_finish(struct session_sink *sink, const struct run *run,
 	if (err)
 		publish(sink); /* what was flushed before */
 	if (outputs_next(outputs))
-		*ret_fd = session_sink_reopen(sink);
+		sink->replay_fd = session_sink_reopen(sink);
 	if (sink->recording)
 		err = output_file_finish(&sink->recording->file, err, reterr);
 	if (err && sink->reason.text[0])
 		*reterr = sink->reason;
 	return err;
+}
+
+void session_sink_restart(struct session_sink *sink)
+{
+	const struct session_sink before = *sink;
+
+	session_sink_close(sink);
+	sink->sink = before.sink;
+	sink->watcher = before.watcher;
+	sink->outlives_errors = before.outlives_errors;
 }
 
 void session_sink_close(struct session_sink *sink)
@@ -284,5 +307,7 @@ void session_sink_close(struct session_sink *sink)
 	profile_destroy(sink->profile);
 	thread_sink_done(&sink->threads);
 	temp_file_close(&sink->temp_file);
+	if (sink->replay_fd >= 0)
+		(void)close(sink->replay_fd);
 	*sink = SESSION_SINK_NONE;
 }

@@ -23,24 +23,32 @@ struct session_watcher {
 	void *context;
 };
 
-/* Private, except for watcher and filter, which are set before the sampling begins. */
+/*
+ * Private, except for watcher, filter and outlives_errors, which are set before the sampling
+ * begins.
+ */
 struct session_sink {
 	struct sample_sink sink; /* must be first */
 	struct session_watcher watcher;
+	/* An error of writing does not end the run: later samples are dropped. */
+	bool outlives_errors;
+	uint64_t nr_dropped;	     /* samples */
 	struct thread_filter filter; /* whose samples are kept; patterns are borrowed */
 	struct thread_sink threads;  /* before the profile or recorder, if filter has patterns */
 	struct profile *profile;     /* owned; NULL if recorder is used */
 	struct recorder *recorder;   /* owned; NULL if profile is used */
-	struct sample_sink *next;    /* the sink of threads, profile or recorder */
-	struct output *recording;    /* the output that recorder writes; NULL: temp_file */
+	/* the sink of threads, profile or recorder; NULL: samples are dropped */
+	struct sample_sink *next;
+	struct output *recording; /* the output that recorder writes; NULL: temp_file */
 	struct temp_file temp_file;
+	int replay_fd;	       /* owned; the finished recording, to make outputs from; -1: none */
 	uint64_t header_bytes; /* size of the recording before any sample */
 	uint64_t tried_bytes;  /* size of the recording at the last attempt to name it */
 	int error;	       /* the first one of the recording; 0: none */
 	struct message reason; /* the message for error */
 };
 
-#define SESSION_SINK_NONE ((struct session_sink){.temp_file = TEMP_FILE_NONE})
+#define SESSION_SINK_NONE ((struct session_sink){.temp_file = TEMP_FILE_NONE, .replay_fd = -1})
 
 /*
  * Check, before the work begins, that there is a place for what the open outputs need: a
@@ -68,6 +76,12 @@ int session_sink_add_process(struct session_sink *sink, const struct process_inf
 /* A process ended at end_ns, in CLOCK_MONOTONIC. Returns errors as above. */
 int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64_t end_ns);
 
+/*
+ * During the sampling: discard what was collected. Until session_sink_begin() is called, after
+ * session_sink_open(), samples are dropped.
+ */
+void session_sink_restart(struct session_sink *sink);
+
 /* The samples that follow are another sampler's. */
 void session_sink_change_sampler(struct session_sink *sink);
 
@@ -94,12 +108,12 @@ int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_
 int session_sink_reopen(const struct session_sink *sink);
 
 /*
- * End a recording, give it its name if it has samples, and open it for reading. The caller closes
- * *ret_fd, which is negative if no output needs it. Returns 0; or a negative errno with a
- * message, and *ret_fd is negative or what can still be read.
+ * End a recording, give it its name if it has samples, and open it for reading as replay_fd if an
+ * output needs it. Returns 0; or a negative errno with a message, and replay_fd is negative or
+ * what can still be read.
  */
 int session_sink_finish(struct session_sink *sink, const struct run *run,
-			const struct outputs *outputs, int *ret_fd, struct message *reterr);
+			const struct outputs *outputs, struct message *reterr);
 
 /* Close and free everything. */
 void session_sink_close(struct session_sink *sink);

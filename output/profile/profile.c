@@ -234,6 +234,20 @@ void profile_add_idle_thread(struct profile *profile, enum profile_side side)
 	profile->sums[side].account.nr_idle_threads++;
 }
 
+void profile_account_add(struct profile_account *sum, const struct profile_account *account)
+{
+	sum->nr_samples += account->nr_samples;
+	sum->nr_shown += account->nr_shown;
+	sum->nr_in_jit += account->nr_in_jit;
+	sum->wall_ns += account->wall_ns;
+	sum->cpu_ns += account->cpu_ns;
+	sum->nr_cpu_measured += account->nr_cpu_measured;
+	sum->nr_approximate += account->nr_approximate;
+	sum->nr_idle += account->nr_idle;
+	sum->idle_ns += account->idle_ns;
+	sum->nr_idle_threads += account->nr_idle_threads;
+}
+
 void profile_sums_add(struct profile_sums *sums, enum profile_mode mode,
 		      const struct profile_sample *sample, bool is_shown, bool has_frames)
 {

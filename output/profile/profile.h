@@ -148,6 +148,9 @@ static inline bool profile_account_is_empty(const struct profile_account *accoun
 	return !account->nr_shown && !account->nr_idle;
 }
 
+/* Add the totals of other samples. */
+void profile_account_add(struct profile_account *sum, const struct profile_account *account);
+
 /* Everything about one side but its nodes. */
 struct profile_sums {
 	struct profile_account account;

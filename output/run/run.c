@@ -72,6 +72,8 @@ static const struct field fields[] = {
 	{"start_ns", FIELD_U64, offsetof(struct run, stats.start_ns)},
 	{"first_sample_ns", FIELD_U64, offsetof(struct run, stats.first_sample_ns)},
 	{"end_ns", FIELD_U64, offsetof(struct run, stats.end_ns)},
+	{"paused_ns", FIELD_U64, offsetof(struct run, stats.paused_ns)},
+	{"active_ns", FIELD_U64, offsetof(struct run, stats.active_ns)},
 	{"cpu_user_ns", FIELD_U64, offsetof(struct run, info.resources.cpu_user_ns)},
 	{"cpu_sys_ns", FIELD_U64, offsetof(struct run, info.resources.cpu_sys_ns)},
 	{"max_rss_kib", FIELD_U64, offsetof(struct run, info.resources.max_rss_kib)},

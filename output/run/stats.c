@@ -14,9 +14,13 @@ double stats_wall_s(const struct sampler_stats *stats)
 
 double stats_achieved_hz(const struct sampler_stats *stats)
 {
-	double wall_s = stats_wall_s(stats);
+	/* Recordings of earlier versions do not have it. */
+	const uint64_t active_ns = stats->active_ns ? stats->active_ns
+				   : stats->end_ns > stats->start_ns
+					   ? stats->end_ns - stats->start_ns - stats->paused_ns
+					   : 0;
 
-	return wall_s > 0 ? (double)stats->ticks / wall_s : 0;
+	return active_ns ? (double)stats->ticks * NS_PER_S / (double)active_ns : 0;
 }
 
 static void write_counters(struct json *json, const struct sampler_stats *stats)
@@ -44,6 +48,8 @@ static void write_counters(struct json *json, const struct sampler_stats *stats)
 	json_member_double(json, "achieved_hz", stats_achieved_hz(stats));
 	json_member_double(json, "wall_s", stats_wall_s(stats));
 	json_member_u64(json, "first_sample_ns", stats->first_sample_ns);
+	json_member_u64(json, "paused_ns", stats->paused_ns);
+	json_member_u64(json, "active_ns", stats->active_ns);
 }
 
 /* The mode with its totals, and the weights of all samples. */

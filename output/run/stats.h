@@ -8,10 +8,10 @@
 #include "output/text/json.h"
 #include "sampler/sample.h"
 
-/* Returns the time from the first tick to the end; 0 if there was no tick. */
+/* Returns the time from the first tick to the end, with pauses; 0 if there was no tick. */
 double stats_wall_s(const struct sampler_stats *stats);
 
-/* Returns the ticks per second in that time; 0 if no time passed. */
+/* Returns the ticks per second of a process while it was sampled; 0 if no time passed. */
 double stats_achieved_hz(const struct sampler_stats *stats);
 
 /*
@@ -21,7 +21,7 @@ double stats_achieved_hz(const struct sampler_stats *stats);
  * - ticks, samples, approximate (of those), lost (an object of loss_name() → count), cached,
  *   writes, late_ticks, failed_ticks, p50_lateness_ns, p99_lateness_ns, max_lateness_ns, reads,
  *   clock_reads, clockless_threads, rough_clock_threads, other_syscalls, achieved_hz, wall_s,
- *   first_sample_ns;
+ *   first_sample_ns, paused_ns, active_ns;
  * - mode (profile_mode_name()), unit (of collapsed stacks, profile_mode_unit()), shown_samples,
  *   jit_samples (of those) and shown_s (in the mode), sampled_wall_s and sampled_cpu_s (weights of
  *   all samples);

@@ -120,6 +120,8 @@ static void print_sampling(struct summary_page *page, const struct run *run)
 		append_rate(line, run->info.requested_hz);
 	}
 	text_puts(line, " Hz · ");
+	if (stats->paused_ns)
+		text_printf(line, "paused for %.1f s · ", (double)stats->paused_ns / NS_PER_S);
 	append_count(line, stats->samples, "sample");
 	append_share(line, loss_percent(stats), "lost");
 	append_losses(line, stats);

@@ -319,6 +319,17 @@ static int wait_ready(const struct perf_events *events, uint64_t left_ns,
 	return nr;
 }
 
+int perf_events_enable(struct perf_events *events, bool is_on)
+{
+	const unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
+	int err = 0;
+
+	for (uint32_t i = 0; i < events->nr_threads; i++)
+		if (events->threads[i].fd >= 0 && ioctl(events->threads[i].fd, request, 0))
+			err = -errno;
+	return err;
+}
+
 void perf_events_wait(struct perf_events *events, uint64_t until_ns)
 {
 	struct epoll_event ready[MAX_READY];

@@ -91,6 +91,12 @@ void perf_events_close(struct perf_events *events);
 int perf_events_add(struct perf_events *events, pid_t tid);
 
 /*
+ * Stop or continue to copy the threads that are followed. What was copied before can be read.
+ * Returns 0 or the errno of a system call.
+ */
+int perf_events_enable(struct perf_events *events, bool is_on);
+
+/*
  * Sleep until a thread is copied, until_ns (CLOCK_MONOTONIC) is reached, or a signal arrives. One
  * system call; allocates nothing.
  */

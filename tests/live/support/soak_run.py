@@ -5,6 +5,7 @@ Nothing here asserts: a run has a list of violations, each a sentence.
 """
 import collections
 import dataclasses
+import glob
 import json
 import os
 import re
@@ -195,8 +196,9 @@ def _writes_in(log):
     return dict(collections.Counter(int(addr, 16) for addr in WRITE.findall(support.read(log))))
 
 
-def soak(interpreter, program, rate, seconds, *options, engine="preempt", arguments=()):
-    """One run, from the start of the program to its end."""
+def soak(interpreter, program, rate, seconds, *options, engine="preempt", arguments=(), loop=False):
+    """One run, from the start of the program to its end. With loop, a profile and a page are
+    written each second."""
     run = Run(program, rate, seconds)
     with support.fresh_folder() as (folder, _), \
             support.python_target(interpreter, "soak", program, *arguments) as target:
@@ -204,14 +206,17 @@ def soak(interpreter, program, rate, seconds, *options, engine="preempt", argume
         wrapper = _tracer(log)
         process = support.start_pysample(
             "attach", target.pid, "--engine", engine, "-r", rate, "-d", seconds, *support.COLLAPSED,
-            "-o", profile, "--stats-json", stats, *options, wrapper=wrapper)
+            "-o", profile + "-%n" * loop, "--stats-json", stats,
+            *(("--loop", "1s", "-o", os.path.join(folder, "page-%n.html")) if loop else ()),
+            *options, wrapper=wrapper)
         _watch(process, run)
         result = support.finish(process)
         run.stderr = result.stderr
         if result.status:
             raise RuntimeError("pysample ended with %d: %s" % (result.status, result.stderr))
         run.report = _end(target)
-        run.nr_in_profile = sum(support.parse_collapsed(support.read(profile)).values())
+        run.nr_in_profile = sum(sum(support.parse_collapsed(support.read(path)).values())
+                                for path in glob.glob(profile + "*"))
         run.stats = json.loads(support.read(stats))
         if wrapper:
             run.writes = _writes_in(log)

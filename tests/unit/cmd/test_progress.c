@@ -14,6 +14,7 @@
 
 static const struct progress_figures figures = {
 	.elapsed_ns = 12450 * NS_PER_MS,
+	.active_ns = 12450 * NS_PER_MS,
 	.nr_samples = 24840,
 	.nr_ticks = 12425,
 	.requested_hz = 1000,
@@ -60,16 +61,21 @@ Test(progress, formats_figures_of_any_size)
 	} cases[] = {
 		{{.requested_hz = 100}, "pysample: 0.0 s, 0 samples, 0.00 of 100 Hz, 0.00 % lost"},
 		{{.elapsed_ns = 59999 * NS_PER_MS,
+		  .active_ns = 59999 * NS_PER_MS,
 		  .nr_samples = 1,
 		  .nr_ticks = 3,
 		  .requested_hz = 0.05},
 		 "pysample: 59.9 s, 1 sample, 0.05 of 0.05 Hz, 0.00 % lost"},
 		{{.elapsed_ns = 60000 * NS_PER_MS,
+		  .active_ns = 60000 * NS_PER_MS,
 		  .nr_ticks = 6000000,
 		  .requested_hz = 1e5,
 		  .lost_percent = 100},
 		 "pysample: 1 min 00 s, 0 samples, 100000 of 100000 Hz, 100.00 % lost"},
-		{{.elapsed_ns = 7499000 * NS_PER_MS, .requested_hz = 1e6, .recorded_bytes = 1023},
+		{{.elapsed_ns = 7499000 * NS_PER_MS,
+		  .active_ns = 7499000 * NS_PER_MS,
+		  .requested_hz = 1e6,
+		  .recorded_bytes = 1023},
 		 "pysample: 2 h 04 min, 0 samples, 0.00 of 1000000 Hz, 0.00 % lost, 1023 B"},
 		{{.requested_hz = 100, .recorded_bytes = 1024},
 		 "pysample: 0.0 s, 0 samples, 0.00 of 100 Hz, 0.00 % lost, 1.0 KiB"},
@@ -146,6 +152,7 @@ Test(progress, rewrites_the_line_of_a_terminal)
 	expect_shown(slave, master, "\rpysample: 12.4 s, 24840 samples, 998 of 1000 Hz");
 	shorter.nr_samples = 1;
 	shorter.elapsed_ns = 1000 * NS_PER_MS;
+	shorter.active_ns = 1000 * NS_PER_MS;
 	progress_show(&progress, &shorter, 1000 * NS_PER_MS);
 	expect_shown(slave, master, "\rpysample: 1.0 s, 1 sample, 12425 of 1000 Hz    ");
 	progress_clear(&progress);

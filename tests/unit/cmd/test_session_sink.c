@@ -58,7 +58,6 @@ Test(session_sink, reports_a_full_recording)
 	struct outputs outputs = {0};
 	struct message message = {0};
 	char folder[] = "/tmp/pysample-test-XXXXXX", path[64];
-	int fd;
 
 	cr_assert(mkdtemp(folder) != NULL);
 	(void)snprintf(path, sizeof(path), "%s/full.pysample", folder);
@@ -67,9 +66,9 @@ Test(session_sink, reports_a_full_recording)
 	cr_assert(eq(int, session_sink_open(&sink, &outputs, &message), EXIT_OK));
 	cr_assert(eq(int, session_sink_begin(&sink, &outputs, &options, &run, &message), 0));
 	fill(&sink);
-	cr_expect(eq(int, session_sink_finish(&sink, &run, &outputs, &fd, &message), 0), "%s",
+	cr_expect(eq(int, session_sink_finish(&sink, &run, &outputs, &message), 0), "%s",
 		  message.text);
-	cr_expect(eq(int, fd, -1));
+	cr_expect(eq(int, sink.replay_fd, -1));
 	session_sink_close(&sink);
 	outputs_discard(&outputs);
 	check_whole(path);

@@ -23,6 +23,7 @@ static const struct sampler_stats some = {
 	.clockless = 4,
 	.rough_clocks = 3,
 	.end_ns = 6250000000,
+	.active_ns = 1000000000,
 	.failed_ticks = 3,
 	.lateness.max = 12345,
 	.p50_lateness_ns = 1234,
@@ -101,9 +102,11 @@ Test(stats, writes_every_value)
 		    "  \"clockless_threads\": 4,\n"
 		    "  \"rough_clock_threads\": 3,\n"
 		    "  \"other_syscalls\": 1050,\n"
-		    "  \"achieved_hz\": 800,\n"
+		    "  \"achieved_hz\": 1000,\n"
 		    "  \"wall_s\": 1.25,\n"
 		    "  \"first_sample_ns\": 5000123456,\n"
+		    "  \"paused_ns\": 0,\n"
+		    "  \"active_ns\": 1000000000,\n"
 		    "  \"mode\": \"cpu\",\n"
 		    "  \"unit\": \"microseconds\",\n"
 		    "  \"shown_samples\": 7,\n"
@@ -179,6 +182,8 @@ Test(stats, unknown_values_are_null)
 		    "  \"achieved_hz\": 0,\n"
 		    "  \"wall_s\": 0,\n"
 		    "  \"first_sample_ns\": 0,\n"
+		    "  \"paused_ns\": 0,\n"
+		    "  \"active_ns\": 0,\n"
 		    "  \"mode\": \"wall\",\n"
 		    "  \"unit\": \"samples\",\n"
 		    "  \"shown_samples\": 0,\n"
