@@ -17,6 +17,9 @@
 /* A runnable thread without a record for this many periods waits for a CPU. */
 enum { STARVED_PERIODS = 4 };
 
+/* A process is no longer new after this many periods. */
+enum { NEW_PERIODS = 16 };
+
 /*
  * Limit on the periods, and so samples, that a look may stand for. It is exceeded only if no look
  * was possible for long, because pysample was stopped; then the samples weigh more.
@@ -45,6 +48,7 @@ struct sampler_interrupts {
 	struct sample_sink *sink; /* NULL: no run is in progress */
 	int err;		  /* of a record, until it is returned */
 	uint32_t nr_steady;	  /* ticks in a row in which no thread waited */
+	bool is_new;		  /* the process may end soon */
 };
 
 /* Updating the program. */
@@ -107,12 +111,30 @@ static uint32_t list_threads(const struct sampler *sampler, struct interrupts_th
 	return nr_joined;
 }
 
+/* A process that has run for some periods is no longer new. Returns 0 or -ENOMEM. */
+static int settle(struct sampler_interrupts *interrupts)
+{
+	const uint64_t start_ns = interrupts->sampler->stats.start_ns;
+	int err;
+
+	if (!interrupts->is_new || !start_ns ||
+	    clock_now_ns() - start_ns < NEW_PERIODS * interrupts->period_ns)
+		return 0;
+	interrupts->is_new = false;
+	err = interrupts_process_settle(interrupts->process);
+	/* Threads without an event are looked at. */
+	return err == -ENOMEM ? err : 0;
+}
+
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
 	struct interrupts_thread *threads;
 	size_t nr_gils = 0;
+	int err = settle(interrupts);
 
+	if (err)
+		return err;
 	/* Looks find out which interpreters have a GIL of their own. */
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		nr_gils += snapshot->interpreters[i].has_own_gil;
@@ -522,6 +544,7 @@ int sampler_interrupts_create(struct sampler *sampler,
 	if (!interrupts)
 		return -ENOMEM;
 	interrupts->sampler = sampler;
+	interrupts->is_new = options->is_new;
 	interrupts->layout = interrupts_layout(&sampler->build->offsets);
 	err = interrupts_pool_attach(options->pool,
 				     &(struct interrupts_options){
@@ -530,7 +553,8 @@ int sampler_interrupts_create(struct sampler *sampler,
 					     .clock = options->clock,
 					     .is_verbose = options->is_verbose,
 				     },
-				     sampler->process, &handler, &interrupts->process, reterr);
+				     sampler->process, options->is_new, &handler,
+				     &interrupts->process, reterr);
 	if (err) {
 		free(interrupts);
 		return err;

@@ -50,6 +50,7 @@ static int try_interrupts(const struct engine_options *options, struct interrupt
 	const struct sampler_interrupts_options interrupts_options = {
 		.period_ns = options->period_ns,
 		.clock = clock,
+		.is_new = options->is_new,
 		.is_verbose = options->is_verbose,
 		.pool = pool,
 	};

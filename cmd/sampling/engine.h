@@ -28,6 +28,7 @@ struct engine_options {
 	bool is_exact;		/* nothing approximate */
 	bool is_verbose;	/* print the kernel's messages on the BPF program to stderr */
 	bool native;		/* C frames, too */
+	bool is_new;		/* the process has just begun, and may end soon */
 	bool kernel_frames;	/* kernel frames, too */
 	bool keeps_trampolines;
 	uint64_t period_ns; /* between two samples of a thread */

@@ -9,6 +9,9 @@
 #include "procmem/sched/cpu_clock.h"
 #include "procmem/tree/process_name.h"
 
+/* A process of less than this age may also end soon. */
+#define NEW_NS 1000000000u
+
 /*
  * Create a sampler of the program and choose its engine. Returns 0, -ENOMEM, -ESRCH, or an errno.
  */
@@ -25,6 +28,7 @@ static int create_sampler(struct session *session, struct session_process *proce
 	sampler_share_ids(process->sampler, &session->ids);
 	sampler_set_process(process->sampler, process->index);
 	sampler_set_extras(process->sampler, &session->options.extras);
+	process->engine_options.is_new = process_age_ns(&target->process) < NEW_NS;
 	err = engine_open(&process->engine_options, &session->bpf.programs, target,
 			  process->sampler, &process->engine);
 	if (!err)

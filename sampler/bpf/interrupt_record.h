@@ -86,12 +86,9 @@ struct interrupt_layout {
 		__u32 kind_shift; /* in that word: three bits of kind, then compact, ascii */
 		__u32 ascii, compact, bytes; /* start of the contents */
 	} text;
-	/* CPU time between two interrupts of a thread; 0: the kernel's tick is used */
+	/* CPU time that a sample stands for; 0: the kernel's tick is used */
 	__u64 period_ns;
-	struct {
-		__u64 function_addr; /* of the tick, in the kernel */
-		__u32 nr_of_period;  /* number of a thread's ticks per period */
-	} tick;
+	__u64 tick_addr; /* of the tick's function in the kernel; 0: there are events */
 };
 
 /*
@@ -104,9 +101,9 @@ struct interrupt_process {
 	__u64 code_type_addr;
 	/* An address that user space could not read either: a fault there wakes nobody. */
 	__u64 unreachable_addr;
-	__u64 nr_full; /* records for which there was no room */
-	__u32 id;      /* of the process */
-	__u32 unused;
+	__u64 nr_full;	    /* records for which there was no room */
+	__u32 id;	    /* of the process */
+	__u32 nr_of_period; /* number of a thread's interrupts per period; one is sampled */
 };
 
 /* What the program needs to know about a thread state. */

@@ -453,10 +453,9 @@ static __always_inline __u32 record_states(struct scratch *scratch,
 	return nr_put;
 }
 
-/* Whether this tick of a thread is sampled: a random one in each period. */
-static __always_inline bool chooses_tick(struct interrupt_thread *thread)
+/* Whether this interrupt of a thread is sampled: a random one of the nr in each period. */
+static __always_inline bool chooses(struct interrupt_thread *thread, __u32 nr)
 {
-	const __u32 nr = layout.tick.nr_of_period; /* 0: there are events */
 	bool is_chosen;
 
 	if (nr <= 1)
@@ -478,10 +477,11 @@ static __always_inline struct interrupt_process *process_of(const struct interru
 static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
 							    __u64 now_ns)
 {
-	const bool has_events = !layout.tick.nr_of_period;
+	const bool has_events = !layout.tick_addr;
 	const struct interrupt_process *process;
 	struct bpf_pidns_info ids = {0};
 	struct interrupt_thread *thread;
+	__u32 nr;
 
 	if (bpf_get_ns_current_pid_tgid(layout.namespace_dev, layout.namespace_ino, &ids,
 					sizeof(ids)))
@@ -493,15 +493,16 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 		return NULL;
 	}
 	process = process_of(thread);
-	if (process->key != thread->process_key || process->id != ids.tgid || !chooses_tick(thread))
+	if (process->key != thread->process_key || process->id != ids.tgid)
 		return NULL;
 	count->nr_interrupts++;
-	if (now_ns - thread->last_ns < layout.period_ns / 2) {
+	nr = process->nr_of_period;
+	if (nr && now_ns - thread->last_ns < layout.period_ns / nr / 2) {
 		count->nr_duplicates++;
 		return NULL;
 	}
 	thread->last_ns = now_ns;
-	return thread;
+	return chooses(thread, nr) ? thread : NULL;
 }
 
 /*
@@ -570,7 +571,7 @@ int handle_tick(struct bpf_raw_tracepoint_args *context)
 
 	if (bpf_probe_read_kernel(&function_addr, sizeof(function_addr),
 				  (void *)(context->args[0] + FUNCTION_OFFSET)) ||
-	    function_addr != layout.tick.function_addr)
+	    function_addr != layout.tick_addr)
 		return 0;
 	count = bpf_map_lookup_elem(&counts, &zero);
 	scratch = find_scratch();

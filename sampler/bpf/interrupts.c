@@ -42,7 +42,7 @@ void interrupts_explain(int err, struct message *reterr)
 
 static bool has_tick(const struct interrupts *interrupts)
 {
-	return interrupts->layout.tick.function_addr != 0;
+	return interrupts->layout.tick_addr != 0;
 }
 
 /* Open the program and configure it for loading. */
@@ -146,10 +146,10 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 	if (!nr_ticks)
 		nr_ticks = 1;
 	interrupts->period_ns = nr_ticks * one_ns;
-	interrupts->layout.tick.nr_of_period = (uint32_t)nr_ticks;
+	interrupts->nr_of_period = (uint32_t)nr_ticks;
 	err = find_tick(&addr, reterr);
 	if (!err)
-		interrupts->layout.tick.function_addr = addr;
+		interrupts->layout.tick_addr = addr;
 	return err;
 }
 
@@ -197,6 +197,7 @@ int interrupts_open(const struct interrupts_options *options, struct interrupts 
 	interrupts->clock = options->clock;
 	interrupts->layout = options->layout;
 	interrupts->period_ns = options->period_ns;
+	interrupts->nr_of_period = 1;
 	descriptor_limit_raise();
 	if (options->clock == INTERRUPTS_TICK)
 		err = set_tick(interrupts, reterr);

@@ -58,14 +58,21 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 }
 
 int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
-			      const struct interrupts_handler *handler,
+			      bool is_new, const struct interrupts_handler *handler,
 			      struct interrupts_process **ret_process, struct message *reterr)
 {
+	(void)is_new;
 	return -ENOTSUP;
 }
 
 void interrupts_process_detach(struct interrupts_process *process)
 {
+}
+
+int interrupts_process_settle(struct interrupts_process *process)
+{
+	(void)process;
+	return 0;
 }
 
 struct interrupts *interrupts_process_program(const struct interrupts_process *process)

@@ -36,7 +36,8 @@ static int find_program(struct interrupts_pool *pool, const struct interrupts_op
 }
 
 int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts_options *options,
-			   const struct process *process, const struct interrupts_handler *handler,
+			   const struct process *process, bool is_new,
+			   const struct interrupts_handler *handler,
 			   struct interrupts_process **ret_process, struct message *reterr)
 {
 	const uint32_t nr_before = pool->nr_programs;
@@ -52,7 +53,7 @@ int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts
 	err = find_program(pool, &wanted, &interrupts, reterr);
 	if (err)
 		return err;
-	err = interrupts_process_attach(interrupts, process, handler, ret_process, reterr);
+	err = interrupts_process_attach(interrupts, process, is_new, handler, ret_process, reterr);
 	/* Where events are refused, a program is of no use. */
 	if (err && pool->nr_programs > nr_before)
 		interrupts_close(pool->programs[--pool->nr_programs]);

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "procmem/message.h"
@@ -34,7 +35,8 @@ void interrupts_pool_close(struct interrupts_pool *pool);
  * interrupts_open() and interrupts_process_attach().
  */
 int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts_options *options,
-			   const struct process *process, const struct interrupts_handler *handler,
+			   const struct process *process, bool is_new,
+			   const struct interrupts_handler *handler,
 			   struct interrupts_process **ret_process, struct message *reterr);
 
 /* The counters of all programs so far. */

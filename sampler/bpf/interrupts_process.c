@@ -20,6 +20,14 @@
 /* Limit on thread listings until none is new: a process may keep making threads. */
 enum { MAX_LISTINGS = 8 };
 
+/*
+ * A new process is interrupted this many times per period, at least LEAST_PERIOD_NS apart, and a
+ * random one of them is sampled. With one interrupt per period a process that ends before its first
+ * period is over would never be seen, and the last part of a period of any.
+ */
+enum { INTERRUPTS_OF_NEW = 8 };
+#define LEAST_PERIOD_NS 100000u
+
 /* A thread that has an event. */
 struct interrupted {
 	pid_t tid;
@@ -54,7 +62,7 @@ static int open_event(const struct interrupts_process *process, pid_t tid,
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = process->interrupts->period_ns,
+		.sample_period = process->interrupts->period_ns / process->place->nr_of_period,
 		.disabled = 1,
 		.inherit = 1,
 		.inherit_thread = 1,
@@ -122,6 +130,12 @@ static int follow_all(struct interrupts_process *process)
 	return err;
 }
 
+static void unfollow_all(struct interrupts_process *process)
+{
+	while (process->nr_events) /* a link closes its event as well */
+		(void)bpf_link__destroy(process->events[--process->nr_events].link);
+}
+
 int interrupts_process_enable(struct interrupts_process *process, bool is_on)
 {
 	const unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
@@ -172,8 +186,17 @@ static void take_place(struct interrupts_process *process)
 	interrupts->nr_processes++;
 }
 
+/* The number of interrupts per period of a process. */
+static uint32_t nr_of_period(const struct interrupts *interrupts, bool is_new)
+{
+	return is_new && interrupts->clock == INTERRUPTS_OWN_EVENTS &&
+			       interrupts->period_ns / INTERRUPTS_OF_NEW >= LEAST_PERIOD_NS
+		       ? INTERRUPTS_OF_NEW
+		       : interrupts->nr_of_period;
+}
+
 int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
-			      const struct interrupts_handler *handler,
+			      bool is_new, const struct interrupts_handler *handler,
 			      struct interrupts_process **ret_process, struct message *reterr)
 {
 	struct interrupts_process *attached;
@@ -194,7 +217,10 @@ int interrupts_process_attach(struct interrupts *interrupts, const struct proces
 	attached->process = process;
 	attached->handler = *handler;
 	take_place(attached);
-	*attached->place = (struct interrupt_process){.id = own_id};
+	*attached->place = (struct interrupt_process){
+		.id = own_id,
+		.nr_of_period = nr_of_period(interrupts, is_new),
+	};
 	if (interrupts->clock == INTERRUPTS_OWN_EVENTS)
 		err = follow_all(attached);
 	if (err) {
@@ -223,14 +249,25 @@ void interrupts_process_detach(struct interrupts_process *process)
 	if (!process)
 		return;
 	(void)interrupts_process_enable(process, false);
-	while (process->nr_events) /* a link closes its event as well */
-		(void)bpf_link__destroy(process->events[--process->nr_events].link);
+	unfollow_all(process);
 	interrupts_process_set_threads(process, NULL, 0);
 	set_size(process, 0, 0);
 	process->interrupts->processes[process->key % INTERRUPT_MAX_PROCESSES] = NULL;
 	process->interrupts->nr_processes--;
 	free(process->events);
 	free(process);
+}
+
+int interrupts_process_settle(struct interrupts_process *process)
+{
+	int err;
+
+	if (process->place->nr_of_period == process->interrupts->nr_of_period)
+		return 0;
+	unfollow_all(process);
+	process->place->nr_of_period = process->interrupts->nr_of_period;
+	err = follow_all(process);
+	return err || !process->is_enabled ? err : interrupts_process_enable(process, true);
 }
 
 struct interrupts *interrupts_process_program(const struct interrupts_process *process)

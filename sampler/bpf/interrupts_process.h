@@ -31,15 +31,23 @@ struct interrupts_handler {
 
 /*
  * Prepare to interrupt the threads of a process, which must have the program's layout and PID
- * namespace; interrupts_process_enable() starts it. The program and the process are borrowed until
+ * namespace; interrupts_process_enable() starts it. is_new: the process may end soon, so until
+ * interrupts_process_settle() its samples are at random places of their periods, which takes more
+ * interrupts. The program and the process are borrowed until
  * interrupts_process_detach(), which accepts NULL; pending records are dropped then. Returns 0;
  * -EPERM with a sentence; -E2BIG with one (INTERRUPT_MAX_PROCESSES are attached); -ESRCH, -ENOMEM,
  * or the errno of a system call.
  */
 int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
-			      const struct interrupts_handler *handler,
+			      bool is_new, const struct interrupts_handler *handler,
 			      struct interrupts_process **ret_process, struct message *reterr);
 void interrupts_process_detach(struct interrupts_process *process);
+
+/*
+ * A process that was attached as new is not any more. Returns 0; -ESRCH, -EPERM, -ENOMEM or the
+ * errno of a system call.
+ */
+int interrupts_process_settle(struct interrupts_process *process);
 
 /* Its program. */
 struct interrupts *interrupts_process_program(const struct interrupts_process *process);

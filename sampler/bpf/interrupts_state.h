@@ -20,6 +20,7 @@ struct interrupts {
 	struct interrupt_walk *program;
 	struct bpf_link *tick; /* the link of the program in the tick; NULL: there are events */
 	uint64_t period_ns;
+	uint32_t nr_of_period; /* number of a thread's ticks per period; 1: there are events */
 	struct ring_buffer *ring;
 	uint64_t nr_skipped_taken; /* interrupts_process_take_lost() */
 
