@@ -260,6 +260,8 @@ struct output *outputs_recording(struct outputs *outputs)
 
 bool outputs_need_samples(const struct outputs *outputs)
 {
+	if (outputs->of_tree)
+		return true;
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		const struct format *format = outputs->list[i].format;
 

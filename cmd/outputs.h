@@ -34,6 +34,7 @@ struct outputs {
 	const struct format *next; /* a -f that waits for its -o; NULL: none */
 	bool defers_stdout;	   /* outputs to stdout wait for a later call */
 	bool is_silent;		   /* errors of writing are not printed */
+	bool of_tree; /* of several processes, whose number decides about their roots at the end */
 };
 
 /*

@@ -15,6 +15,7 @@ struct rendering {
 	struct recording *const *bases; /* the base of a comparison; none: no comparison */
 	uint32_t nr_bases;
 	struct replay_filter filter; /* for both */
+	/* by_process counts only if there are several processes. */
 	struct profile_options profile;
 	struct artefact_options layout;
 	/*

@@ -52,17 +52,20 @@ bool mode_choose(const struct mode_choice *choice, enum profile_mode usual,
 	return true;
 }
 
-static bool apply_thread(void *choice, const char *value)
+bool name_choice_add(struct name_choice *choice, const char *option, const char *value)
 {
-	struct thread_choice *threads = choice;
-
-	if (threads->nr == THREAD_CHOICE_MAX) {
-		print_error("--thread may be given %d times: use a pattern such as 'worker*'",
-			    THREAD_CHOICE_MAX);
+	if (choice->nr == NAME_CHOICE_MAX) {
+		print_error("%s may be given %d times: use a pattern such as 'worker*'", option,
+			    NAME_CHOICE_MAX);
 		return false;
 	}
-	threads->patterns[threads->nr++] = value;
+	choice->patterns[choice->nr++] = value;
 	return true;
+}
+
+static bool apply_thread(void *choice, const char *value)
+{
+	return name_choice_add(choice, "--thread", value);
 }
 
 static bool apply_locals(void *nr_chars, const char *value)
@@ -105,6 +108,13 @@ const struct option_spec row_options[3] = {
 	 .at = offsetof(struct profile_options, by_line)},
 	{"threads", NULL, "a root frame for each thread", .letter = 't', .action = OPTION_SETS,
 	 .at = offsetof(struct profile_options, by_thread)},
+};
+
+const struct option_spec processes_option[1] = {
+	{"merge-processes", NULL,
+	 "merge equal stacks of all processes: without a root frame for\n"
+	 "each process when there are several",
+	 .action = OPTION_CLEARS, .at = offsetof(struct profile_options, by_process)},
 };
 
 const struct option_spec plumbing_option[1] = {

@@ -7,14 +7,17 @@
 #include "cmd/options.h"
 #include "output/profile/profile_mode.h"
 
-/* How often --thread may be given. */
-enum { THREAD_CHOICE_MAX = 64 };
+/* How often --thread or --process may be given. */
+enum { NAME_CHOICE_MAX = 64 };
 
 /* -o, -f: for struct outputs. */
 extern const struct option_spec output_options[2];
 
 /* --functions, --lines, -t: for struct profile_options. */
 extern const struct option_spec row_options[3];
+
+/* --merge-processes: the same. */
+extern const struct option_spec processes_option[1];
 
 /* --plumbing: the same. */
 extern const struct option_spec plumbing_option[1];
@@ -25,12 +28,15 @@ extern const struct option_spec layout_options[2];
 /* --wait: for struct target_wait. */
 extern const struct option_spec wait_option[1];
 
-/* --thread. All zero: all threads. */
-struct thread_choice {
-	const char *patterns[THREAD_CHOICE_MAX]; /* borrowed from argv */
+/* --thread, --process. All zero: all of them. */
+struct name_choice {
+	const char *patterns[NAME_CHOICE_MAX]; /* borrowed from argv */
 	uint32_t nr;
 };
 extern const struct option_spec thread_option[1];
+
+/* Add a value of option, borrowed. Returns false after printing an error: there are too many. */
+bool name_choice_add(struct name_choice *choice, const char *option, const char *value);
 
 /* -q: for a bool. */
 extern const struct option_spec quiet_option[1];

@@ -10,12 +10,14 @@
 #include "cmd/print.h"
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
+#include "sampler/sample_ids.h"
 
 /* A profile in the making: the sink between the threads of a core and the profile. */
 struct collector {
 	struct sample_sink sink;
 	const struct core_profile *cores;
 	struct profile *profile;
+	struct sample_ids ids;	 /* of the samplers of all cores */
 	struct stored_run *runs; /* owned; one for each core that could be read */
 	uint32_t nr_runs;
 	uint64_t nr_samples;
@@ -29,6 +31,7 @@ static void collector_done(struct collector *collector)
 		stored_run_done(&collector->runs[i]);
 	free(collector->runs);
 	profile_destroy(collector->profile);
+	sample_ids_done(&collector->ids);
 }
 
 static int collector_sample(struct sample_sink *sink, const struct sample *sample)
@@ -40,12 +43,14 @@ static int collector_sample(struct sample_sink *sink, const struct sample *sampl
 
 	if (collector->cores->crashed_only && !(sample->flags & SAMPLE_CRASHED))
 		return 0;
+	/* A core has one sample a thread, so each is of another one, as are those without ids. */
+	thread.id = (uint32_t)collector->nr_samples++;
+	thread.slot = 0;
 	thread.process = collector->process;
 	timed.thread = &thread;
 	timed.time_ns = collector->time_ns;
 	/* What it shares with the previous sample is of no use here. */
 	timed.nr_unchanged = 0;
-	collector->nr_samples++;
 	return next->ops->sample(next, &timed);
 }
 
@@ -60,6 +65,7 @@ static int collector_init(struct collector *collector, const struct core_profile
 		.profile = profile_create(options),
 		.runs = calloc(cores->nr_paths + 1, sizeof(*collector->runs)),
 	};
+	sample_ids_init(&collector->ids);
 	return collector->profile && collector->runs ? 0 : -ENOMEM;
 }
 
@@ -127,6 +133,8 @@ static int walk_threads(struct collector *collector, struct core_target *target,
 	struct sample_sink *sink = &collector->sink;
 	int err = core_target_sampler(target, &extras, &stages->sampler);
 
+	if (!err)
+		sampler_share_ids(stages->sampler, &collector->ids);
 	if (!err && native != CORE_NATIVE_NONE) {
 		err = core_native_init(&stages->native, target->core, &stages->threads,
 				       &target->files->source, stages->sampler, sink);
@@ -152,7 +160,6 @@ static int walk_core(struct collector *collector, struct core_target *target)
 	int err;
 
 	collector->time_ns = target->written_ns;
-	profile_change_sampler(collector->profile);
 	err = profile_add_process(collector->profile, &process, &collector->process);
 	if (!err)
 		err = walk_threads(collector, target, &stages);

@@ -35,7 +35,7 @@ static void explain_none_shown(const struct rendering *rendering, const struct i
 
 	if (!account->nr_samples)
 		print_error("no samples of %s%s are left: there are none, or none match --from, "
-			    "--to, --thread, --pid, --state, --include and --exclude",
+			    "--to, --thread, --process, --state, --include and --exclude",
 			    name, others);
 	else if (rendering->profile.mode == PROFILE_CPU && !account->nr_cpu_measured)
 		print_error("no CPU times were measured in %s%s: --mode wall shows the samples, "
@@ -172,9 +172,16 @@ static enum exit_status write_outputs(struct report_options *options, const stru
 static enum exit_status print_info(const struct inputs *inputs, bool json)
 {
 	for (uint32_t i = 0; i < inputs->nr; i++) {
+		int err;
+
 		if (i && !json)
 			(void)fputs("\n", stdout);
-		report_info_print(inputs->recordings[i], inputs->list[i].path, json);
+		err = report_info_print(inputs->recordings[i], inputs->list[i].path, json);
+		if (err) {
+			print_error("cannot read %s: %s", input_name(&inputs->list[i]),
+				    strerror(-err));
+			return EXIT_ERROR;
+		}
 	}
 	return print_finish(EXIT_OK);
 }

@@ -3,12 +3,15 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "output/profile/label.h"
+#include "output/recording/process_amounts.h"
 #include "output/run/stats.h"
 #include "output/text/json.h"
 #include "output/text/text.h"
+#include "procmem/clock.h"
 
 static void print_pair(void *context, const char *name, const char *value)
 {
@@ -30,7 +33,37 @@ static void print_number(struct text *line, const char *name, uint64_t value)
 	print_pair(line, name, digits);
 }
 
-static void print_text(const struct recording *recording, const char *path)
+/* Append a process's numbers: "3 threads, 120 samples, 0.120 s". */
+static void append_amounts(struct text *line, const struct process_amounts *amounts)
+{
+	text_printf(line, "%" PRIu32 " thread%s, %" PRIu64 " sample%s, %.3f s", amounts->nr_threads,
+		    text_plural(amounts->nr_threads), amounts->nr_samples,
+		    text_plural(amounts->nr_samples), (double)amounts->wall_ns / NS_PER_S);
+}
+
+/* Print a line for each process: "process: gunicorn app:wsgi (4711), parent 4710: …". */
+static void print_processes(struct text *line, const struct recording *recording,
+			    const struct process_amounts *amounts)
+{
+	const struct process_rows *processes = recording_processes(recording);
+
+	for (uint32_t i = 0; i < processes->nr; i++) {
+		const struct profile_process *process = &processes->rows[i];
+
+		text_clear(line);
+		text_puts(line, "process: ");
+		label_append_process(line, process, LABEL_DISPLAY);
+		if (process->parent_pid)
+			text_printf(line, ", parent %jd", (intmax_t)process->parent_pid);
+		text_puts(line, ": ");
+		append_amounts(line, &amounts[i]);
+		text_puts(line, "\n");
+		(void)text_write(line, stdout);
+	}
+}
+
+static void print_text(const struct recording *recording, const char *path,
+		       const struct process_amounts *amounts)
 {
 	const struct recording_about *about = recording_about(recording);
 	struct text line = {0};
@@ -48,10 +81,40 @@ static void print_text(const struct recording *recording, const char *path)
 	print_pair(&line, "torn", is_torn ? "yes" : "no");
 	print_number(&line, "unreadable_bytes", torn_bytes);
 	run_for_each_pair(recording_run(recording), print_pair, &line);
+	print_processes(&line, recording, amounts);
 	text_done(&line);
 }
 
-static void print_json(const struct recording *recording, const char *path)
+static void append_processes(struct json *json, const struct recording *recording,
+			     const struct process_amounts *amounts)
+{
+	const struct process_rows *processes = recording_processes(recording);
+
+	json_key(json, "processes");
+	json_array_begin(json);
+	for (uint32_t i = 0; i < processes->nr; i++) {
+		const struct profile_process *process = &processes->rows[i];
+
+		json_object_begin(json);
+		json_key(json, "pid");
+		json_i64(json, process->pid);
+		json_key(json, "parent_pid");
+		json_i64(json, process->parent_pid);
+		json_member_string(json, "name", process->name);
+		json_member_string(json, "command_line", process->command_line);
+		json_member_u64(json, "threads", amounts[i].nr_threads);
+		json_member_u64(json, "samples", amounts[i].nr_samples);
+		json_member_u64(json, "wall_ns", amounts[i].wall_ns);
+		json_member_u64(json, "cpu_ns", amounts[i].cpu_ns);
+		json_member_u64(json, "start_ns", process->start_ns);
+		json_member_u64(json, "end_ns", process->end_ns);
+		json_object_end(json);
+	}
+	json_array_end(json);
+}
+
+static void print_json(const struct recording *recording, const char *path,
+		       const struct process_amounts *amounts)
 {
 	const struct recording_about *about = recording_about(recording);
 	const struct run *run = recording_run(recording);
@@ -72,14 +135,22 @@ static void print_json(const struct recording *recording, const char *path)
 	json_member_bool(&json, "torn", is_torn);
 	json_member_u64(&json, "unreadable_bytes", torn_bytes);
 	stats_append_json(&json, &run->stats, &run->info);
+	append_processes(&json, recording, amounts);
 	json_object_end(&json);
 	(void)json_finish(&json);
 }
 
-void report_info_print(const struct recording *recording, const char *path, bool json)
+int report_info_print(struct recording *recording, const char *path, bool json)
 {
+	struct process_amounts *amounts;
+	int err = process_amounts_read(recording, &amounts);
+
+	if (err)
+		return err;
 	if (json)
-		print_json(recording, path);
+		print_json(recording, path, amounts);
 	else
-		print_text(recording, path);
+		print_text(recording, path, amounts);
+	free(amounts);
+	return 0;
 }

@@ -7,7 +7,8 @@
 #include "output/recording/recording.h"
 
 /*
- * Write them to stdout, without flushing it: as "name: value" lines with control characters
- * escaped, or as one JSON object. path is the file's name.
+ * Write them and a line for each process to stdout, without flushing it: as "name: value" lines
+ * with control characters escaped, or as one JSON object. path is the file's name. Returns 0, or
+ * an error of process_amounts_read() with nothing written.
  */
-void report_info_print(const struct recording *recording, const char *path, bool json);
+int report_info_print(struct recording *recording, const char *path, bool json);

@@ -90,12 +90,9 @@ static bool apply_to(void *options, const char *value)
 	return parse_moment_option(value, &report->filter.to_ns);
 }
 
-static bool apply_pid(void *options, const char *value)
+static bool apply_process(void *options, const char *value)
 {
-	if (parse_pid(value, &((struct report_options *)options)->filter.pid))
-		return true;
-	print_error("'%s' is not a process id", value);
-	return false;
+	return name_choice_add(&((struct report_options *)options)->processes, "--process", value);
 }
 
 static bool apply_include(void *options, const char *value)
@@ -152,7 +149,6 @@ static const struct option_spec filter_rows[] = {
 	 "seconds before the last sample",
 	 .apply = apply_from},
 	{"to", "TIME", "until TIME, counted in the same way", .apply = apply_to},
-	{"pid", "PID", "only this process", .apply = apply_pid},
 	{"state", "NAME",
 	 "only samples of threads that held the GIL (gil), waited for it\n"
 	 "(waits; 3.15), used the CPU (cpu), collected garbage (gc),\n"
@@ -166,6 +162,11 @@ static const struct option_spec filter_rows[] = {
 	 "extended regular expression",
 	 .apply = apply_include},
 	{"exclude", "RE", "only stacks without such a frame", .apply = apply_exclude},
+	{"process", "NAME|PID",
+	 "only processes of this name or id; NAME is executable and\n"
+	 "script or module, and a pattern such as 'gunicorn *' matches\n"
+	 "names. May be given several times",
+	 .apply = apply_process},
 };
 
 static const struct option_spec table_rows[] = {
@@ -195,6 +196,7 @@ const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
 	{NULL, thread_option, 1, offsetof(struct report_options, threads)},
 	{NULL, mode_options, 2, offsetof(struct report_options, mode)},
 	{"Layout:", row_options, 3, offsetof(struct report_options, profile)},
+	{NULL, processes_option, 1, offsetof(struct report_options, profile)},
 	{NULL, plumbing_option, 1, offsetof(struct report_options, profile)},
 	{NULL, layout_options, 2, offsetof(struct report_options, layout)},
 	{NULL, table_rows, sizeof(table_rows) / sizeof(*table_rows), .at = 0},
@@ -262,7 +264,9 @@ static enum exit_status complete(struct report_options *options)
 	    !compile(&options->included, &options->include, &filter->include) ||
 	    !compile(&options->excluded, &options->exclude, &filter->exclude))
 		return EXIT_USAGE;
-	filter->threads = (struct thread_filter){options->threads.patterns, options->threads.nr};
+	filter->threads = (struct name_filter){options->threads.patterns, options->threads.nr};
+	filter->processes =
+		(struct name_filter){options->processes.patterns, options->processes.nr};
 	options->profile.has_base = options->nr_bases;
 	if (!options->layout.max_rows)
 		options->layout.max_rows = UINT32_MAX;
@@ -280,6 +284,7 @@ enum exit_status report_options_parse(int argc, char **argv, struct report_optio
 	*options = (struct report_options){
 		.paths = calloc(max, sizeof(*options->paths)),
 		.bases = calloc(max, sizeof(*options->bases)),
+		.profile = {.by_process = true},
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
 	if (!options->paths || !options->bases) {

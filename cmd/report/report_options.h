@@ -26,7 +26,7 @@ struct report_options {
 	struct artefact_options layout;
 	bool has_to;		     /* filter.to_ns was given */
 	struct replay_filter filter; /* points to the members below */
-	struct thread_choice threads;
+	struct name_choice threads, processes;
 	struct text included, excluded;
 	regex_t include, exclude; /* compiled if filter refers to them */
 	bool has_fail_above;
@@ -37,7 +37,7 @@ struct report_options {
 };
 
 /* The rows of the options. */
-enum { REPORT_OPTIONS_NR_GROUPS = 11 };
+enum { REPORT_OPTIONS_NR_GROUPS = 12 };
 extern const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS];
 
 /*

@@ -8,6 +8,7 @@
 #include "cmd/print.h"
 #include "cmd/sampling/session_children.h"
 #include "cmd/sampling/session_outputs.h"
+#include "cmd/sampling/session_process.h"
 #include "output/run/run_part.h"
 #include "output/text/text.h"
 #include "procmem/clock.h"
@@ -74,6 +75,8 @@ static int open_period(struct session *session, struct message *reterr)
 	session_describe_period(session, &run);
 	err = session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,
 				 reterr);
+	if (!err && session->root.is_recorded)
+		err = session_process_record(session, &session->root);
 	return err ? err : session_children_record(session);
 }
 

@@ -201,6 +201,7 @@ const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = 
 	{"Output:", output_options, 2, offsetof(struct sampling_options, outputs)},
 	{NULL, mode_options, 2, offsetof(struct sampling_options, mode)},
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
+	{NULL, processes_option, 1, offsetof(struct sampling_options, profile)},
 	{NULL, layout_options, 2, offsetof(struct sampling_options, layout)},
 	{NULL, full_command_option, 1, offsetof(struct sampling_options, full_command)},
 	{NULL, period_rows, 2, .at = 0},
@@ -214,6 +215,7 @@ struct sampling_options sampling_options_default(void)
 	struct sampling_options options = {
 		.rate_hz = DEFAULT_RATE_HZ,
 		.wait = TARGET_WAIT_DEFAULT,
+		.profile = {.by_process = true},
 		.extras = {.gc = true},
 		.layout = {.max_rows = SUMMARY_MAX_ROWS},
 	};
@@ -272,6 +274,7 @@ bool sampling_options_choose(struct sampling_options *options)
 		print_error("--keep requires --loop: without it no file is removed");
 		return false;
 	}
+	options->outputs.of_tree = options->subprocesses;
 	if (!mode_choose(&options->mode, PROFILE_BUSY, &options->profile.mode) ||
 	    !outputs_choose(&options->outputs) ||
 	    !outputs_use_patterns(&options->outputs, options->loop_ns != 0) ||

@@ -23,7 +23,7 @@ struct sampling_options {
 	struct outputs outputs;
 	const char *stats_path;
 	struct mode_choice mode;
-	struct thread_choice threads;
+	struct name_choice threads;
 	struct profile_options profile;
 	struct artefact_options layout; /* of the outputs */
 	struct sampler_extras extras;
@@ -40,7 +40,7 @@ struct sampling_options {
  * The rows of the options, and the values that the options start from. The first group, which
  * names a running process, is of attach only.
  */
-enum { SAMPLING_OPTIONS_NR_GROUPS = 17 };
+enum { SAMPLING_OPTIONS_NR_GROUPS = 18 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 

@@ -182,14 +182,27 @@ static int begin_sink(struct session *session, struct message *reterr)
 	struct run run;
 
 	session->sink.watcher = (struct session_watcher){ticked, session};
-	session->sink.filter =
-		(struct thread_filter){options->threads.patterns, options->threads.nr};
+	session->sink.filter = (struct name_filter){options->threads.patterns, options->threads.nr};
 	session->realtime_ns = clock_ns(CLOCK_REALTIME) - clock_now_ns();
 	name_host(session);
 	session_describe(session, &run);
 	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,
 				  reterr);
 }
+
+/* Tell the sink of the root if it has an interpreter. Returns EXIT_ERROR with a message. */
+static enum exit_status record_root(struct session *session, struct message *reterr)
+{
+	int err = session->root.sampler ? session_process_record(session, &session->root) : 0;
+
+	if (!err)
+		return EXIT_OK;
+	*reterr = session->sink.reason;
+	if (!reterr->text[0])
+		message_set(reterr, "out of memory");
+	return EXIT_ERROR;
+}
+
 /* Open the root without waiting for an interpreter. */
 static enum exit_status open_child(struct session *session, struct message *reterr)
 {
@@ -236,9 +249,8 @@ enum exit_status session_open_target(struct session *session, pid_t pid, struct 
 		target_show_arguments(&root->target);
 	if (begin_sink(session, reterr) != 0)
 		return EXIT_ERROR;
-	root->is_recorded = true;
 	session->begun = true;
-	return EXIT_OK;
+	return record_root(session, reterr);
 }
 
 /* Sampling. */

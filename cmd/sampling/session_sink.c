@@ -121,20 +121,8 @@ static int session_sink_tick(struct sample_sink *base, uint64_t now_ns)
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
 }
 
-/* Returns what is known of the process of a run. Strings are borrowed from run. */
-static struct process_info run_process(const struct run *run)
-{
-	return (struct process_info){
-		.pid = run->info.target.pid,
-		.command_line = run->info.target.command_line,
-		.start_ns = run->stats.start_ns,
-	};
-}
-
 static int begin_recording(struct session_sink *sink, const struct run *run, struct message *reterr)
 {
-	const struct process_info process = run_process(run);
-	uint32_t index;
 	int fd = sink->temp_file.fd;
 	int err;
 
@@ -145,8 +133,6 @@ static int begin_recording(struct session_sink *sink, const struct run *run, str
 		fd = fileno(sink->recording->file.stream);
 	}
 	err = recorder_create(fd, run, &sink->recorder);
-	if (!err)
-		err = recorder_add_process(sink->recorder, &process, &index);
 	if (err) {
 		explain(sink, err, reterr);
 		return err;
@@ -157,19 +143,18 @@ static int begin_recording(struct session_sink *sink, const struct run *run, str
 }
 
 static int begin_profile(struct session_sink *sink, const struct profile_options *options,
-			 const struct run *run, struct message *reterr)
+			 struct message *reterr)
 {
-	const struct process_info process = run_process(run);
-	uint32_t index;
-	int err;
+	struct profile_options own = *options;
 
-	sink->profile = profile_create(options);
-	err = sink->profile ? profile_add_process(sink->profile, &process, &index) : -ENOMEM;
-	if (err)
+	own.by_process = false; /* there is one */
+	sink->profile = profile_create(&own);
+	if (!sink->profile) {
 		message_set(reterr, "out of memory");
-	else
-		sink->next = profile_sink(sink->profile);
-	return err;
+		return -ENOMEM;
+	}
+	sink->next = profile_sink(sink->profile);
+	return 0;
 }
 
 int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
@@ -185,7 +170,7 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 
 	sink->sink.ops = &ops;
 	err = outputs_need_samples(outputs) ? begin_recording(sink, run, reterr)
-					    : begin_profile(sink, options, run, reterr);
+					    : begin_profile(sink, options, reterr);
 	if (!err && sink->filter.nr) {
 		thread_sink_init(&sink->threads, &sink->filter, sink->next);
 		sink->next = &sink->threads.sink;
@@ -196,12 +181,17 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 int session_sink_add_process(struct session_sink *sink, const struct process_info *info,
 			     uint32_t *ret_process)
 {
+	int err;
+
 	*ret_process = PROFILE_NONE;
 	if (!sink->next)
 		return 0;
 	if (!sink->recorder)
 		return profile_add_process(sink->profile, info, ret_process);
-	return keep_error(sink, recorder_add_process(sink->recorder, info, ret_process));
+	err = recorder_add_process(sink->recorder, info, ret_process);
+	if (!recorder_sums(sink->recorder)->account.nr_samples)
+		sink->header_bytes = recorder_bytes(sink->recorder);
+	return keep_error(sink, err);
 }
 
 int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64_t end_ns)
@@ -212,15 +202,6 @@ int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64
 		return keep_error(sink, recorder_end_process(sink->recorder, process, end_ns));
 	profile_end_process(sink->profile, process, end_ns);
 	return 0;
-}
-
-void session_sink_change_sampler(struct session_sink *sink)
-{
-	thread_sink_change_sampler(&sink->threads);
-	if (sink->recorder)
-		recorder_change_sampler(sink->recorder);
-	else if (sink->profile)
-		profile_change_sampler(sink->profile);
 }
 
 void session_sink_set_stats(struct session_sink *sink, const struct sampler_stats *stats)

@@ -32,11 +32,11 @@ struct session_sink {
 	struct session_watcher watcher;
 	/* An error of writing does not end the run: later samples are dropped. */
 	bool outlives_errors;
-	uint64_t nr_dropped;	     /* samples */
-	struct thread_filter filter; /* whose samples are kept; patterns are borrowed */
-	struct thread_sink threads;  /* before the profile or recorder, if filter has patterns */
-	struct profile *profile;     /* owned; NULL if recorder is used */
-	struct recorder *recorder;   /* owned; NULL if profile is used */
+	uint64_t nr_dropped;	    /* samples */
+	struct name_filter filter;  /* whose samples are kept; patterns are borrowed */
+	struct thread_sink threads; /* before the profile or recorder, if filter has patterns */
+	struct profile *profile;    /* owned; NULL if recorder is used */
+	struct recorder *recorder;  /* owned; NULL if profile is used */
 	/* the sink of threads, profile or recorder; NULL: samples are dropped */
 	struct sample_sink *next;
 	struct output *recording; /* the output that recorder writes; NULL: temp_file */
@@ -59,16 +59,17 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 				   struct message *reterr);
 
 /*
- * Begin to collect samples of the process of run. A profile, if the outputs need one, gets
- * these options. Returns 0, or a negative errno with a message.
+ * Begin to collect samples. A profile, if the outputs need one, gets these options, but never
+ * roots for processes: it is only used for one process. Returns 0, or a negative errno with a
+ * message.
  */
 int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 		       const struct profile_options *options, const struct run *run,
 		       struct message *reterr);
 
 /*
- * Add a process besides the run's, which is the first: *ret_process is for the threads of its
- * samples. Returns 0, or a negative errno if the recording failed, which ends the run.
+ * Add a process, before its first sample: *ret_process is for the threads of its samples.
+ * Returns 0, or a negative errno if the recording failed, which ends the run.
  */
 int session_sink_add_process(struct session_sink *sink, const struct process_info *info,
 			     uint32_t *ret_process);
@@ -81,9 +82,6 @@ int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64
  * session_sink_open(), samples are dropped.
  */
 void session_sink_restart(struct session_sink *sink);
-
-/* The samples that follow are another sampler's. */
-void session_sink_change_sampler(struct session_sink *sink);
 
 /* Write these counters to a recording at every flush. They are borrowed until the next call. */
 void session_sink_set_stats(struct session_sink *sink, const struct sampler_stats *stats);

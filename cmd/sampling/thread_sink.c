@@ -15,7 +15,7 @@ static void judge(const struct thread_sink *sink, struct thread_sink_row *row,
 {
 	row->tid = thread->tid;
 	memcpy(row->name, thread->name, sizeof(row->name));
-	row->passes = thread_filter_passes(&sink->filter, thread->name, thread->tid);
+	row->passes = name_filter_passes(&sink->filter, thread->name, thread->tid);
 }
 
 /* Find the row of a thread, or begin it. NULL: out of memory. */
@@ -72,7 +72,7 @@ static int pass_tick(struct sample_sink *base, uint64_t now_ns)
 	return next->ops->tick ? next->ops->tick(next, now_ns) : 0;
 }
 
-void thread_sink_init(struct thread_sink *sink, const struct thread_filter *filter,
+void thread_sink_init(struct thread_sink *sink, const struct name_filter *filter,
 		      struct sample_sink *next)
 {
 	static const struct sample_sink_ops ops = {
@@ -88,12 +88,6 @@ void thread_sink_done(struct thread_sink *sink)
 {
 	free(sink->rows);
 	*sink = (struct thread_sink){.nr = 0};
-}
-
-void thread_sink_change_sampler(struct thread_sink *sink)
-{
-	for (uint32_t i = 0; i < sink->nr; i++)
-		sink->rows[i].is_used = false;
 }
 
 void thread_sink_append_names(const struct thread_sink *sink, size_t max_bytes, struct text *text)

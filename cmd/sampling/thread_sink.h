@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/profile/thread_filter.h"
+#include "output/profile/name_filter.h"
 #include "output/text/text.h"
 #include "sampler/sample.h"
 
@@ -26,7 +26,7 @@ struct thread_sink_row {
 /* Private. All zero: no thread was seen. */
 struct thread_sink {
 	struct sample_sink sink; /* must be first */
-	struct thread_filter filter;
+	struct name_filter filter;
 	struct sample_sink *next;     /* borrowed */
 	struct thread_sink_row *rows; /* owned; by slot */
 	uint32_t nr;
@@ -36,12 +36,9 @@ struct thread_sink {
  * Begin to pass on samples to next. Memory grows with the number of simultaneous threads.
  * thread_sink_done() must follow.
  */
-void thread_sink_init(struct thread_sink *sink, const struct thread_filter *filter,
+void thread_sink_init(struct thread_sink *sink, const struct name_filter *filter,
 		      struct sample_sink *next);
 void thread_sink_done(struct thread_sink *sink);
-
-/* Later ids and slots come from another sampler. */
-void thread_sink_change_sampler(struct thread_sink *sink);
 
 /*
  * Append the names and ids of the threads seen last, as "MainThread (7), worker (8)": as many as

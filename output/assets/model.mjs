@@ -245,14 +245,17 @@ function levelOrder(parent, n, weight) {
 
 /*
  * The tree of all stacks, by function. With split, each function's lines are nodes below it, and
- * callees are below lines. map leads from the profile's nodes to the ends of their stacks. func
- * and line (0: the function itself) identify a node, key identifies it among its siblings.
+ * callees are below lines. With merge, processes have no roots. map leads from the profile's nodes
+ * to the ends of their stacks. func and line (0: the function itself) identify a node, key
+ * identifies it among its siblings.
  */
-export function buildTree(profile, split) {
+export function buildTree(profile, split, merge = false) {
 	const { nodes, samples, base } = profile, nrFunctions = profile.functions.n;
+	const without = new Set(merge ? profile.meta.process_roots : []);
 	const made = new Nodes(nodes.n * (split ? 2 : 1)), where = new Int32Array(nodes.n);
 	for (let i = 0; i < nodes.n; i++) {
-		where[i] = made.find(nodes.parent[i] < 0 ? 0 : where[nodes.parent[i]], nodes.func[i]);
+		const above = nodes.parent[i] < 0 ? 0 : where[nodes.parent[i]];
+		where[i] = without.has(nodes.func[i]) ? above : made.find(above, nodes.func[i]);
 		if (split && nodes.line[i])
 			where[i] = made.find(where[i], nrFunctions + nodes.frame[i]);
 	}

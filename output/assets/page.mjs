@@ -29,7 +29,7 @@ import { collapsed, svg } from "./export.mjs";
 
 const VIEWS = ["flame", "inverted", "chart", "table", "source"];
 const STATE = {
-	view: "flame", threads: null, state: "busy", weight: "time", lines: false, flip: false, norm: true,
+	view: "flame", threads: null, state: "busy", weight: "time", lines: false, flip: false, norm: true, merge: false,
 	from: null, to: null, focus: [], exclude: [], query: "", zoom: 0, path: [], func: -1, file: -1, line: 0, theme: "",
 };
 /* The parts of the state whose change invalidates what is kept. */
@@ -39,7 +39,7 @@ const KEYS = [
 	["1 – 5", "Flame graph, inverted, time order, functions, source"], ["/", "Search; Enter and Shift-Enter go to matches"],
 	["Esc", "Back: close, leave the search, zoom out, drop filters"], ["Arrows", "Move the selection; in time order, the time"],
 	["Enter", "Zoom to the selection"], ["Home", "Zoom out to everything"], ["t", "Threads and processes"], ["l", "Split functions by line"],
-	["u", "Root at the bottom"], ["c", "Toggle: on CPU only"], ["i", "Show or hide idle samples"], ["s", "Source of the selection"],
+	["u", "Root at the bottom"], ["m", "Merge equal stacks of processes"], ["c", "Toggle: on CPU only"], ["i", "Show or hide idle samples"], ["s", "Source of the selection"],
 	["n, p", "Next and previous hot line"], ["+, −", "Zoom the time"], ["d", "Dark or light"], ["Click", "Zoom; in a table, callers and callees"],
 	["Right or Alt-click", "Menu: copy, show in table or source, filter by function"],
 	["Wheel, drag", "In time order: zoom, move; Shift-wheel scrolls"],
@@ -53,6 +53,7 @@ class Page {
 		this.profile = profile;
 		this.isDiff = profile.meta.has_base;
 		this.timeless = isTimeless(profile.meta);
+		this.hasProcesses = profile.meta.process_roots.length > 0;
 		this.noun = this.timeless ? "threads" : "samples";
 		STATE.state = profile.meta.hides_idle ? "busy" : "all";
 		this.state = { ...STATE, ...this.readFragment() };
@@ -93,7 +94,7 @@ class Page {
 	get showing() { return this.keep("showing", () => showing(this.profile, this.state)); }
 	get selection() { return this.keep("selection", () => select(this.profile, this.state, this.showing)); }
 	get byCount() { return this.state.weight === "samples"; }
-	tree(split) { return (this.trees[split] ??= buildTree(this.profile, split)); }
+	tree(split, merge = this.state.merge) { return (this.trees[split + " " + merge] ??= buildTree(this.profile, split, merge)); }
 	folded(split = this.state.lines) { return this.keep("folded" + split, () => new Folded(this.tree(split), this.selection)); }
 	inverted(split = this.state.lines) {
 		return this.keep("inverted" + split, () => new Merged(this.folded(split), leaves(this.folded(split)), true));
@@ -121,9 +122,9 @@ class Page {
 	set(patch) {
 		const { state } = this, changed = Object.keys(patch).filter(key => JSON.stringify(plain(state[key])) !== JSON.stringify(plain(patch[key])));
 		Object.assign(state, patch);
-		if (changed.includes("lines"))
+		if (changed.includes("lines") || changed.includes("merge"))
 			Object.assign(state, { zoom: 0, path: [] });
-		if (changed.some(key => FILTERS.includes(key)))
+		if (changed.some(key => FILTERS.includes(key) || key === "merge"))
 			this.kept = {};
 		else if (changed.some(key => RANGE.includes(key)))
 			this.kept = { showing: this.showing };
@@ -160,7 +161,7 @@ class Page {
 			view: v => VIEWS.includes(v) && !(this.timeless && v === "chart"), state: v => Object.hasOwn(STATES, v), threads: v => Array.isArray(v) && v.every(t => Number.isInteger(t) && threads[t]),
 			weight: v => v === "samples" || (!this.timeless && (v === "time" || (v === "cpu" && samples.cpu))), query: v => typeof v === "string",
 			focus: v => Array.isArray(v) && v.length < 30 && v.every(isFunction), exclude: v => Array.isArray(v) && v.every(isFunction),
-			path: v => Array.isArray(v) && v.every(Number.isInteger), zoom: v => Number.isInteger(v) && v >= 0 && v < this.tree(!!out.lines).n,
+			path: v => Array.isArray(v) && v.every(Number.isInteger), zoom: v => Number.isInteger(v) && v >= 0 && v < this.tree(!!out.lines, out.merge === true).n,
 			from: Number.isFinite, to: Number.isFinite, func: isFunction, file: Number.isInteger, line: Number.isInteger,
 		};
 		this.trees ??= {};
@@ -233,12 +234,13 @@ class Page {
 	amount(us) { return this.byCount ? `${count(us)} ${this.noun}` : duration(us); }
 	amounts(us, n) { return this.timeless ? this.amount(n) : `${duration(us)}, ${count(n)} samples`; }
 	threadName(thread) { return shown(thread.name) || `thread ${thread.tid}`; }
-	threadNote(thread) {
+	/* In the panel, threads are below their processes. */
+	threadNote(thread, inPanel = false) {
 		const process = this.profile.meta.processes[thread.process];
 		const parts = [thread.tid ? String(thread.tid) : "", thread.interpreter ? `interpreter ${thread.interpreter}` : "", percent(thread.weight / (this.whole().time || 1)) + " of all"];
 		if (this.profile.samples.cpu && this.profile.meta.mode === "wall")
 			parts.push(percent(thread.cpu / (thread.weight || 1)) + " on CPU");
-		return [...(this.profile.meta.processes.length > 1 && process ? [`pid ${process.pid}`] : []), ...parts].filter(Boolean).join(" · ");
+		return [...(!inPanel && this.profile.meta.processes.length > 1 && process ? [this.processName(process)] : []), ...parts].filter(Boolean).join(" · ");
 	}
 	sortedThreads() { return [...this.profile.threads].sort((a, b) => a.process - b.process || !!b.main - !!a.main || b.weight - a.weight); }
 	nodeLabel(view, i) {
@@ -497,17 +499,27 @@ class Page {
 			return el("label", { className: "row head" }, el("input", {
 				type: "checkbox", checked: own.every(t => chosen.has(t)),
 				onchange: event => choose(new Set(event.target.checked ? [...chosen, ...own] : [...chosen].filter(t => !own.includes(t)))),
-			}), el("b", {}, row ? `pid ${row.pid}` : "other"), el("small", {}, row ? shown(row.command_line) : ""));
+			}), el("b", {}, row ? this.processName(row) : "other"), el("small", {}, this.processNote(process, own)), this.onlyButton(() => choose(new Set(own))));
 		}
-		return el("label", { className: "row", title: this.threadName(thread) }, el("input", {
+		return el("label", { className: this.profile.meta.processes.length > 1 ? "row inner" : "row", title: this.threadName(thread) }, el("input", {
 			type: "checkbox", checked: chosen.has(thread.index),
 			onchange: event => choose(new Set(event.target.checked ? [...chosen, thread.index] : [...chosen].filter(t => t !== thread.index))),
-		}), el("b", {}, this.threadName(thread)), el("small", {}, this.threadNote(thread)), el("button", {
+		}), el("b", {}, this.threadName(thread)), el("small", {}, this.threadNote(thread, true)), this.onlyButton(() => choose(new Set([thread.index]))));
+	}
+	onlyButton(choose) {
+		return el("button", {
 			onclick: event => {
 				event.preventDefault();
-				choose(new Set([thread.index]));
+				choose();
 			},
-		}, "Only"));
+		}, "Only");
+	}
+	processName({ name, pid }) { return name + (pid ? ` (${pid})` : ""); }
+	/* own: indices of its threads. */
+	processNote(process, own) {
+		const row = this.profile.meta.processes[process], us = own.reduce((total, t) => total + this.profile.threads[t].weight, 0);
+		const parts = [percent(us / (this.whole().time || 1)) + " of all", own.length === 1 ? "1 thread" : `${own.length} threads`];
+		return [...parts, ...(row?.command_line ? [shown(row.command_line)] : [])].join(" · ");
 	}
 
 	/* Header, controls and legend. */
@@ -569,7 +581,7 @@ class Page {
 			tab.addEventListener("click", () => this.set({ view: tab.dataset.view }));
 		$("state").addEventListener("change", () => this.set({ state: $("state").value }));
 		$("weight").addEventListener("change", () => this.set({ weight: $("weight").value }));
-		for (const id of ["lines", "flip", "norm"])
+		for (const id of ["lines", "flip", "norm", "merge"])
 			click(id, () => this.set({ [id]: !this.state[id] }));
 		click("threads", () => this.openThreads());
 		click("all-threads", () => this.set({ threads: null }));
@@ -584,6 +596,7 @@ class Page {
 		click("hot-down", () => this.source.hot(1));
 		click("hot-up", () => this.source.hot(-1));
 		$("norm").hidden = !this.isDiff;
+		$("merge").hidden = !this.hasProcesses;
 		$("query").addEventListener("input", () => {
 			clearTimeout(this.typing);
 			this.typing = setTimeout(() => this.set({ query: $("query").value }), 90);
@@ -603,7 +616,7 @@ class Page {
 			tab.setAttribute("aria-selected", String(tab.dataset.view === state.view));
 		$("state").value = state.state;
 		$("weight").value = state.weight;
-		for (const id of ["lines", "flip", "norm"])
+		for (const id of ["lines", "flip", "norm", "merge"])
 			$(id).setAttribute("aria-pressed", String(state[id]));
 		$("threads").textContent = state.threads ? `${state.threads.size} of ${nr} threads ▾` : nr === 1 ? "1 thread ▾" : `${nr} threads ▾`;
 		$("threads").setAttribute("aria-pressed", String(!!state.threads));
@@ -679,7 +692,7 @@ class Page {
 		const { state } = this, toggle = (key, a, b) => () => this.set({ [key]: state[key] === a ? b : a });
 		return {
 			"/": () => $("query").select(), "?": () => $("keys").showModal(), t: () => this.openThreads(), l: () => this.set({ lines: !state.lines }),
-			u: () => this.set({ flip: !state.flip }), c: toggle("state", "cpu", STATE.state), i: toggle("state", "all", "busy"),
+			u: () => this.set({ flip: !state.flip }), m: () => this.hasProcesses && this.set({ merge: !state.merge }), c: toggle("state", "cpu", STATE.state), i: toggle("state", "all", "busy"),
 			d: () => $("theme").click(), Home: () => this.set({ zoom: 0, path: [] }), n: () => this.hot(1), p: () => this.hot(-1),
 			s: () => this.chosen && this.showSource(this.chosen[0].func(this.chosen[1]), this.chosen[0].line(this.chosen[1])),
 		};

@@ -651,12 +651,30 @@ static void identity_write(struct writer *writer)
 	json_member_bool(&writer->json, "isMainThread",
 			 thread != PROFILE_NONE && threads[thread].is_main);
 	json_member_string(&writer->json, "processType", "default");
-	if (process && process->command_line[0])
-		json_member_string(&writer->json, "processName", process->command_line);
+	if (process && (process->name[0] || process->command_line[0]))
+		json_member_string(&writer->json, "processName",
+				   process->name[0] ? process->name : process->command_line);
 	(void)snprintf(pid, sizeof(pid), "%jd", process ? (intmax_t)process->pid : 0);
 	json_member_string(&writer->json, "pid", pid);
 	json_key(&writer->json, "tid");
 	json_i64(&writer->json, thread == PROFILE_NONE ? 0 : threads[thread].tid);
+}
+
+/* Write when the thread's process was first seen, and when it ended. */
+static void lifetime_write(struct writer *writer)
+{
+	const struct profile_process *process =
+		thread_samples_process(writer->profile, writer->slice->thread);
+
+	json_key(&writer->json, "processStartupTime");
+	since_start_write(writer, process && process->start_ns > writer->samples.start_ns
+					  ? process->start_ns
+					  : writer->samples.start_ns);
+	json_key(&writer->json, "processShutdownTime");
+	if (process && process->end_ns > writer->samples.start_ns)
+		since_start_write(writer, process->end_ns);
+	else
+		json_null(&writer->json);
 }
 
 static void thread_write(struct writer *writer)
@@ -668,9 +686,7 @@ static void thread_write(struct writer *writer)
 
 	json_object_begin(json);
 	identity_write(writer);
-	json_member_u64(json, "processStartupTime", 0);
-	json_key(json, "processShutdownTime");
-	json_null(json);
+	lifetime_write(writer);
 	json_key(json, "registerTime");
 	since_start_write(writer, thread_samples_begin_ns(first));
 	json_key(json, "unregisterTime");

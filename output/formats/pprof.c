@@ -291,8 +291,8 @@ static const struct {
 
 enum { NR_KINDS = sizeof(kinds) / sizeof(*kinds), INDICES_OF_STACK = 1 << NR_KINDS };
 
-/* Limit for a sample: three labels of its thread, and one for each flag. */
-enum { MAX_LABELS = 3 + NR_KINDS };
+/* Limit for a sample: four labels of its thread, and one for each flag. */
+enum { MAX_LABELS = 4 + NR_KINDS };
 
 /* The labels of a thread's samples. */
 struct thread_labels {
@@ -350,6 +350,8 @@ static int labels_make(struct writer *writer, uint32_t thread, struct thread_lab
 		err = number_add(writer, labels, "thread_id", threads[thread].tid);
 	if (!err && process)
 		err = number_add(writer, labels, "pid", process->pid);
+	if (!err && process && process->name[0])
+		err = text_add(writer, labels, "process", process->name);
 	return err;
 }
 

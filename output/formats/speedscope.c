@@ -199,6 +199,7 @@ static void name_append(struct text *text, const struct profile *profile, uint32
 	const struct profile_process *process = thread_samples_process(profile, thread);
 	uint32_t nr;
 	const struct profile_thread *threads = profile_threads(profile, &nr);
+	const char *what; /* the arguments if they may be shown, else the name */
 	size_t length;
 
 	thread_samples_name(text, profile, thread);
@@ -209,10 +210,11 @@ static void name_append(struct text *text, const struct profile *profile, uint32
 	text_puts(text, ", process");
 	if (process->pid)
 		text_printf(text, " %jd", (intmax_t)process->pid);
-	length = command_length(process->command_line);
+	what = process->command_line[0] ? process->command_line : process->name;
+	length = command_length(what);
 	text_puts(text, length ? ": " : "");
-	label_append_escaped(text, process->command_line, length, LABEL_DISPLAY);
-	text_puts(text, process->command_line[length] ? "\u2026" : "");
+	label_append_escaped(text, what, length, LABEL_DISPLAY);
+	text_puts(text, what[length] ? "\u2026" : "");
 }
 
 static int thread_write(struct writer *writer, const struct thread_slice *slice)

@@ -9,6 +9,7 @@
 #include "output/page/page_columns.h"
 #include "output/page/page_index.h"
 #include "output/page/page_source.h"
+#include "output/profile/label.h"
 #include "output/run/run_json.h"
 #include "output/text/json.h"
 
@@ -72,6 +73,7 @@ static void write_processes(struct json *json, const struct profile *profile)
 {
 	uint32_t nr;
 	const struct profile_process *processes = profile_processes(profile, &nr);
+	struct text name = {0};
 
 	json_key(json, "processes");
 	json_array_begin(json);
@@ -79,9 +81,32 @@ static void write_processes(struct json *json, const struct profile *profile)
 		json_object_begin(json);
 		json_key(json, "pid");
 		json_i64(json, processes[i].pid);
-		json_key(json, "command_line");
-		json_string(json, processes[i].command_line);
+		json_member_string(json, "command_line", processes[i].command_line);
+		text_clear(&name);
+		label_append_process_name(&name, &processes[i], LABEL_DISPLAY);
+		json_member_string(json, "name", text_string(&name));
 		json_object_end(json);
+	}
+	json_array_end(json);
+	text_done(&name);
+}
+
+/* Write the numbers of the functions that are roots of processes. */
+static void write_process_roots(struct json *json, const struct page_index *index)
+{
+	uint32_t nr;
+	uint32_t root; /* the next; roots come after the functions */
+	const struct profile_frame *frames = profile_frames(index->profile, &nr);
+
+	(void)profile_functions(index->profile, &root);
+	json_key(json, "process_roots");
+	json_array_begin(json);
+	for (uint32_t i = 0; i < index->nr_frames; i++) {
+		const struct profile_frame *frame = &frames[index->frames[i]];
+
+		if (frame->root == ROOT_PROCESS)
+			json_u64(json, root);
+		root += frame->root != ROOT_NONE;
 	}
 	json_array_end(json);
 }
@@ -227,6 +252,7 @@ static int meta_write(const struct page_data *data, FILE *out)
 	write_strings(&json, &data->index.strings);
 	write_processes(&json, artefact->profile);
 	write_threads(&json, artefact->profile);
+	write_process_roots(&json, &data->index);
 	write_names(&json);
 	json_key(&json, "sources");
 	json_array_begin(&json);

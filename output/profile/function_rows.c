@@ -133,33 +133,19 @@ uint32_t function_rows_search(struct function_rows *rows, const struct function 
 	return function_find(rows, function);
 }
 
-int function_rows_get(struct function_rows *rows, const struct function *function,
+int function_rows_add(struct function_rows *rows, const struct function *function,
 		      uint32_t *ret_index)
 {
-	uint32_t index = PROFILE_NONE;
 	int err = id_map_reserve(&rows->of_id, function->id);
 
-	if (err)
-		return err;
-	if (rows->ids_changed)
-		index = function_rows_search(rows, function);
-	if (index == PROFILE_NONE)
-		err = function_rows_append(rows, function, &index);
-	if (err)
-		return err;
-	rows->of_id.index[function->id] = index;
-	*ret_index = index;
-	return 0;
+	if (!err)
+		err = function_rows_append(rows, function, ret_index);
+	if (!err)
+		rows->of_id.index[function->id] = *ret_index;
+	return err;
 }
 
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id)
 {
 	return id < rows->of_id.max ? rows->of_id.index[id] : PROFILE_NONE;
-}
-
-void function_rows_change_ids(struct function_rows *rows)
-{
-	for (uint32_t i = 0; i < rows->of_id.max; i++)
-		rows->of_id.index[i] = PROFILE_NONE;
-	rows->ids_changed = true;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The functions of a profile, found by a sampler's function id or by name, path, line and kind.
- * Rows outlive the sampler whose ids they had.
+ * Rows outlive the samplers, which share their ids (sampler/sample_ids.h).
  */
 #pragma once
 
@@ -38,7 +38,6 @@ struct function_rows {
 	struct id_map of_id;
 	struct pair_map of_name; /* hashes of the identity → row; filled on demand */
 	uint32_t nr_named;	 /* rows entered in of_name so far */
-	bool ids_changed;	 /* some rows had ids of an earlier sampler */
 };
 
 void function_rows_done(struct function_rows *rows);
@@ -59,12 +58,6 @@ uint32_t function_rows_search(struct function_rows *rows, const struct function 
 /* Returns the row of an id, or PROFILE_NONE if it has none yet. */
 uint32_t function_rows_find(const struct function_rows *rows, uint32_t id);
 
-/*
- * Find or add the row for a function whose id has none yet: *ret_index is the equal row of an
- * earlier sampler, or a new one. Returns 0 or -ENOMEM.
- */
-int function_rows_get(struct function_rows *rows, const struct function *function,
+/* Append a row for a function whose id has none yet, and map the id to it. Returns 0 or -ENOMEM. */
+int function_rows_add(struct function_rows *rows, const struct function *function,
 		      uint32_t *ret_index);
-
-/* Forget all ids: later ones come from another sampler. */
-void function_rows_change_ids(struct function_rows *rows);

@@ -101,16 +101,54 @@ void label_append_thread(struct text *text, const struct profile_thread *thread,
 		text_puts(text, ")");
 }
 
+void label_append_process_name(struct text *text, const struct profile_process *process,
+			       enum label_style style)
+{
+	size_t length;
+	const char *name = process_name(process, &length);
+
+	label_append_escaped(text, name, length, style);
+	if (!length)
+		text_puts(text, "process");
+}
+
+void label_append_process(struct text *text, const struct profile_process *process,
+			  enum label_style style)
+{
+	label_append_process_name(text, process, style);
+	if (process->pid)
+		text_printf(text, " (%jd)", (intmax_t)process->pid);
+}
+
+/* Append the label of a root. */
+static void append_root(struct text *text, const struct profile *profile,
+			const struct profile_frame *row, enum label_style style)
+{
+	const bool is_thread = row->root == ROOT_THREAD;
+	const struct profile_process *process;
+	uint32_t nr;
+
+	if (row->owner == PROFILE_NONE) {
+		text_puts(text, is_thread ? LABEL_OTHER_THREADS : LABEL_OTHER_PROCESSES);
+	} else if (is_thread) {
+		label_append_thread(text, &profile_threads(profile, &nr)[row->owner], style);
+	} else {
+		process = &profile_processes(profile, &nr)[row->owner];
+		if (profile_options(profile)->merges_names)
+			label_append_process_name(text, process, style);
+		else
+			label_append_process(text, process, style);
+	}
+}
+
 void label_append_frame(struct text *text, const struct profile *profile, uint32_t frame,
 			enum label_style style)
 {
 	uint32_t nr;
 	const struct profile_frame *row = &profile_frames(profile, &nr)[frame];
 
-	if (row->function == PROFILE_NONE && row->thread == PROFILE_NONE) {
-		text_puts(text, LABEL_OTHER_THREADS);
-	} else if (row->function == PROFILE_NONE) {
-		label_append_thread(text, &profile_threads(profile, &nr)[row->thread], style);
+	if (row->root) {
+		append_root(text, profile, row, style);
 	} else {
 		const struct profile_function *function =
 			&profile_functions(profile, &nr)[row->function];

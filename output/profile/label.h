@@ -15,8 +15,9 @@
 /* The row of samples without Python frames. */
 #define LABEL_NO_PYTHON_FRAMES "[no python frames]"
 
-/* The root of threads without a row. */
-#define LABEL_OTHER_THREADS "[other threads]"
+/* The roots of threads and processes without a row. */
+#define LABEL_OTHER_THREADS   "[other threads]"
+#define LABEL_OTHER_PROCESSES "[other processes]"
 
 enum label_style {
 	LABEL_DISPLAY,	 /* for a screen or a field of its own */
@@ -48,6 +49,14 @@ void label_append_function(struct text *text, const char *qualname, const char *
  */
 void label_append_thread(struct text *text, const struct profile_thread *thread,
 			 enum label_style style);
+
+/* Append "NAME (PID)" without the part that is unknown, such as "gunicorn app:wsgi (4711)". */
+void label_append_process(struct text *text, const struct profile_process *process,
+			  enum label_style style);
+
+/* Append only "NAME", or "process" if it is unknown. */
+void label_append_process_name(struct text *text, const struct profile_process *process,
+			       enum label_style style);
 
 /*
  * Returns the mark of a row's line: "~" if rows are lines and this one may be a few statements

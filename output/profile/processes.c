@@ -31,12 +31,38 @@ int process_rows_add(struct process_rows *processes, const struct process_info *
 	return 0;
 }
 
-void process_rows_done(struct process_rows *processes)
+const char *process_name(const struct profile_process *process, size_t *ret_length)
 {
-	for (uint32_t i = 0; i < processes->nr; i++) {
+	const char *name = process->name;
+	size_t length = strlen(name);
+	const char *slash;
+
+	if (!length) {
+		name = process->command_line;
+		length = strcspn(name, " ");
+		slash = memrchr(name, '/', length);
+		if (slash) {
+			length -= (size_t)(slash + 1 - name);
+			name = slash + 1;
+		}
+	}
+	*ret_length = length;
+	return name;
+}
+
+void process_rows_cut(struct process_rows *processes, uint32_t nr)
+{
+	for (uint32_t i = nr; i < processes->nr; i++) {
 		free(processes->rows[i].name);
 		free(processes->rows[i].command_line);
 	}
+	if (nr < processes->nr)
+		processes->nr = nr;
+}
+
+void process_rows_done(struct process_rows *processes)
+{
+	process_rows_cut(processes, 0);
 	free(processes->rows);
 	*processes = (struct process_rows){0};
 }

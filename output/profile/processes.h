@@ -2,6 +2,7 @@
 /* The processes of a profile or a recording, in the order in which they were added. */
 #pragma once
 
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -34,6 +35,15 @@ struct process_rows {
 
 /* Append a process, whose strings are copied. Returns 0 or -ENOMEM. */
 int process_rows_add(struct process_rows *processes, const struct process_info *info);
+
+/*
+ * Returns the name to show, borrowed: if it is unknown, the first argument without its folder; ""
+ * if there is none.
+ */
+const char *process_name(const struct profile_process *process, size_t *ret_length);
+
+/* Drop all rows but the first nr. */
+void process_rows_cut(struct process_rows *processes, uint32_t nr);
 
 /* Free the rows and empty the table. */
 void process_rows_done(struct process_rows *processes);

@@ -29,12 +29,24 @@ struct thread_rows {
 	uint64_t nr_seen;     /* threads with and without a row */
 };
 
-/* The most recent main thread. */
+/* The most recent main thread of a process. */
 struct main_thread {
 	bool is_known;
 	pid_t tid;
 	char name[THREAD_NAME_MAX_BYTES];
 	uint32_t row, root; /* as in its path */
+};
+
+/* What is kept of a process besides its row. */
+struct process_state {
+	uint32_t root; /* with by_process, its node in the tree; PROFILE_NONE: not made yet */
+	struct main_thread main;
+};
+
+struct process_states {
+	struct process_state *states; /* owned; parallel to the rows of processes */
+	uint32_t max;
+	uint32_t shared_root; /* of processes without a row; PROFILE_NONE if there are none */
 };
 
 struct profile {
@@ -48,24 +60,30 @@ struct profile {
 	struct kept_samples samples;
 
 	struct process_rows processes;
+	struct process_states process_states;
 	struct thread_rows threads;
-	struct main_thread main_thread;
 	struct thread_paths paths; /* below the threads' roots with by_thread */
-	bool sampler_changed;	   /* some rows had ids of an earlier sampler */
 };
 
 int profile_add_process(struct profile *profile, const struct process_info *info,
 			uint32_t *ret_process)
 {
 	const uint32_t index = profile->processes.nr;
-	int err = 0;
+	struct process_states *all = &profile->process_states;
+	struct process_state *states;
+	int err;
 
 	*ret_process = PROFILE_NONE;
-	if (index < PROFILE_MAX_PROCESSES) {
-		err = process_rows_add(&profile->processes, info);
-		if (!err)
-			*ret_process = index;
-	}
+	if (index >= PROFILE_MAX_PROCESSES)
+		return 0;
+	states = array_reserve(all->states, index + 1, &all->max, sizeof(*states));
+	if (!states)
+		return -ENOMEM;
+	all->states = states;
+	states[index] = (struct process_state){.root = PROFILE_NONE};
+	err = process_rows_add(&profile->processes, info);
+	if (!err)
+		*ret_process = index;
 	return err;
 }
 
@@ -115,19 +133,72 @@ int profile_add_thread(struct profile *profile, const struct profile_thread *thr
 	return 0;
 }
 
-int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node)
+/*
+ * Find a root, or add it: the owner's, or the shared one if it has no row or the tree no room.
+ * own is NULL for a shared root.
+ */
+static int root_get(struct profile *profile, const struct profile_frame *frame, uint32_t parent,
+		    uint32_t *own, uint32_t *shared, uint32_t *ret_node)
 {
-	const struct profile_frame frame = {.function = PROFILE_NONE, .thread = thread};
-	uint32_t *root = thread == PROFILE_NONE ? &profile->threads.shared_root
-						: &profile->threads.roots[thread];
+	struct profile_frame row = *frame;
+	uint32_t *root = own;
 	int err = 0;
 
-	if (!profile->options.by_thread)
-		*ret_node = PROFILE_NONE;
-	else if (*root == PROFILE_NONE)
-		err = profile_tree_add_root(&profile->tree, &frame, root);
-	if (!err && profile->options.by_thread)
+	if (!own || (*own == PROFILE_NONE && profile_tree_is_full(&profile->tree))) {
+		root = shared;
+		row.owner = PROFILE_NONE;
+		if (row.root == ROOT_THREAD)
+			parent = PROFILE_NONE; /* of threads of several processes */
+	}
+	if (*root == PROFILE_NONE)
+		err = profile_tree_add_root(&profile->tree, parent, &row, root);
+	if (!err)
 		*ret_node = *root;
+	return err;
+}
+
+/* Returns the process whose root a process uses. */
+static uint32_t root_owner(const struct profile *profile, uint32_t process)
+{
+	const struct process_rows *processes = &profile->processes;
+	size_t length, other_length;
+	const char *name, *other;
+
+	if (!profile->options.merges_names)
+		return process;
+	name = process_name(&processes->rows[process], &length);
+	for (uint32_t i = 0; i < process; i++) {
+		other = process_name(&processes->rows[i], &other_length);
+		if (length == other_length && memcmp(name, other, length) == 0)
+			return i;
+	}
+	return process;
+}
+
+int profile_root(struct profile *profile, uint32_t process, uint32_t thread, uint32_t *ret_node)
+{
+	const struct profile_options *options = &profile->options;
+	struct profile_frame frame = {.function = PROFILE_NONE, .root = ROOT_PROCESS};
+	uint32_t *own = NULL;
+	uint32_t node = PROFILE_NONE;
+	int err = 0;
+
+	if (options->by_process) {
+		if (process < profile->processes.nr) {
+			frame.owner = root_owner(profile, process);
+			own = &profile->process_states.states[frame.owner].root;
+		}
+		err = root_get(profile, &frame, PROFILE_NONE, own,
+			       &profile->process_states.shared_root, &node);
+	}
+	if (!err && options->by_thread) {
+		frame.root = ROOT_THREAD;
+		frame.owner = thread;
+		own = thread == PROFILE_NONE ? NULL : &profile->threads.roots[thread];
+		err = root_get(profile, &frame, node, own, &profile->threads.shared_root, &node);
+	}
+	if (!err)
+		*ret_node = node;
 	return err;
 }
 
@@ -152,13 +223,14 @@ int profile_get_node(struct profile *profile, uint32_t parent, uint32_t function
 int profile_other_node(struct profile *profile, uint32_t *ret_node)
 {
 	const struct function function = {.qualname = PROFILE_OTHER_STACKS, .path = ""};
-	struct profile_frame frame = {.thread = PROFILE_NONE};
+	struct profile_frame frame = {.owner = PROFILE_NONE};
 	int err = 0;
 
 	if (profile->other_node == PROFILE_NONE) {
 		err = function_rows_append(&profile->tree.functions, &function, &frame.function);
 		if (!err)
-			err = profile_tree_add_root(&profile->tree, &frame, &profile->other_node);
+			err = profile_tree_add_root(&profile->tree, PROFILE_NONE, &frame,
+						    &profile->other_node);
 	}
 	if (!err)
 		*ret_node = profile->other_node;
@@ -294,25 +366,31 @@ int profile_add(struct profile *profile, enum profile_side side,
 	return 0;
 }
 
-/* Whether the thread is the main thread of an earlier sampler. */
-static bool is_former_main(const struct profile *profile, const struct sample_thread *thread)
+/* Returns where the main thread of a thread's process is kept, if the thread is one; else NULL. */
+static struct main_thread *main_of(struct profile *profile, const struct sample_thread *thread)
 {
-	const struct main_thread *former = &profile->main_thread;
-
-	return profile->sampler_changed && thread->is_main && former->is_known &&
-	       former->tid == thread->tid && strcmp(former->name, thread->name) == 0;
+	return thread->is_main && thread->process < profile->processes.nr
+		       ? &profile->process_states.states[thread->process].main
+		       : NULL;
 }
 
-static void remember_main(struct profile *profile, const struct sample_thread *thread,
+/* Whether a main thread is the former one: after an exec, another sampler gives it another id. */
+static bool continues(const struct main_thread *former, const struct sample_thread *thread)
+{
+	return former && former->is_known && former->tid == thread->tid &&
+	       strcmp(former->name, thread->name) == 0;
+}
+
+static void remember_main(struct main_thread *main, const struct sample_thread *thread,
 			  const struct thread_path *path)
 {
-	profile->main_thread = (struct main_thread){
+	*main = (struct main_thread){
 		.is_known = true,
 		.tid = thread->tid,
 		.row = path->row,
 		.root = path->root,
 	};
-	memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
+	memcpy(main->name, thread->name, sizeof(thread->name) - 1);
 }
 
 /* Give a thread its row and root, or the shared root if the rows are full. */
@@ -329,7 +407,7 @@ static int path_place(struct profile *profile, const struct sample_thread *threa
 
 	memcpy(row.name, thread->name, sizeof(thread->name) - 1);
 	err = profile_add_thread(profile, &row, &path->row);
-	return err ? err : profile_thread_root(profile, path->row, &path->root);
+	return err ? err : profile_root(profile, row.process, path->row, &path->root);
 }
 
 /* Find the path of a thread, or begin it. */
@@ -350,17 +428,18 @@ static int path_get(struct profile *profile, const struct sample_thread *thread,
 static int path_begin(struct profile *profile, const struct sample_thread *thread,
 		      struct thread_path *path)
 {
+	struct main_thread *main = main_of(profile, thread);
 	int err;
 
-	if (is_former_main(profile, thread)) {
-		path->row = profile->main_thread.row;
-		path->root = profile->main_thread.root;
+	if (continues(main, thread)) {
+		path->row = main->row;
+		path->root = main->root;
 	} else {
 		err = path_place(profile, thread, path);
 		if (err)
 			return err;
-		if (thread->is_main)
-			remember_main(profile, thread, path);
+		if (main)
+			remember_main(main, thread, path);
 	}
 	path->is_placed = true;
 	return 0;
@@ -427,14 +506,15 @@ static void profile_renamed(struct sample_sink *sink, const struct sample_thread
 {
 	struct profile *profile = (struct profile *)sink;
 	const struct thread_path *path = thread_paths_find(&profile->paths, thread);
+	struct main_thread *main = main_of(profile, thread);
 
-	if (!path)
+	if (!path || !path->is_placed)
 		return;
 	if (path->row != PROFILE_NONE)
 		(void)snprintf(profile->threads.rows[path->row].name, THREAD_NAME_MAX_BYTES, "%s",
 			       thread->name);
-	if (thread->is_main)
-		memcpy(profile->main_thread.name, thread->name, sizeof(thread->name) - 1);
+	if (main)
+		memcpy(main->name, thread->name, sizeof(thread->name) - 1);
 }
 
 struct profile *profile_create(const struct profile_options *options)
@@ -454,6 +534,7 @@ struct profile *profile_create(const struct profile_options *options)
 	profile->tree.max_nodes = options->max_nodes ? options->max_nodes : PROFILE_MAX_NODES;
 	profile->other_node = PROFILE_NONE;
 	profile->threads.shared_root = PROFILE_NONE;
+	profile->process_states.shared_root = PROFILE_NONE;
 	return profile;
 }
 
@@ -463,6 +544,7 @@ void profile_destroy(struct profile *profile)
 		return;
 	thread_paths_done(&profile->paths);
 	process_rows_done(&profile->processes);
+	free(profile->process_states.states);
 	profile_tree_done(&profile->tree);
 	free(profile->base.rows);
 	free(profile->samples.rows);
@@ -474,13 +556,6 @@ void profile_destroy(struct profile *profile)
 struct sample_sink *profile_sink(struct profile *profile)
 {
 	return &profile->sink;
-}
-
-void profile_change_sampler(struct profile *profile)
-{
-	function_rows_change_ids(&profile->tree.functions);
-	thread_paths_forget(&profile->paths);
-	profile->sampler_changed = true;
 }
 
 const struct profile_sums *profile_sums(const struct profile *profile, enum profile_side side)

@@ -26,8 +26,8 @@ struct profile_thread {
  * Limits of a profile, however long it runs. The nodes take at most 200 MB with their rows and
  * tables; programs with varied recursion have needed a hundredth of that. A sample whose stack
  * does not fit counts as the single frame PROFILE_OTHER_STACKS. With by_thread, at most
- * PROFILE_MAX_THREADS threads have a root of their own (10 MB); later ones share one. Processes
- * beyond PROFILE_MAX_PROCESSES have no row.
+ * PROFILE_MAX_THREADS threads have a root of their own (10 MB); later ones share one, which is
+ * outermost. Processes beyond PROFILE_MAX_PROCESSES have no row, and with by_process share a root.
  */
 #define PROFILE_MAX_NODES     (1u << 22)
 #define PROFILE_MAX_THREADS   (1u << 16)
@@ -38,6 +38,8 @@ struct profile_options {
 	enum profile_mode mode;
 	bool by_line;	    /* a row per line instead of a row per function */
 	bool by_thread;	    /* a root frame per thread */
+	bool by_process;    /* a root frame per process, above those of its threads */
+	bool merges_names;  /* with by_process: processes of equal names share a root */
 	bool keep_plumbing; /* give the frames of plumbing.h nodes */
 	bool keep_samples;  /* keep each sample, 48 bytes, besides the sums */
 	bool keep_threads;  /* keep rows of threads, whatever the other options are */
@@ -51,9 +53,9 @@ struct profile_sample {
 	uint64_t wall_ns; /* as in struct sample */
 	uint64_t cpu_ns;
 	uint64_t weight_ns; /* in the profile's mode; set by profile_add() */
-	uint32_t node; /* innermost frame, else the thread's root; PROFILE_NONE if it has neither */
-	uint32_t thread; /* index into threads; PROFILE_NONE if it has no row */
-	uint32_t flags;	 /* enum sample_flags */
+	uint32_t node;	    /* innermost frame, else the root; PROFILE_NONE if it has neither */
+	uint32_t thread;    /* index into threads; PROFILE_NONE if it has no row */
+	uint32_t flags;	    /* enum sample_flags */
 };
 
 /*
@@ -79,8 +81,10 @@ void profile_destroy(struct profile *profile);
  * Returns the sink for a sampler, borrowed from profile. Its sample() returns 0, or -ENOMEM
  * if the sample was not added; the profile stays usable either way.
  *
- * The sink relies on the ids and slots of one sampler. Memory grows with the distinct functions,
- * rows and stacks, up to the limits above, and with the number of simultaneous threads.
+ * The sink relies on ids and slots, so samplers that feed it share them (sampler/sample_ids.h). A
+ * main thread that continues after an exec, which is of the same process, id and name, keeps its
+ * row. Memory grows with the distinct functions, rows and stacks, up to the limits above, and with
+ * the number of simultaneous threads.
  */
 struct sample_sink *profile_sink(struct profile *profile);
 
@@ -97,8 +101,9 @@ void profile_end_process(struct profile *profile, uint32_t process, uint64_t end
 /*
  * The other way in, for samples whose stacks are known as nodes. A function is found by name,
  * path, line and kind; its id is ignored. line is the executing line and only matters with
- * by_line. parent is PROFILE_NONE for outermost frames; with by_thread it is
- * profile_thread_root(). profile_add_thread() copies thread into a new row; *ret_thread is
+ * by_line. parent is profile_root() for outermost frames: PROFILE_NONE without by_thread and
+ * by_process. It is the root of a process and of one of its threads, which has a row or not.
+ * profile_add_thread() copies thread into a new row; *ret_thread is
  * PROFILE_NONE if the table is full or threads are not kept. A stack that does not fit gets the
  * node of profile_other_node().
  *
@@ -112,7 +117,7 @@ int profile_get_node(struct profile *profile, uint32_t parent, uint32_t function
 int profile_other_node(struct profile *profile, uint32_t *ret_node);
 int profile_add_thread(struct profile *profile, const struct profile_thread *thread,
 		       uint32_t *ret_thread);
-int profile_thread_root(struct profile *profile, uint32_t thread, uint32_t *ret_node);
+int profile_root(struct profile *profile, uint32_t process, uint32_t thread, uint32_t *ret_node);
 
 /* Count a sample, if the mode shows it. Returns 0, or -ENOMEM if it was not counted. */
 int profile_add(struct profile *profile, enum profile_side side,
@@ -120,13 +125,6 @@ int profile_add(struct profile *profile, enum profile_side side,
 
 /* Count a thread that has samples that PROFILE_BUSY hides, once. */
 void profile_add_idle_thread(struct profile *profile, enum profile_side side);
-
-/*
- * Continue with another sampler of the same process, as after an exec. Its ids mean other
- * functions and threads. Functions of the same name and path keep their rows, as does a main
- * thread of the same id and name.
- */
-void profile_change_sampler(struct profile *profile);
 
 /* Totals of the samples received, shown by the mode or not. */
 struct profile_account {
@@ -162,8 +160,7 @@ struct profile_sums {
 
 /*
  * Count a sample of a mode in the account and, if is_shown, its weight_ns. has_frames: it has a
- * node that is not the root of a thread. The caller counts nr_other_samples and
- * nr_idle_threads.
+ * node that is not a root. The caller counts nr_other_samples and nr_idle_threads.
  */
 void profile_sums_add(struct profile_sums *sums, enum profile_mode mode,
 		      const struct profile_sample *sample, bool is_shown, bool has_frames);

@@ -13,6 +13,9 @@
  */
 enum { SHALLOW_SAMPLES = 4096, SHALLOW_PART = 8, SHALLOW_LEAST = 128 };
 
+/* Room for PROFILE_OTHER_STACKS and for the roots that threads and processes share. */
+enum { RESERVED_NODES = 3 };
+
 void profile_tree_done(struct profile_tree *tree)
 {
 	function_rows_done(&tree->functions);
@@ -24,7 +27,7 @@ void profile_tree_done(struct profile_tree *tree)
 
 bool profile_tree_is_full(const struct profile_tree *tree)
 {
-	return tree->nr_nodes + 2 >= tree->max_nodes;
+	return tree->nr_nodes + RESERVED_NODES >= tree->max_nodes;
 }
 
 int profile_tree_get_function(struct profile_tree *tree, const struct function *function,
@@ -59,7 +62,7 @@ int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t
 			   uint32_t *ret_frame)
 {
 	uint32_t index = pair_map_find(&tree->frame_of_line, function, (uint32_t)line);
-	struct profile_frame frame = {.function = function, .line = line, .thread = PROFILE_NONE};
+	struct profile_frame frame = {.function = function, .line = line, .owner = PROFILE_NONE};
 	int err;
 
 	if (index != PAIR_MAP_NONE) {
@@ -128,15 +131,15 @@ bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node)
 	       tree->frames[tree->nodes[node].frame].function == PROFILE_NONE;
 }
 
-int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame *frame,
-			  uint32_t *ret_node)
+int profile_tree_add_root(struct profile_tree *tree, uint32_t parent,
+			  const struct profile_frame *frame, uint32_t *ret_node)
 {
 	uint32_t index;
 	int err = frame_add(tree, frame, &index);
 
 	if (err)
 		return err;
-	err = node_add(tree, PROFILE_NONE, index, ret_node);
+	err = node_add(tree, parent, index, ret_node);
 	if (err)
 		tree->nr_frames--;
 	return err;
@@ -186,12 +189,6 @@ int thread_paths_begin(struct thread_paths *paths, const struct sample_thread *t
 	return 0;
 }
 
-void thread_paths_forget(struct thread_paths *paths)
-{
-	for (uint32_t i = 0; i < paths->nr; i++)
-		paths->paths[i].is_used = false;
-}
-
 /* Find or add the row of a sample's frame. */
 static int sample_frame_get(struct profile_tree *tree, const struct frame *frame,
 			    uint32_t *ret_frame)
@@ -203,7 +200,7 @@ static int sample_frame_get(struct profile_tree *tree, const struct frame *frame
 	if (function == PROFILE_NONE) {
 		if (profile_tree_is_full(tree))
 			return -E2BIG;
-		err = function_rows_get(&tree->functions, frame->function, &function);
+		err = function_rows_add(&tree->functions, frame->function, &function);
 		if (err)
 			return err;
 	}

@@ -12,15 +12,16 @@
 #include "output/tables/pair_map.h"
 #include "sampler/sample.h"
 
+/* What a row without a function is the root of. */
+enum root_kind { ROOT_NONE, ROOT_THREAD, ROOT_PROCESS };
+
 /* A row of the profile: a function, or one of its lines if rows are lines. */
 struct profile_frame {
-	uint32_t function; /* index into functions; PROFILE_NONE for a thread's root */
+	uint32_t function; /* index into functions; PROFILE_NONE for a root */
 	int32_t line;	   /* the executing line if rows are lines, else the function's first */
-	/*
-	 * Index into threads for a thread's root; PROFILE_NONE for the shared root and for
-	 * functions.
-	 */
-	uint32_t thread;
+	enum root_kind root;
+	/* Index into threads or processes for a root; PROFILE_NONE: it is shared by others. */
+	uint32_t owner;
 	/*
 	 * Innermost Python frame of a sample with SAMPLE_IN_JIT, whose line may be a few
 	 * statements late. Samples of PROFILE_SHOWN only.
@@ -30,8 +31,8 @@ struct profile_frame {
 
 /*
  * A node of the stack tree: a frame below its caller. Parents come before children. A sample
- * without frames, or with nothing but plumbing, has no node; with by_thread it counts as self of
- * its thread's root.
+ * without frames, or with nothing but plumbing, has no node; with by_thread or by_process it
+ * counts as self of its root.
  */
 struct profile_node {
 	uint32_t parent; /* PROFILE_NONE for outermost frames */
@@ -44,7 +45,7 @@ struct profile_node {
 struct profile_tree {
 	bool by_line;	    /* a row per line instead of a row per function */
 	bool keep_plumbing; /* else plumbing has no nodes and counts as its callers */
-	uint32_t max_nodes; /* limit; the last two are reserved for roots */
+	uint32_t max_nodes; /* limit; the last three are reserved for roots */
 
 	struct function_rows functions;
 
@@ -84,17 +85,17 @@ int profile_tree_get_frame(struct profile_tree *tree, uint32_t function, int32_t
 int profile_tree_get_node(struct profile_tree *tree, uint32_t parent, uint32_t frame,
 			  uint32_t *ret_node);
 
-/* Whether a node stands for no frame: PROFILE_NONE, or the root of a thread. */
+/* Whether a node stands for no frame: PROFILE_NONE, or a root. */
 bool profile_tree_is_root(const struct profile_tree *tree, uint32_t node);
 
 /*
- * Append an outermost node with a new frame that no look-up finds, even if the tree is full: the
- * root of a thread, or PROFILE_OTHER_STACKS. Returns 0 or -ENOMEM.
+ * Append a node with a new frame that no look-up finds, even if the tree is full: a root, which is
+ * outermost or below another, or PROFILE_OTHER_STACKS. Returns 0 or -ENOMEM.
  */
-int profile_tree_add_root(struct profile_tree *tree, const struct profile_frame *frame,
-			  uint32_t *ret_node);
+int profile_tree_add_root(struct profile_tree *tree, uint32_t parent,
+			  const struct profile_frame *frame, uint32_t *ret_node);
 
-/* Paths: where the threads of a sampler are in the tree. A sample costs what changed. */
+/* Paths: where the threads of samplers are in the tree. A sample costs what changed. */
 
 /* The nodes of a thread's previous sample. */
 struct thread_path {
@@ -127,9 +128,6 @@ struct thread_path *thread_paths_find(const struct thread_paths *paths,
  */
 int thread_paths_begin(struct thread_paths *paths, const struct sample_thread *thread,
 		       struct thread_path **ret_path);
-
-/* Forget all threads: later ids and slots come from another sampler. */
-void thread_paths_forget(struct thread_paths *paths);
 
 /*
  * Set path to the nodes of the sample's frames. Those that nr_unchanged covers are kept

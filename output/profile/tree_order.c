@@ -12,7 +12,7 @@ struct naming {
 	const struct profile *profile;
 };
 
-/* By name, then path and line; roots of threads first, in order of arrival. */
+/* By name, then path and line; roots first, in order of arrival. */
 static int compare_frames(const void *a, const void *b, void *context)
 {
 	const struct profile *profile = ((const struct naming *)context)->profile;
@@ -22,10 +22,10 @@ static int compare_frames(const void *a, const void *b, void *context)
 	const struct profile_frame *other = &profile_frames(profile, &nr)[*(const uint32_t *)b];
 	int order;
 
-	if (one->function == PROFILE_NONE && other->function == PROFILE_NONE)
-		return one->thread < other->thread ? -1 : one->thread > other->thread;
-	if (one->function == PROFILE_NONE || other->function == PROFILE_NONE)
-		return one->function == PROFILE_NONE ? -1 : 1;
+	if (one->root && one->root == other->root)
+		return one->owner < other->owner ? -1 : one->owner > other->owner;
+	if (one->root || other->root)
+		return one->root > other->root ? -1 : 1;
 	order = strcmp(functions[one->function].qualname, functions[other->function].qualname);
 	if (!order)
 		order = strcmp(functions[one->function].path, functions[other->function].path);

@@ -7,21 +7,6 @@
 
 #include "procmem/array.h"
 
-static int add_process(void *context, const struct process_info *info)
-{
-	struct recorded_threads *threads = context;
-
-	return process_rows_add(&threads->processes, info);
-}
-
-static int end_process(void *context, uint32_t process, uint64_t end_ns)
-{
-	struct recorded_threads *threads = context;
-
-	threads->processes.rows[process].end_ns = end_ns;
-	return 0;
-}
-
 static int add_thread(void *context, uint32_t process, const struct profile_thread *thread)
 {
 	struct recorded_threads *threads = context;
@@ -58,39 +43,12 @@ static int count_sample(void *context, const struct recorded_sample *sample)
 	return 0;
 }
 
-static int ignore_function(void *context, const struct function *function)
-{
-	(void)context;
-	(void)function;
-	return 0;
-}
-
-static int ignore_node(void *context, uint32_t parent, uint32_t function, int32_t line)
-{
-	(void)context;
-	(void)parent;
-	(void)function;
-	(void)line;
-	return 0;
-}
-
-static int ignore_reset(void *context)
-{
-	(void)context;
-	return 0;
-}
-
 int recorded_threads_read(struct recording *recording, struct recorded_threads *ret_threads)
 {
 	static const struct recording_ops ops = {
-		.process = add_process,
-		.process_ended = end_process,
 		.thread = add_thread,
-		.function = ignore_function,
-		.node = ignore_node,
 		.renamed = rename_thread,
 		.sample = count_sample,
-		.reset = ignore_reset,
 	};
 
 	*ret_threads = (struct recorded_threads){0};
@@ -99,7 +57,6 @@ int recorded_threads_read(struct recording *recording, struct recorded_threads *
 
 void recorded_threads_done(struct recorded_threads *threads)
 {
-	process_rows_done(&threads->processes);
 	free(threads->threads);
 	*threads = (struct recorded_threads){0};
 }

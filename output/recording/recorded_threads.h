@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes and threads of a recording, in their state at its end, and its time range. */
+/* The threads of a recording, in their state at its end, and its time range. */
 #pragma once
 
 #include <stdint.h>
@@ -9,8 +9,7 @@
 
 /* Empty when all zero. Indices are those of the recording. */
 struct recorded_threads {
-	struct process_rows processes;
-	struct profile_thread *threads; /* owned; process is an index into processes */
+	struct profile_thread *threads; /* owned; process is that of recording_processes() */
 	uint32_t nr_threads, max_threads;
 	uint64_t nr_samples;
 	uint64_t first_ns, last_ns; /* of the samples, in CLOCK_REALTIME; 0 if there are none */

@@ -507,13 +507,6 @@ int recorder_end_process(struct recorder *recorder, uint32_t process, uint64_t e
 	return record_stream_end(&recorder->stream, RECORD_PROCESS_END, NULL, 0);
 }
 
-void recorder_change_sampler(struct recorder *recorder)
-{
-	function_rows_change_ids(&recorder->tree.functions);
-	thread_paths_forget(&recorder->paths);
-	tick_times_break(&recorder->samples.times);
-}
-
 void recorder_set_stats(struct recorder *recorder, const struct sampler_stats *stats)
 {
 	recorder->stats = stats;

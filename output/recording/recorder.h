@@ -27,7 +27,8 @@ int recorder_create(int fd, const struct run *run, struct recorder **ret_recorde
 void recorder_destroy(struct recorder *recorder);
 
 /*
- * Returns the sink for a sampler, borrowed from recorder. Its calls return 0; -ENOMEM; the
+ * Returns the sink for samplers that share their ids (sampler/sample_ids.h), borrowed from
+ * recorder. Its calls return 0; -ENOMEM; the
  * error of a write as negative errno, and what was flushed before can be read; -E2BIG if there is
  * no room for another thread, and the recording can still be finished.
  */
@@ -47,9 +48,6 @@ int recorder_add_process(struct recorder *recorder, const struct process_info *i
  * error of a write.
  */
 int recorder_end_process(struct recorder *recorder, uint32_t process, uint64_t end_ns);
-
-/* Continue with another sampler, whose ids mean other functions and threads. */
-void recorder_change_sampler(struct recorder *recorder);
 
 /*
  * Write the counters at stats with every flush, so that a torn recording has them. stats is

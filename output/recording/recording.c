@@ -13,6 +13,7 @@ struct recording {
 	struct zstd_reader reader;
 	struct stored_run stored;
 	struct recording_about about;
+	struct process_rows processes;
 	uint64_t good_bytes; /* of the file: readable frames */
 	uint64_t bad_bytes;  /* the rest */
 	uint32_t flags;	     /* added to those of all samples */
@@ -53,10 +54,12 @@ static int check_first(struct recording *recording, struct message *reterr)
 
 /*
  * Read all frames, up to the end or the first unreadable one, and note in recording how far that
- * is.
+ * is and which processes are in them.
  */
 static int scan(struct recording *recording, struct recording_decoder *decoder)
 {
+	struct process_rows *processes = &decoder->threads.processes;
+	uint32_t nr_processes = 0;
 	int err = 0;
 
 	while (!err) {
@@ -72,8 +75,12 @@ static int scan(struct recording *recording, struct recording_decoder *decoder)
 			recording->about.nr_samples = decoder->position.nr_samples;
 			recording->about.has_end = decoder->position.has_end;
 			recording->about.epoch_us = decoder->position.epoch_us;
+			nr_processes = processes->nr;
 		}
 	}
+	process_rows_cut(processes, nr_processes);
+	recording->processes = *processes;
+	*processes = (struct process_rows){0};
 	return err;
 }
 
@@ -148,12 +155,18 @@ void recording_close(struct recording *recording)
 		return;
 	zstd_reader_done(&recording->reader);
 	stored_run_done(&recording->stored);
+	process_rows_done(&recording->processes);
 	free(recording);
 }
 
 const struct run *recording_run(const struct recording *recording)
 {
 	return &recording->stored.run;
+}
+
+const struct process_rows *recording_processes(const struct recording *recording)
+{
+	return &recording->processes;
 }
 
 const struct recording_about *recording_about(const struct recording *recording)

@@ -28,6 +28,12 @@ void recording_close(struct recording *recording);
  */
 const struct run *recording_run(const struct recording *recording);
 
+/*
+ * Returns the processes in the readable part of the file, as known at its end. Their times are
+ * CLOCK_REALTIME. Borrowed.
+ */
+const struct process_rows *recording_processes(const struct recording *recording);
+
 /* What the file says of itself, and how much of it is readable. */
 struct recording_about {
 	unsigned int version;

@@ -30,6 +30,7 @@ void recording_decoder_done(struct recording_decoder *decoder)
 		free(decoder->pairs.rows[i].name);
 	free(decoder->pairs.rows);
 	slot_table_done(&decoder->threads.slots);
+	process_rows_done(&decoder->threads.processes);
 }
 
 /* Read a string of at most max_bytes into text, which has room for its NUL as well. */
@@ -172,8 +173,9 @@ static bool read_process_string(struct recording_decoder *decoder, struct byte_c
 static int decode_process(struct recording_decoder *decoder, struct byte_cursor *payload)
 {
 	struct process_info info = {.name = "", .command_line = decoder->value};
+	int err;
 
-	if (decoder->threads.nr_processes == RECORDING_MAX_PROCESSES ||
+	if (decoder->threads.processes.nr == RECORDING_MAX_PROCESSES ||
 	    !read_int32(payload, 0, &info.pid) ||
 	    !read_process_string(decoder, payload, decoder->value))
 		return -EBADMSG;
@@ -184,8 +186,10 @@ static int decode_process(struct recording_decoder *decoder, struct byte_cursor 
 			return -EBADMSG;
 		info.name = decoder->name;
 	}
-	decoder->threads.nr_processes++;
-	return decoder->ops ? decoder->ops->process(decoder->context, &info) : 0;
+	err = process_rows_add(&decoder->threads.processes, &info);
+	if (err || !decoder->ops || !decoder->ops->process)
+		return err;
+	return decoder->ops->process(decoder->context, &info);
 }
 
 static int decode_process_end(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -193,10 +197,13 @@ static int decode_process_end(struct recording_decoder *decoder, struct byte_cur
 	uint64_t end_ns;
 	uint32_t process;
 
-	if (!read_below(payload, decoder->threads.nr_processes, &process) ||
+	if (!read_below(payload, decoder->threads.processes.nr, &process) ||
 	    !read_time(decoder, payload, &end_ns))
 		return -EBADMSG;
-	return decoder->ops ? decoder->ops->process_ended(decoder->context, process, end_ns) : 0;
+	decoder->threads.processes.rows[process].end_ns = end_ns;
+	return decoder->ops && decoder->ops->process_ended
+		       ? decoder->ops->process_ended(decoder->context, process, end_ns)
+		       : 0;
 }
 
 static int decode_thread(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -205,7 +212,7 @@ static int decode_thread(struct recording_decoder *decoder, struct byte_cursor *
 	struct slot_state *state;
 	uint32_t slot, process;
 	bool is_good = read_below(payload, RECORDING_MAX_SLOTS, &slot) &&
-		       read_below(payload, (uint64_t)decoder->threads.nr_processes + 1, &process) &&
+		       read_below(payload, (uint64_t)decoder->threads.processes.nr + 1, &process) &&
 		       read_int32(payload, 0, &thread.tid);
 
 	thread.interpreter_id = byte_cursor_int(payload);
@@ -218,7 +225,9 @@ static int decode_thread(struct recording_decoder *decoder, struct byte_cursor *
 	if (!state)
 		return -ENOMEM;
 	*state = (struct slot_state){.is_used = true, .thread = decoder->threads.nr++};
-	return decoder->ops ? decoder->ops->thread(decoder->context, thread.process, &thread) : 0;
+	return decoder->ops && decoder->ops->thread
+		       ? decoder->ops->thread(decoder->context, thread.process, &thread)
+		       : 0;
 }
 
 static int decode_rename(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -229,9 +238,10 @@ static int decode_rename(struct recording_decoder *decoder, struct byte_cursor *
 	if (!read_below(payload, table->max_slots, &slot) || !table->slots[slot].is_used ||
 	    !read_string(payload, decoder->name, THREAD_NAME_MAX_BYTES - 1))
 		return -EBADMSG;
-	return decoder->ops ? decoder->ops->renamed(decoder->context, table->slots[slot].thread,
-						    decoder->name)
-			    : 0;
+	return decoder->ops && decoder->ops->renamed
+		       ? decoder->ops->renamed(decoder->context, table->slots[slot].thread,
+					       decoder->name)
+		       : 0;
 }
 
 /* Count a string of a function or path. Returns false beyond the limit. */
@@ -304,7 +314,9 @@ static int decode_function(struct recording_decoder *decoder, struct byte_cursor
 		return -ENOMEM;
 	tree->first_lines = first_lines;
 	first_lines[tree->nr_functions++] = function.first_line;
-	return decoder->ops ? decoder->ops->function(decoder->context, &function) : 0;
+	return decoder->ops && decoder->ops->function
+		       ? decoder->ops->function(decoder->context, &function)
+		       : 0;
 }
 
 /* Read the next node from a record's columns. */
@@ -321,7 +333,9 @@ static int decode_node(struct recording_decoder *decoder,
 		return -EBADMSG;
 	parent = distance ? tree->nr_nodes - distance : PROFILE_NONE;
 	tree->nr_nodes++;
-	return decoder->ops ? decoder->ops->node(decoder->context, parent, function, line) : 0;
+	return decoder->ops && decoder->ops->node
+		       ? decoder->ops->node(decoder->context, parent, function, line)
+		       : 0;
 }
 
 static int decode_nodes(struct recording_decoder *decoder, struct byte_cursor *payload)
@@ -351,7 +365,7 @@ static int decode_reset(struct recording_decoder *decoder)
 	decoder->tree.nr_nodes = 0;
 	forget_paths(&decoder->tree);
 	slot_table_forget_nodes(&decoder->threads.slots);
-	return decoder->ops ? decoder->ops->reset(decoder->context) : 0;
+	return decoder->ops && decoder->ops->reset ? decoder->ops->reset(decoder->context) : 0;
 }
 
 /* Emit one sample. */
@@ -368,7 +382,9 @@ static int emit_sample(const struct recording_decoder *decoder, const struct dec
 	if (__builtin_mul_overflow(decoder->position.epoch_us, US_NS, &sample.time_ns) ||
 	    __builtin_add_overflow(sample.time_ns, stored->time_ns, &sample.time_ns))
 		return -EBADMSG;
-	return decoder->ops ? decoder->ops->sample(decoder->context, &sample) : 0;
+	return decoder->ops && decoder->ops->sample
+		       ? decoder->ops->sample(decoder->context, &sample)
+		       : 0;
 }
 
 static int decode_samples(struct recording_decoder *decoder, struct byte_cursor *payload)

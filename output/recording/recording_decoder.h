@@ -34,7 +34,8 @@ struct decoder_pairs {
 
 /* What was sampled, and the slots that threads are in. */
 struct decoder_threads {
-	uint32_t nr_processes, nr;
+	struct process_rows processes;
+	uint32_t nr;
 	size_t process_bytes; /* sum over the processes' names and command lines */
 	struct slot_table slots;
 };

@@ -20,7 +20,10 @@ struct recorded_sample {
 	uint32_t flags; /* enum sample_flags */
 };
 
-/* Called for each item of a recording in file order. A negative errno ends the reading. */
+/*
+ * Called for each item of a recording in file order. A negative errno ends the reading. Items
+ * whose function is NULL are skipped.
+ */
 struct recording_ops {
 	/*
 	 * Define the next process, thread (in that process), function or node. Arguments are

@@ -7,6 +7,7 @@
 
 #include "output/profile/label.h"
 #include "output/recording/recorded_threads.h"
+#include "output/recording/recording_format.h"
 #include "output/tables/pair_map.h"
 #include "output/text/text.h"
 #include "procmem/array.h"
@@ -17,21 +18,28 @@ enum { MORE_KEPT = 1 << 20 };
 /* Which patterns a frame matches, alone or with its callers. */
 enum verdict { FRAME_INCLUDED = 1, FRAME_EXCLUDED = 2 };
 
+/* A process of the recording. */
+struct played_process {
+	bool passes; /* it matches the filter's processes */
+	bool has_row;
+	uint32_t row; /* in the profile; PROFILE_NONE if it has none */
+};
+
 /* A thread of the recording. */
 struct played_thread {
-	bool passes;	 /* it matches the filter's threads and process */
+	bool passes;	 /* it matches the filter's threads and processes */
 	bool has_row;	 /* row and root are set */
 	bool has_waited; /* it had samples that were hidden because it waited */
 	uint32_t row;	 /* in the profile; PROFILE_NONE if it has none */
-	uint32_t root;	 /* node of the profile; PROFILE_NONE without by_thread */
+	uint32_t root;	 /* node of the profile; PROFILE_NONE: none */
 };
 
 /* The recording's threads and processes, and their rows in the profile. */
 struct played_threads {
 	struct recorded_threads recorded;
-	struct played_thread *rows; /* owned; parallel to the recorded ones */
-	uint32_t nr;		    /* read so far */
-	uint32_t *processes;	    /* owned; rows in the profile; PROFILE_NONE: none yet */
+	struct played_thread *rows;	  /* owned; parallel to the recorded ones */
+	uint32_t nr;			  /* read so far */
+	struct played_process *processes; /* owned; parallel to the recording's */
 	struct pair_map row_of_key; /* (thread_key(), hash of the name) → row of the profile */
 	uint32_t nr_keyed;	    /* rows entered in it so far */
 };
@@ -47,7 +55,7 @@ struct played_functions {
 struct played_node {
 	uint32_t parent, function;
 	int32_t line;
-	uint32_t profile_node; /* without by_thread; PROFILE_NONE: none yet */
+	uint32_t profile_node; /* if threads have no roots; PROFILE_NONE: none yet */
 	uint32_t verdict;
 };
 
@@ -55,7 +63,7 @@ struct played_node {
 struct played_nodes {
 	struct played_node *rows; /* owned */
 	uint32_t nr, max;
-	struct pair_map of_root; /* (root, node of the recording) → the profile's; with by_thread */
+	struct pair_map of_root; /* (root, node of the recording) → the profile's */
 	uint32_t max_kept;	 /* its limit */
 	uint32_t *path;		 /* owned; nodes to create, innermost first */
 	uint32_t nr_path, max_path;
@@ -71,6 +79,7 @@ struct player {
 	const struct replay_filter *filter;
 	struct profile *profile;
 	const struct profile_options *options; /* the profile's */
+	const struct process_rows *processes;  /* the recording's */
 	enum profile_side side;
 	uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
 
@@ -82,57 +91,36 @@ struct player {
 
 /* Processes and threads. */
 
-/*
- * Whether the filter selects a thread and its process. A thread without a process matches
- * no pid.
- */
-static bool is_selected(const struct replay_filter *filter, const struct recorded_threads *recorded,
-			uint32_t index)
+bool replay_filter_selects(const struct replay_filter *filter,
+			   const struct profile_process *process)
 {
-	const struct profile_thread *thread = &recorded->threads[index];
+	char name[RECORDING_MAX_STRING_BYTES + 1];
+	size_t length;
+	const char *bytes = process_name(process, &length);
 
-	if (filter->pid && (thread->process == PROFILE_NONE ||
-			    filter->pid != recorded->processes.rows[thread->process].pid))
-		return false;
-	return thread_filter_passes(&filter->threads, thread->name, thread->tid);
-}
-
-static int play_process(void *context, const struct process_info *process)
-{
-	(void)context;
-	(void)process;
-	return 0;
-}
-
-static int play_process_end(void *context, uint32_t process, uint64_t end_ns)
-{
-	(void)context;
-	(void)process; /* recorded has its end */
-	(void)end_ns;
-	return 0;
+	if (length > RECORDING_MAX_STRING_BYTES)
+		length = RECORDING_MAX_STRING_BYTES;
+	memcpy(name, bytes, length);
+	name[length] = '\0';
+	return name_filter_passes(&filter->processes, name, process->pid);
 }
 
 static int play_thread(void *context, uint32_t process, const struct profile_thread *thread)
 {
 	struct player *player = context;
 	struct played_threads *threads = &player->threads;
+	const struct profile_thread *recorded;
+	bool passes;
 
-	(void)process; /* it is in recorded */
-	(void)thread;  /* recorded has its last name, which counts */
-	if (threads->nr >= threads->recorded.nr_threads)
+	(void)thread; /* recorded has its last name, which counts */
+	if (threads->nr >= threads->recorded.nr_threads ||
+	    (process != PROFILE_NONE && process >= player->processes->nr))
 		return -ESTALE;
-	threads->rows[threads->nr] = (struct played_thread){
-		.passes = is_selected(player->filter, &threads->recorded, threads->nr),
-	};
-	threads->nr++;
-	return 0;
-}
-
-static int play_renamed(void *context, uint32_t thread, const char *name)
-{
-	(void)context;
-	(void)thread;
-	(void)name;
+	recorded = &threads->recorded.threads[threads->nr];
+	passes = (process == PROFILE_NONE ? !player->filter->processes.nr
+					  : threads->processes[process].passes) &&
+		 name_filter_passes(&player->filter->threads, recorded->name, recorded->tid);
+	threads->rows[threads->nr++] = (struct played_thread){.passes = passes};
 	return 0;
 }
 
@@ -146,7 +134,7 @@ static bool same_process(const struct profile_process *a, const struct profile_p
 /* Find the profile's row of a process of the recording, or add it. */
 static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
-	const struct profile_process *process = &player->threads.recorded.processes.rows[index];
+	const struct profile_process *process = &player->processes->rows[index];
 	const struct process_info info = {
 		.pid = process->pid,
 		.parent_pid = process->parent_pid,
@@ -154,28 +142,54 @@ static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 		.command_line = process->command_line,
 		.start_ns = process->start_ns,
 	};
-	uint32_t *row = &player->threads.processes[index];
-	const struct profile_process *rows;
+	struct played_process *played = &player->threads.processes[index];
 	uint32_t nr;
+	const struct profile_process *rows = profile_processes(player->profile, &nr);
 	int err = 0;
 
-	if (*row == PROFILE_NONE) {
-		rows = profile_processes(player->profile, &nr);
-		for (*row = 0; *row < nr; (*row)++)
-			if (same_process(&rows[*row], process))
+	if (!played->has_row) {
+		for (played->row = 0; played->row < nr; played->row++)
+			if (same_process(&rows[played->row], process))
 				break;
-		if (*row == nr)
-			err = profile_add_process(player->profile, &info, row);
-		if (!err)
-			profile_end_process(player->profile, *row, process->end_ns);
+		if (played->row == nr)
+			err = profile_add_process(player->profile, &info, &played->row);
+		if (err)
+			return err;
+		profile_end_process(player->profile, played->row, process->end_ns);
+		played->has_row = true;
 	}
-	*ret_row = *row;
-	return err;
+	*ret_row = played->row;
+	return 0;
 }
 
-/* Returns what a thread is found by besides its name: nothing on the base's side, else its tid. */
+/* Whether threads of the base must be in a process of an equal name. */
+static bool compares_processes(const struct player *player)
+{
+	return player->side == PROFILE_BASE && player->options->by_process;
+}
+
+/* Returns the hash of the name of a process of the profile. */
+static uint32_t process_hash(const struct player *player, uint32_t process)
+{
+	uint32_t nr;
+	const struct profile_process *rows = profile_processes(player->profile, &nr);
+	size_t length;
+	const char *name;
+
+	if (process == PROFILE_NONE)
+		return 0;
+	name = process_name(&rows[process], &length);
+	return text_hash_n(name, length);
+}
+
+/*
+ * Returns what a thread is found by besides its name: its tid, on the base's side nothing or its
+ * process's name.
+ */
 static uint32_t thread_key(const struct player *player, const struct profile_thread *thread)
 {
+	if (compares_processes(player))
+		return process_hash(player, thread->process);
 	return player->side == PROFILE_BASE ? 0 : (uint32_t)thread->tid;
 }
 
@@ -184,6 +198,8 @@ static bool same_thread(const struct player *player, const struct profile_thread
 {
 	if (strcmp(a->name, b->name) != 0)
 		return false;
+	if (compares_processes(player))
+		return process_hash(player, a->process) == process_hash(player, b->process);
 	return player->side == PROFILE_BASE || (a->tid == b->tid && a->process == b->process &&
 						a->interpreter_id == b->interpreter_id);
 }
@@ -232,7 +248,7 @@ static int thread_place(struct player *player, uint32_t index)
 	if (!err && played->row == PROFILE_NONE)
 		err = profile_add_thread(player->profile, &thread, &played->row);
 	if (!err)
-		err = profile_thread_root(player->profile, played->row, &played->root);
+		err = profile_root(player->profile, thread.process, played->row, &played->root);
 	played->has_row = !err;
 	return err;
 }
@@ -534,12 +550,12 @@ static int player_init(struct player *player, struct recording *recording)
 				      : UINT64_MAX;
 	/* One more, because calloc() may return NULL for 0. */
 	threads->rows = calloc((size_t)recorded->nr_threads + 1, sizeof(*threads->rows));
-	threads->processes =
-		calloc((size_t)recorded->processes.nr + 1, sizeof(*threads->processes));
+	threads->processes = calloc((size_t)player->processes->nr + 1, sizeof(*threads->processes));
 	if (!threads->rows || !threads->processes)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < recorded->processes.nr; i++)
-		threads->processes[i] = PROFILE_NONE;
+	for (uint32_t i = 0; i < player->processes->nr; i++)
+		threads->processes[i].passes =
+			replay_filter_selects(filter, &player->processes->rows[i]);
 	return 0;
 }
 
@@ -562,12 +578,9 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 	   enum profile_side side)
 {
 	static const struct recording_ops ops = {
-		.process = play_process,
-		.process_ended = play_process_end,
 		.thread = play_thread,
 		.function = play_function,
 		.node = play_node,
-		.renamed = play_renamed,
 		.sample = play_sample,
 		.reset = play_reset,
 	};
@@ -575,6 +588,7 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 		.filter = filter,
 		.profile = profile,
 		.options = profile_options(profile),
+		.processes = recording_processes(recording),
 		.side = side,
 	};
 	int err = player_init(&player, recording);

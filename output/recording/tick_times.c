@@ -61,11 +61,6 @@ bool tick_times_add(struct tick_times *times, uint64_t units)
 	return true;
 }
 
-void tick_times_break(struct tick_times *times)
-{
-	times->has_phase = false;
-}
-
 /* The number of offsets by their length in bits. */
 struct bit_counts {
 	uint32_t nr[65];

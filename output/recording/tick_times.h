@@ -33,9 +33,6 @@ void tick_times_done(struct tick_times *times);
 /* Add a tick, at a time no earlier than the previous one's. Returns false if out of memory. */
 bool tick_times_add(struct tick_times *times, uint64_t units);
 
-/* End the current grid: later ticks start a new one. */
-void tick_times_break(struct tick_times *times);
-
 /* What a record states once for all its ticks. */
 struct tick_plan {
 	uint64_t start_ns;

@@ -340,10 +340,12 @@ static int print_body(struct summary_page *page)
 		text_puts(&page->out, "\n");
 	if (!err && options->tree)
 		err = summary_tree_print(page);
-	if (!err && !has_calls && !options->tree)
-		err = page->artefact->has_base ? summary_diff_print(page)
-					       : summary_table_print(page);
-	return err;
+	if (err || has_calls || options->tree)
+		return err;
+	if (page->artefact->has_base)
+		return summary_diff_print(page);
+	err = summary_processes_print(page);
+	return err ? err : summary_table_print(page);
 }
 
 int summary_write(const struct artefact *artefact, FILE *out)

@@ -7,6 +7,12 @@
 
 #include "output/summary/summary_page.h"
 
+/*
+ * Print the table of processes by time, if the profile has roots of several. Returns 0 or
+ * -ENOMEM.
+ */
+int summary_processes_print(struct summary_page *page);
+
 /* Print the table of functions by self time. Returns 0 or -ENOMEM. */
 int summary_table_print(struct summary_page *page);
 

@@ -47,22 +47,28 @@ static int rows_collect(struct table *table)
 	const struct profile *profile = table->page->artefact->profile;
 	uint64_t idle_ns = profile_rootless_idle(profile, PROFILE_SHOWN).ns;
 	cleanup_free struct profile_total *totals = NULL;
+	const struct profile_frame *frames;
 	uint32_t nr;
 	int err;
 
 	err = profile_totals(profile, PROFILE_SHOWN, &totals);
 	if (err)
 		return err;
-	(void)profile_frames(profile, &nr);
+	frames = profile_frames(profile, &nr);
 	table->rows = calloc((size_t)nr + 1, sizeof(*table->rows));
 	if (!table->rows)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < nr; i++)
+	for (uint32_t i = 0; i < nr; i++) {
+		if (frames[i].root == ROOT_PROCESS) { /* in the table of processes */
+			idle_ns += totals[i].self_ns;
+			continue;
+		}
 		table->rows[table->nr_rows++] = (struct row){
 			summary_name_of_frame(profile, i),
 			totals[i].self_ns,
 			totals[i].total_ns,
 		};
+	}
 	if (idle_ns)
 		table->rows[table->nr_rows++] = (struct row){
 			{.words = LABEL_NO_PYTHON_FRAMES, .frame = PROFILE_NONE},

@@ -27,6 +27,9 @@ IDLE = Frame(Function(PYTHON, "[no python frames]", "", 0), 0)  # a stack withou
 class Process:
     pid: int
     command_line: str
+    parent: int = 0  # pid
+    name: str = ""
+    start: int = 0  # in µs on the clock of the ticks
 
 
 @dataclasses.dataclass

@@ -135,7 +135,7 @@ export class Builder {
 		});
 		const meta = {
 			version: 1, pysample: "0.1.0", mode: "wall", unit: "us", has_base: this.base.size > 0, start_ms: 1790000000000, first_us: this.ticks[0], runs: this.runs,
-			base_runs: this.baseRuns, strings: this.strings, processes: this.processes, threads: this.threads, kinds: KINDS, origins: ORIGINS,
+			base_runs: this.baseRuns, strings: this.strings, processes: this.processes, process_roots: [], threads: this.threads, kinds: KINDS, origins: ORIGINS,
 			sources: this.sources.map(s => ({ ...s, path: this.string(s.path) })),
 			columns: parts.map(({ name, type, unit, count, data }) => ({ name, type, count, bytes: data.length, unit })),
 		};
@@ -164,7 +164,7 @@ const NASTY = ["</script><script>document.title='owned'</script>", "<img src=x o
 /* Every sample is in the answer, too, as the page must count it. */
 function nasty() {
 	const b = new Builder(), next = random(7);
-	b.processes = [{ pid: 4242, command_line: "python3 <b>app.py</b> --x=\"1\"" }, { pid: 4243, command_line: "python3 child.py" }];
+	b.processes = [{ pid: 4242, name: "python3 <b>app.py</b>", command_line: "python3 <b>app.py</b> --x=\"1\"" }, { pid: 4243, name: "python3 child.py", command_line: "python3 child.py" }];
 	const threads = ["MainThread", "worker <i>1</i>", "worker <i>1</i>", "\u202ethread\n"].map((name, i) => b.thread(name, i === 0, i < 3 ? 0 : 1));
 	const functions = NASTY.map((name, i) => b.func(name, ["/srv/app/<b>.py", "/srv/app/other;file 1.py", ""][i % 3], 10 * i, ORIGINS[i % 4]));
 	const gc = b.func("<GC>", "", 0, "gc", "collector"), native = b.func("memcpy", "libc.so.6", 0, "native", "native");
@@ -208,7 +208,7 @@ const CODE = ["def {name}(self, items):", '    """Work on what came in."""', "  
 /* A realistic program: a server with workers, a database, JSON, the collector. */
 function demo(compared) {
 	const b = new Builder(), next = random(3), app = "/srv/orders/", lib = "/usr/lib/python3.13/", site = "/srv/venv/lib/python3.13/site-packages/";
-	b.processes = [{ pid: 4242, command_line: "python3 -m orders.serve --port 8080 --workers 4" }];
+	b.processes = [{ pid: 4242, name: "python3 -m orders.serve", command_line: "python3 -m orders.serve --port 8080 --workers 4" }];
 	const files = new Map(), f = (name, path, origin, kind) => {
 		const line = (files.get(path) ?? 8) + 1;
 		files.set(path, line + CODE.length - 1);
@@ -274,7 +274,7 @@ function demo(compared) {
 /* Samples of a stack of 1,000,000 frames, and of half of it, in turn. */
 function deep() {
 	const b = new Builder(), f = b.func("fall", "/srv/app/deep.py", 1), g = b.func("land", "/srv/app/deep.py", 9);
-	b.processes = [{ pid: 1, command_line: "python3 deep.py" }];
+	b.processes = [{ pid: 1, name: "python3 deep.py", command_line: "python3 deep.py" }];
 	b.runs = [run(10, 10)];
 	b.thread("MainThread", true);
 	let node = -1;

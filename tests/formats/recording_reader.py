@@ -205,9 +205,13 @@ class Reader:
             self.recording.info[name] = str(int(self.recording.info[name]) + payload.int())
 
     def process(self, payload):
-        process = oracle.Process(payload.int(), payload.string())
-        self.command_bytes += len(process.command_line.encode("utf-8", "surrogateescape"))
-        rule(self.command_bytes <= 64 << 20, "length of command lines")
+        known = [payload.int(), payload.string()]
+        if payload:
+            known += [payload.int(), payload.string(), payload.uint()]
+        process = oracle.Process(*known)
+        for text in process.command_line, process.name:
+            self.command_bytes += len(text.encode("utf-8", "surrogateescape"))
+        rule(self.command_bytes <= 64 << 20, "length of names and command lines")
         rule(len(self.recording.processes) < 1 << 16, "number of processes")
         self.recording.processes.append(process)
 

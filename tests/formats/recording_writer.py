@@ -67,8 +67,8 @@ class Writer:
     def record(self, tag, payload):
         if self.chance.random() < 0.1:
             self.content += uint(UNKNOWN_TAG) + uint(3) + b"abc"
-        if tag in (3, 5, 10) and self.chance.random() < 0.3:
-            payload += b"later"  # as of a later version
+        if tag in (5, 10):
+            payload += self.more()
         self.content += bytes([tag]) + uint(len(payload)) + payload
 
     def flush(self):
@@ -85,8 +85,20 @@ class Writer:
         self.record(2, b"".join(uint(self.names.index(name)) + sint(changes[name])
                                 for name in changes))
 
-    def process(self, pid, command_line):
-        self.record(3, sint(pid) + string(command_line))
+    def process(self, process):
+        payload = sint(process.pid) + string(process.command_line)
+        if not process.name:  # as of an earlier version
+            self.record(3, payload)
+        else:
+            self.record(3, payload + sint(process.parent) + string(process.name)
+                        + uint(process.start) + self.more())
+
+    def process_end(self, process, time):
+        self.record(11, uint(process) + uint(time) + self.more())
+
+    def more(self):
+        """What a later version may append to a record."""
+        return b"later" if self.chance.random() < 0.3 else b""
 
     def thread(self, slot, thread):
         self.slots[slot] = {"node": 0, "flags": 0, "time": None}

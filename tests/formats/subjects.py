@@ -169,9 +169,9 @@ _numbers = itertools.count()
 
 
 def report(*paths, form, options=(), suffix=""):
-    """The path of the report that `pysample report` makes of recordings."""
+    """The path of the report that `pysample report` makes of recordings, without process roots."""
     out = path_of("%d-%d-%s%s" % (os.getpid(), next(_numbers), form, suffix))
-    result = support.pysample("report", "--plumbing", *paths, "-f", form, "-o", out, *options)
+    result = support.pysample("report", "--plumbing", "--merge-processes", *paths, "-f", form, "-o", out, *options)
     if result.status:
         raise AssertionError("report: %d %s" % (result.status, result.stderr))
     return out

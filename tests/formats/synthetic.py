@@ -24,7 +24,9 @@ TICK_NS = 1_000_000
 NR_TICKS = 1500
 NR_PARTS = 5  # of the file
 
-PROCESSES = [(4242, "python3 app.py --name 'a b' <&>\";"), (4243, ""), (0, "\033[31mred\u202e")]
+PROCESSES = [oracle.Process(4242, "python3 app.py --name 'a b' <&>\";"),
+             oracle.Process(4243, "", 4242, "gunicorn <b>;\n", BEGIN_NS // 1000),
+             oracle.Process(0, "\033[31mred\u202e")]
 
 
 
@@ -81,12 +83,13 @@ class Maker:
 
     def begin(self):
         self.info(pysample="1.2.3", arguments="attach \"4242\" -d <2> ;\n", host="host & <b>",
-                  start_unix_ns=EPOCH_US * 1000 + BEGIN_NS, command_line=PROCESSES[0][1], pid=4242,
+                  start_unix_ns=EPOCH_US * 1000 + BEGIN_NS, command_line=PROCESSES[0].command_line, pid=4242,
                   python="3.13.1", engine="racing", mode="wall", states="true", requested_hz=1000, start_ns=BEGIN_NS, samples=0,
                   ticks=0, approximate=0, native="true", **{"native.user_cpu_only": "true", "lost.moved": 3, "lost.lock": 0, "late_ticks": 2, "later": "x"})
-        for pid, command_line in PROCESSES:
-            self.writer.process(pid, command_line)
-            self.truth.processes.append(oracle.Process(pid, command_line))
+        for process in PROCESSES:
+            self.writer.process(process)
+            self.truth.processes.append(process)
+        self.writer.process_end(1, BEGIN_NS // 1000 + 1)
         for slot in range(12):
             self.begin_thread(slot)
 

@@ -75,7 +75,7 @@ class Filters(unittest.TestCase):
         def passes(recording, sample):
             return recording.process_of(sample).pid == 4243
 
-        self.check(passes, "--pid", "4243")
+        self.check(passes, "--process", "4243")
 
     def test_patterns(self):
         for pattern in r"<b>", r"\.py:10\)$", "^\\?", "worker", "🐍", r"^.{60,}$":

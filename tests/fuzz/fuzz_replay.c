@@ -35,12 +35,12 @@ struct choice {
 
 static struct choice choose(const uint8_t *data, size_t size)
 {
-	static const char *const threads[] = {"MainThread", "1"};
+	static const char *const threads[] = {"MainThread", "1"}, *const processes[] = {"p*", "7"};
 	static const struct replay_filter filters[] = {
 		{0},
 		{.from_ns = 1000000, .to_ns = -1000},
 		{.threads = {threads, 2}},
-		{.pid = 7, .flags_clear = SAMPLE_IDLE},
+		{.processes = {processes, 2}, .flags_clear = SAMPLE_IDLE},
 	};
 	static const uint32_t max_nodes[] = {4, 9, 100, 0};
 	struct choice choice = {0};
@@ -63,6 +63,8 @@ static struct choice choose(const uint8_t *data, size_t size)
 	};
 	choice.filter = filters[sum / 128 % 4];
 	choice.has_base = choice.format->compares && sum & 512;
+	choice.options.by_process = sum & 1024;
+	choice.options.merges_names = choice.has_base;
 	return choice;
 }
 

@@ -141,8 +141,8 @@ class OneRecording(ReportTestCase):
                          {"thread %s (%d)" % (self.name_of("handle"), tids["handle"])})
         self.assertEqual(self.counted(["--thread", str(tids["sleep"]), "--state", "cpu"]), 0)
         self.assertGreater(self.counted(["--thread", str(tids["spin"]), "--state", "busy"]), 0)
-        self.assertEqual(self.counted(["--pid", str(self.target.pid)]), self.stats["samples"])
-        self.assertEqual(self.counted(["--pid", "1"]), 0)
+        self.assertEqual(self.counted(["--process", str(self.target.pid)]), self.stats["samples"])
+        self.assertEqual(self.counted(["--process", "1"]), 0)
         self.assertLessEqual(self.counted(["--to", "0.3s"]), self.counted(["--to", "0.7s"]))
 
     def test_modes_and_rows(self):
@@ -252,7 +252,7 @@ class OneRecording(ReportTestCase):
                 (2, [self.recording, "-o", self.path_of("x.pysample")]),
                 (2, [self.recording, "--from", "2s", "--to", "1s"]),
                 (2, [self.recording, "--to", "0"]), (2, [self.recording, "--from", "x"]),
-                (2, [self.recording, "--state", "nonsense"]), (2, [self.recording, "--pid", "x"]),
+                (2, [self.recording, "--state", "nonsense"]), (5, [self.recording, "--process", "x"]),
                 (2, [self.recording, "--include", "("]), (2, [self.recording, "--mode", "x"]),
                 (2, [self.recording, "--rows", "x"]), (2, [self.recording, "-f", "nonsense"]),
                 (2, [self.recording, "-o", self.path_of("y"), "-o", self.path_of("y")]),

@@ -252,7 +252,7 @@ static int play_event(struct random_samples *samples, struct recorder *recorder)
 	case 3:
 		return add_process(samples, recorder);
 	default:
-		recorder_change_sampler(recorder);
+		/* All threads are others, as after an exec. */
 		for (uint32_t i = 0; i < RANDOM_THREADS; i++)
 			begin_thread(samples, i);
 		return 0;

@@ -78,7 +78,7 @@ static inline struct profile *timed_profile(const struct profile_options *option
 		cr_assert(zero(int, profile_get_function(profile, &functions[i], &index[i])));
 	for (size_t i = 0; i < NR_TIMED_THREADS; i++) {
 		cr_assert(zero(int, profile_add_thread(profile, &threads[i], &rows[i])));
-		cr_assert(zero(int, profile_thread_root(profile, rows[i], &roots[i])));
+		cr_assert(zero(int, profile_root(profile, PROFILE_NONE, rows[i], &roots[i])));
 	}
 	for (size_t i = 0; i < nr; i++) {
 		const struct timed_sample *sample = &samples[i];

@@ -140,6 +140,8 @@ Test(outputs, aggregated_formats_need_no_samples)
 		cr_expect(eq(int, outputs_need_samples(&outputs), cases[i].needs_samples));
 		cr_expect(eq(int, outputs_recording(&outputs) != NULL, cases[i].has_recording));
 		cr_expect(eq(str, (char *)outputs_next(&outputs)->path, (char *)"x.collapsed"));
+		outputs.of_tree = true;
+		cr_expect(outputs_need_samples(&outputs));
 	}
 }
 

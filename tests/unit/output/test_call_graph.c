@@ -169,7 +169,7 @@ Test(call_graph, function_with_two_lines_is_one_vertex)
 	add_stack(profile, PROFILE_SHOWN, "a@11;b@21", 1);
 	add_stack(profile, PROFILE_BASE, "a@12", 5);
 	cr_assert(eq(int, profile_add_thread(profile, &thread, &index), 0));
-	cr_assert(eq(int, profile_thread_root(profile, index, &node), 0));
+	cr_assert(eq(int, profile_root(profile, PROFILE_NONE, index, &node), 0));
 	cr_assert(eq(int, call_graph_init(&graph, profile, PROFILE_BASE, false), 0));
 	cr_assert(eq(u32, graph.nr_vertices, 3));
 	for (uint32_t i = 0; i < graph.nr_vertices; i++) {

@@ -105,7 +105,8 @@ Test(jsonl, writes_threads_stacks_and_samples)
 	text = write_text(profile, 1);
 	cr_expect(
 		eq(str, (char *)body(text),
-		   (char *)"{\"type\":\"process\",\"id\":0,\"pid\":42,\"command_line\":\"x y\"}\n"
+		   (char *)"{\"type\":\"process\",\"id\":0,\"pid\":42,\"command_line\":\"x y\","
+			   "\"name\":\"\",\"parent_pid\":null,\"start_ns\":null,\"end_ns\":null}\n"
 			   "{\"type\":\"thread\",\"id\":0,\"process\":null,\"tid\":8,\"name\":\"\","
 			   "\"main\":false,\"interpreter\":2}\n"
 			   "{\"type\":\"thread\",\"id\":1,\"process\":0,\"tid\":7,"
@@ -145,7 +146,7 @@ Test(jsonl, thread_roots_are_no_frames)
 	uint32_t function;
 
 	cr_assert(eq(int, profile_add_thread(profile, &thread, &sample.thread), 0));
-	cr_assert(eq(int, profile_thread_root(profile, sample.thread, &sample.node), 0));
+	cr_assert(eq(int, profile_root(profile, PROFILE_NONE, sample.thread, &sample.node), 0));
 	cr_assert(eq(int, profile_get_function(profile, &gc, &function), 0));
 	cr_assert(eq(int, profile_get_node(profile, sample.node, function, 0, &sample.node), 0));
 	cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));

@@ -65,7 +65,7 @@ static struct profile *make_profile(enum profile_mode mode, bool by_thread)
 	cr_assert(eq(int, profile_get_node(profile, 2, row[2], 0, &node), 0));
 	cr_assert(eq(int, profile_get_node(profile, 3, row[1], 9, &node), 0));
 	if (by_thread) {
-		cr_assert(eq(int, profile_thread_root(profile, 1, &node), 0));
+		cr_assert(eq(int, profile_root(profile, PROFILE_NONE, 1, &node), 0));
 		cr_assert(eq(u32, node, ROOT));
 	}
 	for (size_t i = 0; i < NR(samples); i++)

@@ -143,8 +143,8 @@ Test(profile, each_thread_has_its_own_root_and_path)
 	rows = profile_frames(profile, &nr);
 	cr_assert(eq(u32, nr, 4));
 	cr_expect(eq(u32, rows[0].function, PROFILE_NONE));
-	cr_expect(eq(u32, rows[0].thread, 0));
-	cr_expect(eq(u32, rows[1].thread, PROFILE_NONE));
+	cr_expect(eq(u32, rows[0].owner, 0));
+	cr_expect(eq(u32, rows[1].owner, PROFILE_NONE));
 	cr_expect(eq(u32, nr_nodes(profile), 5));
 	/* worker, main, fib; python3 (with the idle sample), main */
 	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
@@ -222,9 +222,9 @@ Test(profile, stacks_beyond_the_limit_share_a_row)
 	cr_assert(zero(int, push_sample(profile, &worker, known, 1, 1, 3)));
 	cr_expect(le(u32, nr_nodes(profile), MAX_NODES));
 	cr_expect(eq(u64, self_samples_of(profile, "main"), 1));
-	cr_expect(eq(u64, self_samples_of(profile, "fib"), MAX_NODES - 3));
+	cr_expect(eq(u64, self_samples_of(profile, "fib"), MAX_NODES - 4));
 	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->nr_other_samples,
-		     NR_STACKS - (MAX_NODES - 3)));
+		     NR_STACKS - (MAX_NODES - 4)));
 	cr_expect(eq(u64, self_samples_of(profile, PROFILE_OTHER_STACKS),
 		     profile_sums(profile, PROFILE_SHOWN)->nr_other_samples));
 	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 3 * (NR_STACKS + 1)));
@@ -253,7 +253,7 @@ Test(profile, threads_beyond_the_limit_share_a_root)
 		rows = profile_frames(profile, &nr);
 		for (uint32_t i = 0; i < nr; i++)
 			nr_shared +=
-				rows[i].function == PROFILE_NONE && rows[i].thread == PROFILE_NONE;
+				rows[i].function == PROFILE_NONE && rows[i].owner == PROFILE_NONE;
 		cr_expect(eq(u32, nr_shared, by_thread));
 		cr_expect(
 			eq(u32, nr_nodes(profile), by_thread ? 2 * (PROFILE_MAX_THREADS + 1) : 1));
@@ -282,45 +282,36 @@ Test(profile, freeing_a_deep_path_keeps_the_next_stacks)
 	profile_destroy(profile);
 }
 
-/* After an exec ids start at 0 again and mean other functions. */
-Test(profile, new_sampler_reuses_ids)
+/* After an exec, another sampler gives a thread another id. */
+Test(profile, main_thread_continues_after_an_exec)
 {
-	static const struct function others[] = {
-		{0, 30, "leaf", "lib.py", FUNCTION_PYTHON},
-		{1, 10, "main", "app.py", FUNCTION_PYTHON},
-		{2, 5, "main", "other.py", FUNCTION_PYTHON},
-	};
 	static const struct sample_thread first = {
 		.id = 0, .tid = 100, .name = "python3", .is_main = true};
 	static const struct sample_thread again = {
 		.id = 1, .tid = 100, .name = "python3", .is_main = true};
+	static const struct sample_thread other = {.id = 2, .tid = 100, .name = "python3"};
 	static const struct sample_thread renamed = {
-		.id = 0, .tid = 100, .name = "other", .is_main = true};
-	const struct frame before[] = {{&functions[0], 11}, {&functions[2], 31}};
-	const struct frame after[] = {{&others[1], 11}, {&others[0], 31}, {&others[2], 6}};
+		.id = 3, .tid = 100, .name = "other", .is_main = true};
+	static const struct sample_thread elsewhere = {
+		.id = 4, .tid = 100, .name = "other", .is_main = true, .process = 1};
+	static const struct sample_thread *const threads[] = {&first, &again, &other, &renamed,
+							      &elsewhere};
+	static const uint32_t rows[] = {0, 0, 1, 2, 3};
+	const struct frame frames[] = {{&functions[0], 11}, {&functions[2], 31}};
+	const struct process_info process = {.pid = 100};
 	struct profile *profile = new_profile(false, true);
-	const struct profile_function *rows;
 	uint32_t nr;
 
-	cr_assert(eq(int, push_sample(profile, &first, before, 2, 0, 1), 0));
-	profile_change_sampler(profile);
-	cr_assert(eq(int, push_sample(profile, &again, after, 2, 0, 1), 0));
-	cr_assert(eq(int, push_sample(profile, &again, after, 3, 2, 1), 0));
-	profile_change_sampler(profile);
-	cr_assert(eq(int, push_sample(profile, &renamed, &before[1], 1, 0, 1), 0));
-
-	rows = profile_functions(profile, &nr);
-	cr_assert(eq(u32, nr, 3));
-	cr_expect(eq(str, (char *)rows[2].path, (char *)"other.py"));
-	cr_expect(eq(u32, nr_frames(profile), 5), "three functions and two thread roots");
-	(void)profile_threads(profile, &nr);
-	cr_expect(eq(u32, nr, 2), "a renamed main thread is another thread");
-	/* python3, main, leaf (of both programs), main of the other file; other, leaf */
-	cr_assert(eq(u32, nr_nodes(profile), 6));
-	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2));
-	cr_expect(eq(u64, profile_nodes(profile, &nr)[3].self_samples, 1));
-	cr_expect(eq(u64, profile_nodes(profile, &nr)[5].self_samples, 1));
-	cr_expect(eq(u64, profile_sums(profile, PROFILE_SHOWN)->time_ns, 4));
+	for (uint32_t i = 0; i < 2; i++)
+		cr_assert(eq(int, profile_add_process(profile, &process, &nr), 0));
+	for (size_t i = 0; i < NR(rows); i++) {
+		cr_assert(eq(int, push_sample(profile, threads[i], frames, 2, 0, 1), 0));
+		(void)profile_threads(profile, &nr);
+		cr_expect(eq(u32, nr, rows[i] + 1), "thread %zu", i);
+	}
+	cr_expect(eq(u64, profile_nr_threads(profile), 4));
+	cr_expect(eq(u64, profile_nodes(profile, &nr)[2].self_samples, 2), "of both programs");
+	cr_expect(eq(u32, nr, 12), "root, main and leaf of each thread");
 	profile_destroy(profile);
 }
 
@@ -509,7 +500,7 @@ static struct row row_of(const struct profile *profile, uint32_t frame)
 
 	if (row->function == PROFILE_NONE)
 		return (struct row){
-			NR_FUNCTIONS + (uint32_t)profile_threads(profile, &nr)[row->thread].tid - 1,
+			NR_FUNCTIONS + (uint32_t)profile_threads(profile, &nr)[row->owner].tid - 1,
 			0};
 	return (struct row){
 		(uint32_t)atoi(profile_functions(profile, &nr)[row->function].qualname + 1),

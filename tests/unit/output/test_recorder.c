@@ -534,8 +534,8 @@ Test(recorder, keeps_what_is_known_of_processes)
 
 	recording = open_file(fd);
 	cr_assert(eq(int, recorded_threads_read(recording, &threads), 0));
-	cr_assert(eq(u32, threads.processes.nr, 2));
-	rows = threads.processes.rows;
+	cr_assert(eq(u32, recording_processes(recording)->nr, 2));
+	rows = recording_processes(recording)->rows;
 	cr_expect(eq(str, rows[0].name, (char *)"gunicorn app:wsgi"));
 	cr_expect(eq(str, rows[0].command_line, (char *)"a b"));
 	cr_expect(eq(str, rows[1].command_line, (char *)""));

@@ -173,8 +173,8 @@ Test(replay, applies_each_profile_option)
 		 MAIN " 500\n" FIB " 500\n" LEAF " 500\n" LOOP ";leaf (lib.py:30) 500\n" FIB
 		      ";<GC> 500\n"},
 		{{.mode = PROFILE_EXCEPTION}, LEAF " 1\n"},
-		{{.max_nodes = 4}, MAIN " 1\n" LOOP " 1\n[other stacks] 5\n[no python frames] 1\n"},
-		{{.max_nodes = 5, .by_thread = true},
+		{{.max_nodes = 5}, MAIN " 1\n" LOOP " 1\n[other stacks] 5\n[no python frames] 1\n"},
+		{{.max_nodes = 6, .by_thread = true},
 		 "thread MainThread (100);" MAIN " 1\nthread worker (101);[no python frames] 1\n"
 		 "[other stacks] 6\n"},
 	};
@@ -191,6 +191,8 @@ Test(replay, applies_filters)
 	static const char *const worker[] = {"worker"}, *const tid[] = {"100"};
 	static const char *const final_name[] = {"MainThread"}, *const first_name[] = {"python3"};
 	static const char *const both[] = {"worker", "100"};
+	static const char *const other_pid[] = {"8"}, *const pids[] = {"8", "7"};
+	static const char *const glob[] = {"a*"}, *const part[] = {"ap"};
 	static const struct {
 		struct replay_filter filter;
 		const char *include, *exclude;
@@ -209,6 +211,9 @@ Test(replay, applies_filters)
 		{.filter = {.from_ns = -10000 * (int64_t)NS_PER_MS,
 			    .to_ns = -1500 * (int64_t)NS_PER_MS},
 		 .expected = MAIN " 1\n" LOOP " 1\n"},
+		{.filter = {.processes = {glob, 1}, .flags_set = SAMPLE_EXCEPTION},
+		 .expected = LEAF " 1\n"},
+		{.filter = {.processes = {part, 1}}, .expected = ""},
 		{.filter = {.threads = {worker, 1}},
 		 .expected = LOOP " 1\n" LOOP ";leaf (lib.py:30) 1\n[no python frames] 1\n"},
 		{.filter = {.threads = {tid, 1}, .flags_set = SAMPLE_GC},
@@ -218,8 +223,9 @@ Test(replay, applies_filters)
 		{.filter = {.threads = {first_name, 1}}, .expected = ""},
 		{.filter = {.threads = {both, 2}, .flags_set = SAMPLE_HOLDS_GIL},
 		 .expected = MAIN " 1\n" FIB " 1\n" LOOP ";leaf (lib.py:30) 1\n" FIB ";<GC> 1\n"},
-		{.filter = {.pid = 8}, .expected = ""},
-		{.filter = {.pid = 7, .flags_set = SAMPLE_EXCEPTION}, .expected = LEAF " 1\n"},
+		{.filter = {.processes = {other_pid, 1}}, .expected = ""},
+		{.filter = {.processes = {pids, 2}, .flags_set = SAMPLE_EXCEPTION},
+		 .expected = LEAF " 1\n"},
 		{.filter = {.flags_clear = SAMPLE_HOLDS_GIL},
 		 .expected = LOOP " 1\n" LEAF " 2\n[no python frames] 1\n"},
 		{.filter = {.flags_set = SAMPLE_ON_CPU, .flags_clear = SAMPLE_HOLDS_GIL},
@@ -290,7 +296,7 @@ Test(replay, full_profile_adds_no_function)
 		{0, 0, "0", 0}, {1, 0, "1", 0}, {2, 0, "2", 0},
 		{3, 0, "3", 0}, {4, 0, "4", 0}, {5, 0, "1", 0},
 	};
-	struct profile *profile = new_profile((struct profile_options){.max_nodes = 4});
+	struct profile *profile = new_profile((struct profile_options){.max_nodes = 5});
 	cleanup_free char *text = NULL;
 	uint32_t nr;
 
@@ -480,29 +486,29 @@ Test(replay, recursion_counts_once)
 	profile_destroy(profile);
 }
 
-/* Ids of a second sampler mean other functions. Functions that are equal become one. */
-Test(replay, new_sampler_reuses_ids)
+/* After an exec, another sampler gives a thread another id. */
+Test(replay, main_thread_continues_after_an_exec)
 {
-	static const struct function others[] = {{0, 30, "leaf", "lib.py", FUNCTION_PYTHON},
-						 {1, 10, "main", "app.py", FUNCTION_PYTHON}};
-	const struct frame frames[] = {{&others[1], 1}, {&others[0], 2}};
+	const struct frame frames[] = {{&functions[0], 1}, {&functions[2], 2}};
 	const struct run run = {0};
+	struct sample_thread again = threads[0];
 	struct profile *profile = new_profile((struct profile_options){.by_thread = true});
 	struct recorder *recorder;
 	struct recording *recording;
 	struct sample_sink *sink;
 	int fd = memory_file();
+	uint32_t nr;
 	cleanup_free char *text = NULL;
 
+	again.id = 9;
 	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
 	cr_assert(eq(int, record_process(recorder, 7, "app"), 0));
 	push(recorder, &plain[0]);
-	recorder_change_sampler(recorder);
 	sink = recorder_sink(recorder);
 	cr_assert(eq(int,
 		     sink->ops->sample(sink, &(struct sample){.time_ns = EPOCH_NS + NS_PER_MS,
 							      .wall_ns = NS_PER_MS,
-							      .thread = &threads[0],
+							      .thread = &again,
 							      .frames = frames,
 							      .nr_frames = 2}),
 		     0));
@@ -510,6 +516,8 @@ Test(replay, new_sampler_reuses_ids)
 	recorder_destroy(recorder);
 	cr_assert(eq(int, recording_open(fd, &recording, NULL), 0));
 	play(recording, &ALL, profile, PROFILE_SHOWN);
+	(void)profile_threads(profile, &nr);
+	cr_expect(eq(u32, nr, 1));
 	text = collapsed(profile);
 	cr_expect(eq(str, text,
 		     (char *)"thread python3 (100);" MAIN " 1\n"

@@ -2,18 +2,18 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 
-#include "output/profile/thread_filter.h"
+#include "output/profile/name_filter.h"
 
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 /* Names, patterns of names, and ids. */
-Test(thread_filter, patterns_select_threads)
+Test(name_filter, patterns_select_names_and_ids)
 {
 	static const struct {
 		const char *patterns[2];
 		uint32_t nr;
 		const char *name;
-		pid_t tid;
+		pid_t id;
 		bool passes;
 	} cases[] = {
 		{{NULL}, 0, "worker", 7, true},
@@ -33,9 +33,9 @@ Test(thread_filter, patterns_select_threads)
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {
-		const struct thread_filter filter = {cases[i].patterns, cases[i].nr};
+		const struct name_filter filter = {cases[i].patterns, cases[i].nr};
 
-		cr_expect(eq(int, thread_filter_passes(&filter, cases[i].name, cases[i].tid),
+		cr_expect(eq(int, name_filter_passes(&filter, cases[i].name, cases[i].id),
 			     cases[i].passes),
 			  "case %zu", i);
 	}

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/profile/thread_filter.h"
+#include "output/profile/name_filter.h"
 
 #include <fnmatch.h>
 #include <stdio.h>
 #include <string.h>
 
-bool thread_filter_passes(const struct thread_filter *filter, const char *name, pid_t tid)
+bool name_filter_passes(const struct name_filter *filter, const char *name, pid_t id)
 {
-	char id[16];
+	char digits[16];
 
-	(void)snprintf(id, sizeof(id), "%d", tid);
+	(void)snprintf(digits, sizeof(digits), "%d", id);
 	for (uint32_t i = 0; i < filter->nr; i++) {
 		const char *pattern = filter->patterns[i];
 
-		if (strcmp(pattern, name) == 0 || (tid && strcmp(pattern, id) == 0) ||
+		if (strcmp(pattern, name) == 0 || (id && strcmp(pattern, digits) == 0) ||
 		    fnmatch(pattern, name, FNM_NOESCAPE) == 0)
 			return true;
 	}

@@ -1,0 +1,136 @@
+# SPDX-License-Identifier: MIT
+"""What every format says of a recording of several processes."""
+import collections
+import gzip
+import json
+import re
+import unittest
+
+import labels
+import process_tree
+import subjects
+import support
+import tools
+from process_tree import ENDED, PROCESSES, SERVER
+
+
+def label(process):
+    return "%s (%d)" % (process.name, process.pid)
+
+
+class Processes(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.path = subjects.path_of("processes.pysample")
+        cls.times = process_tree.make(cls.path)
+
+    def report(self, *options, form, paths=None):
+        result = support.pysample("report", *(paths or [self.path]), "-f", form, "-q", *options)
+        self.assertEqual(result.status, 0, result.stderr)
+        return result.stdout
+
+    def stacks(self, root=lambda number: (), wanted=lambda number: True):
+        """The expected collapsed stacks, in samples."""
+        found = collections.Counter()
+        for (number, frames), ns in self.times.items():
+            if wanted(number):
+                names = tuple(map(labels.by_function, frames)) or (labels.IDLE,)
+                found[root(number) + names] += ns // process_tree.TICK_NS
+        return found
+
+    def assert_collapsed(self, expected, *options, paths=None):
+        text = self.report(*options, form="collapsed", paths=paths)
+        subjects.assert_same(self, support.parse_collapsed(text), expected)
+
+    def test_roots(self):
+        def root(number):
+            return (labels.collapsed(label(PROCESSES[number])),)
+
+        self.assert_collapsed(self.stacks(root))
+        self.assert_collapsed(self.stacks(lambda n: root(n) + (
+            "thread MainThread (%d)" % PROCESSES[n].pid,)), "--threads")
+
+    def test_merged(self):
+        self.assert_collapsed(self.stacks(), "--merge-processes")
+
+    def test_selected(self):
+        self.assert_collapsed(self.stacks(wanted=lambda n: n == 3), "--process", "4713")
+        self.assert_collapsed(self.stacks(wanted=lambda n: n == ENDED), "--process", "*helper?")
+        self.assert_collapsed(self.stacks(wanted=lambda n: n != ENDED), "--process", SERVER,
+                              "--merge-processes")
+
+    def test_summary(self):
+        text = self.report(form="summary")
+        rows = re.findall(r"^ +[\d.]+ +([\d.]+) +(\S.* \(\d+\))$", text, re.M)
+        found = {name: seconds for seconds, name in rows}
+        total = collections.Counter()
+        for (number, _), ns in self.times.items():
+            total[label(PROCESSES[number])] += ns
+        self.assertEqual(found, {name: "%.3f" % (ns / 1e9) for name, ns in total.items()}, text)
+        self.assertNotIn(SERVER + " (4711)", self.report("--merge-processes", form="summary"))
+
+    def test_gecko(self):
+        path = subjects.path_of("processes.json.gz")
+        self.report("-o", path, form="gecko")
+        with gzip.open(path) as file:
+            threads = json.load(file)["threads"]
+        self.assertEqual([(one["pid"], one["processName"]) for one in threads],
+                         [(str(one.pid), one.name) for one in PROCESSES])
+        first = threads[0]["processStartupTime"]
+        self.assertEqual(round(threads[ENDED]["processStartupTime"] - first), 500)
+        self.assertEqual(round(threads[ENDED]["processShutdownTime"] - first), 1500)
+        self.assertIsNone(threads[1]["processShutdownTime"])
+
+    def test_jsonl(self):
+        rows = [json.loads(line) for line in self.report(form="jsonl").splitlines()]
+        processes = [row for row in rows if row["type"] == "process"]
+        self.assertEqual([(one["pid"], one["name"], one["parent_pid"]) for one in processes],
+                         [(one.pid, one.name, one.parent or None) for one in PROCESSES])
+        self.assertEqual([one["end_ns"] is not None for one in processes],
+                         [number == ENDED for number in range(len(PROCESSES))])
+        self.assertEqual(processes[ENDED]["end_ns"],
+                         (process_tree.EPOCH_US + process_tree.ENDED_US) * 1000)
+
+    def test_speedscope(self):
+        names = [one["name"] for one in json.loads(self.report(form="speedscope"))["profiles"]]
+        self.assertEqual(names, ["MainThread (%d), process %d: %s" % (one.pid, one.pid, one.name)
+                                 for one in PROCESSES])
+
+    def test_info(self):
+        result = support.pysample("report", "--info", "--json", self.path)
+        processes = json.loads(result.stdout)["processes"]
+        for number, (got, process) in enumerate(zip(processes, PROCESSES, strict=True)):
+            ns = sum(time for (owner, _), time in self.times.items() if owner == number)
+            self.assertEqual((got["pid"], got["name"], got["threads"], got["wall_ns"]),
+                             (process.pid, process.name, 1, ns))
+        text = support.pysample("report", "--info", self.path).stdout
+        self.assertIn("process: gunicorn app:wsgi (4711), parent 4710: 1 thread, "
+                      "200 samples, 2.000 s", text)
+
+    def test_compared(self):
+        """In a comparison, processes of equal names share a root."""
+        text = self.report("--diff", self.path, form="collapsed")
+        roots = {line.split(";")[0] for line in text.splitlines()}
+        self.assertEqual(roots, {labels.collapsed(one.name) for one in PROCESSES})
+
+    def test_page(self):
+        path = subjects.path_of("processes.html")
+        self.report("-o", path, form="flamegraph")
+        one, view = label(PROCESSES[3]), labels.function_label(process_tree.VIEW, 5)
+        asked = tools.in_browser("page_totals.mjs", path, [
+            ["set", {}], ["zoom", [one]], ["set", {"merge": True}], ["set", {"threads": [3]}],
+            ["zoom", [labels.function_label(process_tree.MAIN, 1)]]])
+        self.assertEqual(asked["complaints"], [])
+        found = [dict(totals["totals"]) for totals in asked["totals"]]
+        ns = collections.Counter()
+        for (number, frames), time in self.times.items():
+            for name in {labels.by_function(frame) for frame in frames}:
+                ns[number, name] += time
+            ns[number, None] += time if frames else 0
+        for number, process in enumerate(PROCESSES[1:], 1):
+            self.assertEqual(found[0][label(process)], ns[number, None] // 1000)
+        self.assertEqual(found[1][view], ns[3, view] // 1000)
+        self.assertNotIn(one, found[2])
+        self.assertEqual(found[2][view], sum(ns[n, view] for n in range(len(PROCESSES))) // 1000)
+        self.assertEqual(found[3][view], ns[3, view] // 1000)
+        self.assertEqual(found[4], found[3])
