@@ -278,6 +278,7 @@ enum exit_status target_open_process(pid_t pid, struct target *ret_target, struc
 			    "process %d is a kernel thread, which runs no Python: pysample ls "
 			    "lists the processes that do",
 			    pid);
+		target->search_err = -ENOENT;
 		return EXIT_NOT_PYTHON;
 	}
 	return EXIT_OK;
@@ -293,6 +294,7 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 	if (status != EXIT_OK)
 		return status;
 	err = find_interpreter(target, wait, reterr);
+	target->search_err = err;
 	if (err == -EINTR) {
 		message_set(reterr, "stopped before the first sample");
 		return EXIT_NO_SAMPLE;

@@ -24,6 +24,7 @@ struct target {
 	struct live_memory live;
 	struct live_images images;
 	struct runtime runtime;
+	int search_err; /* of target_open(): an error of runtime_find() after the last look, or 0 */
 	char version[VERSION_MAX_BYTES]; /* of its CPython, such as "3.15.2" */
 	/* what is shown of it: its short name, or after target_show_arguments() all arguments */
 	char command_line[COMMAND_LINE_MAX_BYTES];

@@ -85,6 +85,27 @@ struct sample_exception {
 	const char *message; /* the result of str(), as far as it can be read */
 };
 
+/* The kinds of locks whose holder can be known. */
+enum sample_lock_kind {
+	SAMPLE_LOCK_THREAD,    /* threading.Lock: its object does not know who holds it */
+	SAMPLE_LOCK_RECURSIVE, /* threading.RLock */
+	SAMPLE_LOCK_PROCESS,   /* multiprocessing.Lock or RLock: a semaphore in shared memory */
+	NR_SAMPLE_LOCK_KINDS,
+};
+
+/* A lock that a thread's frames refer to. */
+struct sample_lock {
+	enum sample_lock_kind kind;
+	uint64_t mutex_addr;	 /* where its mutex is if the object contains it (3.13 and newer) */
+	uint64_t semaphore_addr; /* where its semaphore is if the object points to that */
+	uint64_t owner_ident;	 /* of the thread that holds it (sample_thread.ident); 0: unknown */
+	/*
+	 * A frame of this thread is inside a `with` statement on it, and has not given it up in
+	 * Condition.wait().
+	 */
+	bool is_inside;
+};
+
 /* What one thread did at one tick. Valid only during sample_sink_ops.sample(). */
 struct sample {
 	uint64_t time_ns; /* the tick: CLOCK_MONOTONIC, the same for all threads of it */
@@ -98,6 +119,8 @@ struct sample {
 	uint32_t nr_unchanged;
 	uint32_t flags;				  /* enum sample_flags */
 	const struct sample_exception *exception; /* in a dump with details; NULL: none */
+	const struct sample_lock *locks;	  /* in a dump with locks, of a proven stack */
+	uint32_t nr_locks;
 	/*
 	 * In a dump, why the stack could not be followed to its bottom; then frames has the
 	 * innermost ones, if any, and flags has SAMPLE_UNPROVEN. 0: no error; -EAGAIN or

@@ -55,6 +55,7 @@ struct sampler_extras {
 	/* also exceptions that only generators handle: more reads, if there are any */
 	bool exceptions;
 	bool details; /* in dumps only: sample.details */
+	bool locks;   /* with details: sample.locks */
 	/*
 	 * With details: the variables of each frame, with at most this many characters per value;
 	 * 0: none.

@@ -15,6 +15,7 @@
 #include "sampler/cpython/objects/exception_text.h"
 #include "sampler/cpython/objects/object.h"
 #include "sampler/cpython/objects/value.h"
+#include "sampler/frame_locks.h"
 #include "sampler/sampler_state.h"
 #include "sampler/ticker.h"
 
@@ -349,6 +350,7 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 	static const struct sample_sink_ops ops = {.sample = add_details};
 	struct detail_sink detailed = {{&ops}, sampler, thread, sink};
 	remote_addr addr = sampler_thread_exception(sampler, thread);
+	struct sample_lock locks[FRAME_LOCKS_MAX];
 	struct bounded_memory bounded;
 	int err = 0;
 
@@ -363,6 +365,12 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.exception = &exception;
 	if (sampler->threads[thread->slot].walked.collector != NOT_COLLECTING)
 		sample.flags |= SAMPLE_GC;
+	err = 0;
+	if (sampler->extras.locks && !(sample.flags & SAMPLE_UNPROVEN))
+		err = frame_locks_read(snapshot->memory, sampler->build,
+				       &sampler->threads[thread->slot].list, locks,
+				       &sample.nr_locks);
+	sample.locks = locks;
 	/* The thread that finalizes the interpreter, if the version records it. */
 	if (finalizing != OFFSET_ABSENT &&
 	    !remote_memory_read_u64(snapshot->memory, snapshot->runtime_addr + finalizing, &addr) &&
@@ -370,7 +378,8 @@ static int emit_detailed(struct sampler *sampler, const struct snapshot_thread *
 		sample.flags |= SAMPLE_FINALIZES;
 	if (sampler->variables)
 		cached_memory_clear(&sampler->variables->cached);
-	err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
+	if (!err)
+		err = sampler_thread_emit(sampler, thread, sample, &detailed.sink);
 	exception_text_done(&text);
 	return err;
 }

@@ -344,7 +344,8 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	} else {
 		session_notes_end(session);
 	}
-	if (!session_sink_sums(&session->sink)->account.nr_samples) {
+	if (session->sink.filter.nr && !session_sink_sums(&session->sink)->account.nr_samples &&
+	    !session->periods.before.info.account.nr_samples) {
 		session_explain_no_thread(session, reterr);
 		return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
 	}

@@ -7,6 +7,8 @@
 #include <string.h>
 
 #include "output/dump/dump_tasks.h"
+#include "output/dump/dumped_thread.h"
+#include "output/dump/thread_groups.h"
 #include "output/profile/label.h"
 #include "output/text/json.h"
 #include "output/text/signal_name.h"
@@ -14,38 +16,28 @@
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 
-/* A kept sample, with thread and frames copied. Functions are borrowed from the sampler. */
-struct dumped {
-	struct sample_thread thread;
-	uint32_t flags;
-	int error;
-	uint32_t nr_frames;
-	char *exception_type;	      /* owned; NULL: no exception */
-	char *exception_message;      /* owned */
-	struct frame *frames;	      /* owned */
-	struct frame_detail *details; /* owned; NULL: none */
-};
-
 struct dump {
 	struct sample_sink sink;
-	struct dumped *threads; /* owned; the first nr_crashed crashed */
+	struct dumped_thread *threads; /* owned; the first nr_crashed crashed */
 	uint32_t nr_threads, max_threads, nr_crashed;
 	bool includes_native;
-	bool includes_variables;
-	struct source_lines *sources; /* borrowed; NULL: no source */
-	pid_t *tids;		      /* of the first nr_tids threads, ascending; owned */
+	bool groups_stacks;
+	struct dumped_layout layout;
+	pid_t *tids; /* of the first nr_tids threads, ascending; owned */
 	uint32_t nr_tids;
 	struct dump_tasks tasks;
 	enum tasks_read tasks_read;
 	struct native_thread *native_threads;
 	uint32_t nr_native_threads, max_native_threads;
 	const struct post_mortem *post_mortem; /* borrowed; NULL for a process */
+	const char *const *findings;	       /* borrowed */
+	size_t nr_findings;
 };
 
 /* Insert a thread, for which there is room: after those that crashed if it did, else at the end. */
-static struct dumped *add_place(struct dump *dump, bool crashed)
+static struct dumped_thread *add_place(struct dump *dump, bool crashed)
 {
-	struct dumped *threads = dump->threads;
+	struct dumped_thread *threads = dump->threads;
 	const uint32_t place = crashed ? dump->nr_crashed++ : dump->nr_threads;
 
 	memmove(&threads[place + 1], &threads[place],
@@ -54,62 +46,21 @@ static struct dumped *add_place(struct dump *dump, bool crashed)
 	return &threads[place];
 }
 
-/* Copy the exception of a sample. Returns 0 or -ENOMEM. */
-static int copy_exception(const struct sample *sample, char **ret_type, char **ret_message)
-{
-	cleanup_free char *type = NULL;
-
-	*ret_type = *ret_message = NULL;
-	if (!sample->exception)
-		return 0;
-	type = strdup(sample->exception->type_name);
-	*ret_message = type ? strdup(sample->exception->message) : NULL;
-	if (!*ret_message)
-		return -ENOMEM;
-	*ret_type = take_ptr(type);
-	return 0;
-}
-
 static int dump_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct dump *dump = (struct dump *)sink;
-	const uint32_t nr_frames = sample->nr_frames;
-	struct dumped *threads = array_reserve(dump->threads, dump->nr_threads + 1,
-					       &dump->max_threads, sizeof(*threads));
-	cleanup_free struct frame *frames = NULL;
-	cleanup_free struct frame_detail *details = NULL;
-	cleanup_free char *exception_type = NULL;
-	cleanup_free char *exception_message = NULL;
+	struct dumped_thread *threads = array_reserve(dump->threads, dump->nr_threads + 1,
+						      &dump->max_threads, sizeof(*threads));
+	struct dumped_thread dumped;
 	int err;
 
 	if (!threads)
 		return -ENOMEM;
 	dump->threads = threads;
-	frames = array_copy(sample->frames, nr_frames, sizeof(*frames));
-	if (sample->details)
-		details = array_copy(sample->details, nr_frames, sizeof(*details));
-	if (!frames || (sample->details && !details))
-		return -ENOMEM;
-	err = copy_exception(sample, &exception_type, &exception_message);
-	if (err)
-		return err;
-	if (details)
-		err = dump_copy_variables(details, nr_frames);
-	if (err) {
-		dump_free_variables(details, nr_frames);
-		return err;
-	}
-	*add_place(dump, sample->flags & SAMPLE_CRASHED) = (struct dumped){
-		.thread = *sample->thread,
-		.flags = sample->flags,
-		.error = sample->error,
-		.nr_frames = nr_frames,
-		.exception_type = take_ptr(exception_type),
-		.exception_message = take_ptr(exception_message),
-		.frames = take_ptr(frames),
-		.details = take_ptr(details),
-	};
-	return 0;
+	err = dumped_thread_init(&dumped, sample);
+	if (!err)
+		*add_place(dump, sample->flags & SAMPLE_CRASHED) = dumped;
+	return err;
 }
 
 static int dump_task(struct sample_sink *sink, const struct task_sample *task)
@@ -132,13 +83,8 @@ void dump_destroy(struct dump *dump)
 {
 	if (!dump)
 		return;
-	for (size_t i = 0; i < dump->nr_threads; i++) {
-		free(dump->threads[i].exception_type);
-		free(dump->threads[i].exception_message);
-		free(dump->threads[i].frames);
-		dump_free_variables(dump->threads[i].details, dump->threads[i].nr_frames);
-		free(dump->threads[i].details);
-	}
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		dumped_thread_done(&dump->threads[i]);
 	free(dump->threads);
 	dump_tasks_done(&dump->tasks);
 	free(dump->tids);
@@ -163,12 +109,12 @@ void dump_include_native(struct dump *dump)
 
 void dump_include_variables(struct dump *dump)
 {
-	dump->includes_variables = true;
+	dump->layout.with_variables = true;
 }
 
 void dump_include_sources(struct dump *dump, struct source_lines *sources)
 {
-	dump->sources = sources;
+	dump->layout.sources = sources;
 }
 
 void dump_set_tasks(struct dump *dump, enum tasks_read tasks)
@@ -221,12 +167,92 @@ int dump_add_native(struct dump *dump, const struct native_thread *thread)
 }
 
 /* Returns the first thread whose sample has a flag, or NULL. */
-static const struct dumped *dump_find(const struct dump *dump, uint32_t flag)
+static const struct dumped_thread *dump_find(const struct dump *dump, uint32_t flag)
 {
 	for (uint32_t i = 0; i < dump->nr_threads; i++)
 		if (dump->threads[i].flags & flag)
 			return &dump->threads[i];
 	return NULL;
+}
+
+static void append_name(struct text *text, const char *name)
+{
+	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
+}
+
+void dump_group_stacks(struct dump *dump)
+{
+	dump->groups_stacks = true;
+}
+
+void dump_fold_starts(struct dump *dump)
+{
+	dump->layout.folds_starts = true;
+}
+
+void dump_set_findings(struct dump *dump, const char *const *findings, size_t nr_findings)
+{
+	dump->findings = findings;
+	dump->nr_findings = nr_findings;
+}
+
+void dump_append_findings(struct text *text, const char *const *findings, size_t nr_findings)
+{
+	for (size_t i = 0; i < nr_findings; i++) {
+		text_puts(text, i ? "" : "\n");
+		append_name(text, findings[i]);
+		text_puts(text, "\n");
+	}
+}
+
+void dump_write_findings(struct json *json, const char *const *findings, size_t nr_findings)
+{
+	json_key(json, "findings");
+	json_array_begin(json);
+	for (size_t i = 0; i < nr_findings; i++)
+		json_string(json, findings[i]);
+	json_array_end(json);
+}
+
+const struct dumped_thread *dump_threads(const struct dump *dump, uint32_t *ret_nr)
+{
+	*ret_nr = dump->nr_threads;
+	return dump->threads;
+}
+
+int dump_set_waiting(struct dump *dump, pid_t tid, const struct thread_waiting *waiting)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < dump->nr_threads; i++) {
+		struct thread_waiting copy;
+
+		if (dump->threads[i].thread.tid != tid)
+			continue;
+		err = thread_waiting_copy(&copy, waiting);
+		if (err)
+			break;
+		thread_waiting_done(&dump->threads[i].waiting);
+		dump->threads[i].waiting = copy;
+	}
+	return err;
+}
+
+int dump_add_to_groups(const struct dump *dump, pid_t pid, const char *name,
+		       struct thread_groups *groups)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < dump->nr_threads; i++) {
+		const struct grouped_thread thread = {
+			.thread = &dump->threads[i],
+			.process = name,
+			.pid = pid,
+		};
+
+		err = thread_groups_add(groups, &thread, &dump->layout, !dump->groups_stacks);
+	}
+	return err;
 }
 
 /* Returns how many Python threads have no id. Any native thread may be one of them. */
@@ -239,88 +265,13 @@ static size_t dump_count_unknown(const struct dump *dump)
 	return nr;
 }
 
-static void append_name(struct text *text, const char *name)
-{
-	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
-}
-
-/* Append a thread's state. */
-static void append_state(struct text *text, uint32_t flags)
-{
-	static const struct {
-		uint32_t flag;
-		const char *words;
-	} states[] = {
-		{SAMPLE_CRASHED, ", crashed"},
-		{SAMPLE_HOLDS_GIL, ", holds the GIL"},
-		{SAMPLE_WAITS_FOR_GIL, ", waits for the GIL"},
-		{SAMPLE_GC, ", collects garbage"},
-	};
-
-	for (size_t i = 0; i < sizeof(states) / sizeof(*states); i++)
-		if (flags & states[i].flag)
-			text_puts(text, states[i].words);
-}
-
-static void append_exception(struct text *text, const struct dumped *dumped)
-{
-	if (!dumped->exception_type)
-		return;
-	text_puts(text, "  handling ");
-	append_name(text, dumped->exception_type);
-	if (dumped->exception_message[0]) {
-		text_puts(text, ": ");
-		append_name(text, dumped->exception_message);
-	}
-	text_puts(text, "\n");
-}
-
-static void append_thread(struct text *text, const struct dump *dump, const struct dumped *dumped)
-{
-	const struct sample_thread *thread = &dumped->thread;
-	const struct dump_frames frames = {
-		.frames = dumped->frames,
-		.details = dumped->details,
-		.nr = dumped->nr_frames,
-		.sources = dump->sources,
-	};
-
-	text_printf(text, "\nThread %d", thread->tid);
-	if (thread->name[0]) {
-		text_puts(text, " \"");
-		append_name(text, thread->name);
-		text_puts(text, "\"");
-	}
-	if (thread->interpreter_id)
-		text_printf(text, " in interpreter %lld", (long long)thread->interpreter_id);
-	if (thread->is_main)
-		text_puts(text, ", main");
-	append_state(text, dumped->flags);
-	text_puts(text, dumped->nr_frames || dumped->error ? " (most recent call last):\n"
-							   : ": runs no Python code\n");
-	if (dumped->flags & SAMPLE_BRIDGED)
-		text_puts(text, "  (some links between frames are missing from the core: frames "
-				"below them come from the data stack)\n");
-	if (dumped->error)
-		text_printf(text, "  (the stack is incomplete: %s)\n",
-			    dump_error_text(dumped->error));
-	else if (dumped->flags & SAMPLE_UNPROVEN)
-		text_puts(text, "  (read while the thread ran: these frames may not belong "
-				"together)\n");
-	if (dumped->flags & SAMPLE_IN_JIT)
-		text_puts(text, "  (in JIT code: the line of the innermost Python frame may "
-				"be a few statements late)\n");
-	dump_frames_append(text, &frames);
-	append_exception(text, dumped);
-}
-
 /*
  * Returns the thread whose crash ended the process, or for a snapshot the main thread; NULL if
  * there is none, or if Python does not know the thread that crashed.
  */
-static const struct dumped *fatal_thread(const struct dump *dump)
+static const struct dumped_thread *fatal_thread(const struct dump *dump)
 {
-	const struct dumped *crashed = dump_find(dump, SAMPLE_CRASHED);
+	const struct dumped_thread *crashed = dump_find(dump, SAMPLE_CRASHED);
 
 	if (crashed || dump->post_mortem->signal)
 		return crashed;
@@ -332,7 +283,7 @@ static const struct dumped *fatal_thread(const struct dump *dump)
 
 void dump_append_fatal(const struct dump *dump, struct text *text)
 {
-	const struct dumped *fatal = fatal_thread(dump);
+	const struct dumped_thread *fatal = fatal_thread(dump);
 	struct dump_frames frames = {0};
 	char name[SIGNAL_NAME_MAX_BYTES];
 
@@ -406,7 +357,7 @@ static void append_native_threads(struct text *text, const struct dump *dump)
 
 static void append_head(struct text *text, const struct dump *dump, const struct run_info *info)
 {
-	const struct dumped *finalizes = dump_find(dump, SAMPLE_FINALIZES);
+	const struct dumped_thread *finalizes = dump_find(dump, SAMPLE_FINALIZES);
 
 	if (dump->post_mortem) {
 		post_mortem_append_head(text, dump->post_mortem, info);
@@ -420,10 +371,9 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 			    finalizes->thread.tid);
 }
 
-/* Returns 0 or -ENOMEM. */
-static int append_tasks(struct text *text, const struct dump *dump)
+int dump_append_tasks(struct text *text, const struct dump *dump)
 {
-	int err = dump_tasks_append(text, &dump->tasks, dump->sources);
+	int err = dump_tasks_append(text, &dump->tasks, dump->layout.sources);
 
 	if (!err && dump->tasks_read == TASKS_PARTIAL)
 		text_puts(text, "\nSome tasks could not be read and may be missing.\n");
@@ -432,13 +382,16 @@ static int append_tasks(struct text *text, const struct dump *dump)
 
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
 {
+	struct thread_groups groups = {0};
 	struct text text = {0};
-	int err;
+	int err = dump_add_to_groups(dump, info->target.pid, NULL, &groups);
 
 	append_head(&text, dump, info);
-	for (size_t i = 0; i < dump->nr_threads; i++)
-		append_thread(&text, dump, &dump->threads[i]);
-	err = append_tasks(&text, dump);
+	dump_append_findings(&text, dump->findings, dump->nr_findings);
+	thread_groups_append(&text, &groups);
+	thread_groups_done(&groups);
+	if (!err)
+		err = dump_append_tasks(&text, dump);
 	if (dump->includes_native)
 		append_native_threads(&text, dump);
 	if (dump->post_mortem)
@@ -447,63 +400,6 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 		err = text_write(&text, out);
 	text_done(&text);
 	return err;
-}
-
-static void write_exception(struct json *json, const struct dumped *dumped)
-{
-	if (!dumped->exception_type) {
-		json_null(json);
-		return;
-	}
-	json_object_begin(json);
-	json_member_string(json, "type", dumped->exception_type);
-	json_member_string(json, "message", dumped->exception_message);
-	json_object_end(json);
-}
-
-/* Returns why a stack is incomplete; NULL if it is complete. */
-static const char *error_text(const struct dumped *dumped)
-{
-	if (dumped->error)
-		return dump_error_text(dumped->error);
-	if (dumped->flags & SAMPLE_GAPS)
-		return "some of its frames are not in the core";
-	return NULL;
-}
-
-static void write_thread(struct json *json, const struct dump *dump, const struct dumped *dumped)
-{
-	const struct dump_frames frames = {
-		.frames = dumped->frames,
-		.details = dumped->details,
-		.nr = dumped->nr_frames,
-		.with_variables = dump->includes_variables,
-		.sources = dump->sources,
-	};
-
-	json_object_begin(json);
-	json_key(json, "tid");
-	json_i64(json, dumped->thread.tid);
-	json_key(json, "name");
-	json_string(json, dumped->thread.name);
-	json_key(json, "os_name");
-	json_string(json, dumped->thread.os_name);
-	json_key(json, "interpreter");
-	json_i64(json, dumped->thread.interpreter_id);
-	json_member_bool(json, "main", dumped->thread.is_main);
-	json_member_bool(json, "holds_gil", (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
-	json_member_bool(json, "waits_for_gil", (dumped->flags & SAMPLE_WAITS_FOR_GIL) != 0);
-	json_member_bool(json, "gc", (dumped->flags & SAMPLE_GC) != 0);
-	json_member_bool(json, "jit", (dumped->flags & SAMPLE_IN_JIT) != 0);
-	json_member_bool(json, "crashed", (dumped->flags & SAMPLE_CRASHED) != 0);
-	json_key(json, "exception");
-	write_exception(json, dumped);
-	json_member_bool(json, "c_stack_missing", (dumped->flags & SAMPLE_C_STACK_MISSING) != 0);
-	json_member_bool(json, "proven", !(dumped->flags & SAMPLE_UNPROVEN));
-	json_member_string(json, "error", error_text(dumped));
-	json_key(json, "frames");
-	dump_frames_write(json, &frames);
-	json_object_end(json);
 }
 
 static void write_native_thread(struct json *json, const struct native_thread *thread)
@@ -541,7 +437,7 @@ static void write_tasks(struct json *json, const struct dump *dump)
 	if (dump->tasks_read == TASKS_NOT_READ)
 		json_null(json);
 	else
-		dump_tasks_write(json, &dump->tasks, dump->sources);
+		dump_tasks_write(json, &dump->tasks, dump->layout.sources);
 	json_key(json, "tasks_complete");
 	if (dump->tasks_read == TASKS_NOT_READ)
 		json_null(json);
@@ -549,33 +445,39 @@ static void write_tasks(struct json *json, const struct dump *dump)
 		json_bool(json, dump->tasks_read == TASKS_COMPLETE);
 }
 
+void dump_write_members(struct json *json, const struct dump *dump, const struct run_info *info)
+{
+	const struct dumped_thread *finalizes = dump_find(dump, SAMPLE_FINALIZES);
+
+	json_key(json, "pid");
+	json_i64(json, info->target.pid);
+	json_member_string(json, "python", info->python.version);
+	json_member_string(json, "command", info->target.command_line);
+	if (dump->post_mortem)
+		post_mortem_write_json(json, dump->post_mortem);
+	json_key(json, "finalizing");
+	if (finalizes)
+		json_i64(json, finalizes->thread.tid);
+	else
+		json_null(json);
+	json_key(json, "threads");
+	json_array_begin(json);
+	for (size_t i = 0; i < dump->nr_threads; i++)
+		dumped_thread_write(json, &dump->threads[i], &dump->layout);
+	json_array_end(json);
+	write_tasks(json, dump);
+	write_native_threads(json, dump);
+}
+
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out)
 {
-	const struct dumped *finalizes = dump_find(dump, SAMPLE_FINALIZES);
 	struct json json;
 
 	json_init(&json, out, 2);
 	json_object_begin(&json);
-	json_key(&json, "pid");
-	json_i64(&json, info->target.pid);
-	json_key(&json, "python");
-	json_string(&json, info->python.version);
-	json_key(&json, "command");
-	json_string(&json, info->target.command_line);
-	if (dump->post_mortem)
-		post_mortem_write_json(&json, dump->post_mortem);
-	json_key(&json, "finalizing");
-	if (finalizes)
-		json_i64(&json, finalizes->thread.tid);
-	else
-		json_null(&json);
-	json_key(&json, "threads");
-	json_array_begin(&json);
-	for (size_t i = 0; i < dump->nr_threads; i++)
-		write_thread(&json, dump, &dump->threads[i]);
-	json_array_end(&json);
-	write_tasks(&json, dump);
-	write_native_threads(&json, dump);
+	dump_write_members(&json, dump, info);
+	if (!dump->post_mortem)
+		dump_write_findings(&json, dump->findings, dump->nr_findings);
 	json_object_end(&json);
 	return json_finish(&json);
 }

@@ -8,8 +8,11 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "output/dump/dumped_thread.h"
 #include "output/dump/post_mortem.h"
 #include "output/dump/source_lines.h"
+#include "output/dump/thread_groups.h"
+#include "output/dump/thread_waiting.h"
 #include "output/run/run_info.h"
 #include "sampler/sample.h"
 
@@ -58,6 +61,26 @@ void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mort
 /* Include the source line of each frame. sources is borrowed until the dump is written. */
 void dump_include_sources(struct dump *dump, struct source_lines *sources);
 
+/* Print equal stacks once, in its text. Without this call each thread is printed by itself. */
+void dump_group_stacks(struct dump *dump);
+
+/* Count in its text the frames that start processes and threads, instead of printing them. */
+void dump_fold_starts(struct dump *dump);
+
+/*
+ * Set conclusions, such as a deadlock: sentences, unescaped, borrowed until the dump is written.
+ * The other two append them to a text, after an empty line, and write them as a member.
+ */
+void dump_set_findings(struct dump *dump, const char *const *findings, size_t nr_findings);
+void dump_append_findings(struct text *text, const char *const *findings, size_t nr_findings);
+void dump_write_findings(struct json *json, const char *const *findings, size_t nr_findings);
+
+/* The threads, in the order of the text; borrowed until the next sample. */
+const struct dumped_thread *dump_threads(const struct dump *dump, uint32_t *ret_nr);
+
+/* Say what thread tid waits in, which is copied. Returns 0 or -ENOMEM. */
+int dump_set_waiting(struct dump *dump, pid_t tid, const struct thread_waiting *waiting);
+
 /*
  * What the dump says about asyncio tasks, which come through the sink like samples: nothing,
  * because the version is not read for them (the default); that the list is complete; or that
@@ -72,6 +95,16 @@ void dump_set_tasks(struct dump *dump, enum tasks_read tasks);
  * stream's error as negative errno.
  */
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
+
+/*
+ * The parts of a dump, for the dump of several processes: add its threads, with the name of their
+ * process, to groups; append its tasks, as in its text; write the members of its JSON object. The
+ * first two return 0 or -ENOMEM.
+ */
+int dump_add_to_groups(const struct dump *dump, pid_t pid, const char *name,
+		       struct thread_groups *groups);
+int dump_append_tasks(struct text *text, const struct dump *dump);
+void dump_write_members(struct json *json, const struct dump *dump, const struct run_info *info);
 
 /*
  * Append how the process of a core file died, and where: the signal, and the stack of the crashed
@@ -89,6 +122,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  *   - tid, name (Python's, else the kernel's), os_name (the kernel's), interpreter, main,
  *     holds_gil, waits_for_gil, gc, jit (SAMPLE_IN_JIT), crashed, c_stack_missing, proven,
  *   - exception: null, or type and message,
+ *   - waiting: null, or what it waits in (thread_waiting_write()),
  *   - error: null, or why the stack could not be followed to the bottom, or that pieces of its
  *     frames are not in the core,
  *   - frames: an array, outermost first, of name, kind (label_kind()), path, line, first_line,
@@ -102,6 +136,7 @@ void dump_append_fatal(const struct dump *dump, struct text *text);
  * - tasks_complete: null if tasks are not read, else whether none is missing;
  * - native_threads: null if they are not wanted or any may be a thread with tid 0, else an array
  *   of tid, name, state (a letter), wchan (null if unknown);
+ * - findings: an array of strings, not for a core file;
  * - for a core file, the members of post_mortem_write_json().
  */
 int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *out);

@@ -182,12 +182,64 @@ static uint32_t count_repeats(const struct dump_frames *frames, uint32_t i, uint
 	return 0;
 }
 
+static bool is_one_of(const char *name, const char *const *names, size_t nr)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return false;
+}
+
+/* Whether a frame only starts a process of multiprocessing, or a thread of threading. */
+static bool is_start(const struct frame *frame)
+{
+	static const char *const process_names[] = {
+		"start", "_Popen", "__init__", "_launch",    "_bootstrap",
+		"run",	 "_main",  "main",     "spawn_main", "_serve_one",
+	};
+	static const char *const thread_names[] = {"_bootstrap", "_bootstrap_inner", "run"};
+	static const char *const process_files[] = {
+		"/process.py",		"/context.py",	  "/popen_fork.py", "/popen_spawn_posix.py",
+		"/popen_forkserver.py", "/forkserver.py", "/spawn.py",
+	};
+	const char *path = frame->function->path;
+	const char *slash = strrchr(path, '/');
+	const char *dot = strrchr(frame->function->qualname, '.');
+	const char *name = dot ? dot + 1 : frame->function->qualname;
+
+	if (!slash)
+		return false;
+	if (strcmp(slash, "/threading.py") == 0)
+		return is_one_of(name, thread_names, sizeof(thread_names) / sizeof(*thread_names));
+	return strstr(path, "/multiprocessing/") &&
+	       is_one_of(slash, process_files, sizeof(process_files) / sizeof(*process_files)) &&
+	       is_one_of(name, process_names, sizeof(process_names) / sizeof(*process_names));
+}
+
+/* Returns how many frames from i on only start something, the innermost frame left out. */
+static uint32_t count_starts(const struct dump_frames *frames, uint32_t i)
+{
+	uint32_t nr = 0;
+
+	while (frames->folds_starts && i + nr + 1 < frames->nr && is_start(&frames->frames[i + nr]))
+		nr++;
+	return nr;
+}
+
 void dump_frames_append(struct text *text, const struct dump_frames *frames)
 {
 	for (uint32_t i = 0; i < frames->nr; i++) {
 		uint32_t period = 1;
-		const uint32_t nr_repeats = count_repeats(frames, i, &period);
+		const uint32_t nr_starts = count_starts(frames, i);
+		uint32_t nr_repeats;
 
+		if (nr_starts > 1) {
+			text_printf(text, "  [%u frames that start a process or thread]\n",
+				    nr_starts);
+			i += nr_starts - 1;
+			continue;
+		}
+		nr_repeats = count_repeats(frames, i, &period);
 		for (uint32_t k = 1; k < period; k++)
 			append_frame(text, frames, i++);
 		append_frame(text, frames, i);

@@ -16,12 +16,15 @@ struct dump_frames {
 	const struct frame_detail *details; /* one per frame; NULL: unknown */
 	uint32_t nr;
 	bool with_variables;	      /* the details have variables */
+	bool folds_starts;	      /* the text has one line for frames that start a process */
 	struct source_lines *sources; /* NULL: no source */
 };
 
 /*
  * Append a line for each frame, as in CPython's tracebacks, with its source and variables. A
- * recursion of up to 32 frames a round is printed once, with the number of its repetitions.
+ * recursion of up to 32 frames a round is printed once, with the number of its repetitions. With
+ * folds_starts, frames by which multiprocessing starts a process, and threading a thread, are only
+ * counted.
  */
 void dump_frames_append(struct text *text, const struct dump_frames *frames);
 

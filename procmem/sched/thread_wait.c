@@ -105,3 +105,37 @@ int wait_place_check(const struct process *process, pid_t tid, const struct wait
 	err = wait_place_read(process, tid, 0, &now);
 	return err || wait_place_is_same(&now, place) ? err : -EAGAIN;
 }
+
+int thread_call_parse(const char *text, struct thread_call *ret_call)
+{
+	struct thread_call call = {0};
+	const char *word = text;
+	char *end;
+	int err = 0;
+
+	if (strcmp(text, "running\n") == 0)
+		return -EAGAIN;
+	errno = 0;
+	call.number = strtoll(text, &end, 10);
+	if (end == text || errno || *end != ' ')
+		return -EBADMSG;
+	/* A thread that is in no call has only its stack pointer and instruction here. */
+	for (size_t i = 0; call.number >= 0 && !err && i < 6; i++) {
+		word = strchr(word, ' ');
+		err = word ? parse_word(++word, &call.arguments[i]) : -EBADMSG;
+	}
+	if (!err)
+		*ret_call = call;
+	return err;
+}
+
+int thread_call_read(const struct process *process, pid_t tid, struct thread_call *ret_call)
+{
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
+	char text[SYSCALL_MAX_BYTES];
+	ssize_t length;
+
+	process_thread_path(name, tid, "syscall");
+	length = process_read_file(process, name, text, sizeof(text));
+	return length < 0 ? (int)length : thread_call_parse(text, ret_call);
+}

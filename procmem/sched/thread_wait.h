@@ -26,6 +26,20 @@ struct thread_wait {
  */
 int thread_wait_read(const struct process *process, pid_t tid, struct thread_wait *ret_wait);
 
+/* A system call that a thread is in. */
+struct thread_call {
+	int64_t number; /* -1: none, the thread waits for something else, such as a page */
+	uint64_t arguments[6];
+};
+
+/*
+ * Read the system call in which thread tid waits. Returns 0, -EAGAIN if it runs or is runnable,
+ * -ESRCH if it has ended, -EPERM, -ENOENT if this kernel does not report it, or -EBADMSG.
+ * thread_call_parse() parses the text of the file, with the same errors.
+ */
+int thread_call_read(const struct process *process, pid_t tid, struct thread_call *ret_call);
+int thread_call_parse(const char *text, struct thread_call *ret_call);
+
 /* Where a waiting thread entered the kernel. */
 struct wait_place {
 	uint64_t sp_addr; /* user-mode stack pointer, unmodified */

@@ -137,6 +137,29 @@ bool process_list_descends(const struct process_list *list, pid_t pid, pid_t anc
 	return false;
 }
 
+int process_list_descendants(const struct process_list *list, pid_t ancestor,
+			     struct listed_process **ret_descendants, size_t *ret_nr_descendants)
+{
+	struct listed_process *found = calloc(list->nr_processes + 1, sizeof(*found));
+	size_t nr = 0;
+
+	if (!found)
+		return -ENOMEM;
+	found[0].pid = ancestor;
+	/* Each has one parent, so none is found twice: not even in a circle, but for its start. */
+	for (size_t i = 0; i <= nr; i++)
+		for (size_t k = 0; k < list->nr_processes; k++) {
+			const struct listed_process *process = &list->processes[k];
+
+			if (process->parent_pid == found[i].pid && process->pid != ancestor)
+				found[++nr] = *process;
+		}
+	memmove(found, found + 1, nr * sizeof(*found));
+	*ret_descendants = found;
+	*ret_nr_descendants = nr;
+	return 0;
+}
+
 int process_cpu_time(pid_t pid, uint64_t *ret_ns)
 {
 	struct timespec time;

@@ -40,6 +40,13 @@ const struct listed_process *process_list_find(const struct process_list *list, 
 bool process_list_descends(const struct process_list *list, pid_t pid, pid_t ancestor);
 
 /*
+ * List the descendants of ancestor, each parent before its children, without ancestor itself.
+ * *ret_descendants is allocated (free() it). Returns 0 or -ENOMEM.
+ */
+int process_list_descendants(const struct process_list *list, pid_t ancestor,
+			     struct listed_process **ret_descendants, size_t *ret_nr_descendants);
+
+/*
  * Read the CPU time that all threads of a process have used, ended ones included, in nanoseconds.
  * It is exact to a tick of the scheduler. Returns 0, or -ESRCH. Needs no permission. Source:
  * clock_getcpuclockid(3).

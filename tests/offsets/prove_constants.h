@@ -48,6 +48,9 @@ _Static_assert(offsetof(PyHeapTypeObject, ht_qualname) ==
 _Static_assert(offsetof(PyHeapTypeObject, ht_slots) ==
 		       offsetof(PyHeapTypeObject, ht_cached_keys) - TYPE_SLOTS_BEFORE_CACHED_KEYS,
 	       "ht_slots");
+_Static_assert(AFTER_TYPE(PyCFunctionObject, m_ml) == BUILTIN_ML_AFTER_TYPE, "builtin");
+_Static_assert(AFTER_TYPE(PyCFunctionObject, m_self) == BUILTIN_SELF_AFTER_TYPE, "builtin");
+_Static_assert(offsetof(PyMethodDef, ml_name) == METHOD_DEF_NAME, "PyMethodDef");
 _Static_assert(PyLong_SHIFT == 30, "the bits of a digit");
 
 _Static_assert(offsetof(PyHeapTypeObject, ht_name) ==
@@ -90,10 +93,28 @@ _Static_assert(offsetof(struct _gil_runtime_state, locked) ==
 _Static_assert(WIDTH(struct _gc_runtime_state, collecting) == 4, "collecting is an int");
 #endif
 
+#if MINOR < 11
+/* sampler/cpython/layout/object_offsets.h */
+_Static_assert(offsetof(PyFrameObject, f_valuestack) ==
+		       offsetof(PyFrameObject, f_code) + FRAME_VALUESTACK_AFTER_CODE,
+	       "f_valuestack");
+_Static_assert(offsetof(PyFrameObject, f_iblock) ==
+			       offsetof(PyFrameObject, f_lasti) + FRAME_IBLOCK_AFTER_LASTI &&
+		       WIDTH(PyFrameObject, f_iblock) == 4,
+	       "f_iblock");
+_Static_assert(sizeof(PyTryBlock) == BLOCK_BYTES && offsetof(PyTryBlock, b_level) == BLOCK_LEVEL &&
+		       WIDTH(PyTryBlock, b_level) == 4,
+	       "PyTryBlock");
+_Static_assert(offsetof(PyFrameObject, f_localsplus) ==
+		       offsetof(PyFrameObject, f_blockstack) + FRAME_MAX_BLOCKS * BLOCK_BYTES,
+	       "f_blockstack");
+#endif
+
 #if MINOR >= 11
 /* sampler/cpython/layout/object_offsets.h */
-_Static_assert(AFTER_TYPE(PyCFunctionObject, m_ml) == BUILTIN_ML_AFTER_TYPE, "builtin");
-_Static_assert(AFTER_TYPE(PyCFunctionObject, m_self) == BUILTIN_SELF_AFTER_TYPE, "builtin");
+_Static_assert(offsetof(PyCodeObject, co_exceptiontable) ==
+		       offsetof(PyCodeObject, co_flags) - CODE_EXCEPTIONTABLE_BEFORE_FLAGS,
+	       "co_exceptiontable");
 _Static_assert(AFTER_TYPE(PyCFunctionObject, m_module) == BUILTIN_MODULE_AFTER_TYPE, "builtin");
 _Static_assert(AFTER_TYPE(PyMethodDescrObject, d_common.d_type) == DESCRIPTOR_TYPE_AFTER_TYPE,
 	       "method descriptor");
@@ -102,7 +123,6 @@ _Static_assert(AFTER_TYPE(PyMethodDescrObject, d_common.d_name) == DESCRIPTOR_NA
 _Static_assert(AFTER_TYPE(PyMethodObject, im_func) == METHOD_FUNCTION_AFTER_TYPE, "method");
 _Static_assert(AFTER_TYPE(PyFunctionObject, func_code) == FUNCTION_CODE_AFTER_TYPE, "function");
 _Static_assert(AFTER_TYPE(PyTupleObject, ob_base.ob_size) == TUPLE_SIZE_AFTER_TYPE, "tuple");
-_Static_assert(offsetof(PyMethodDef, ml_name) == METHOD_DEF_NAME, "PyMethodDef");
 _Static_assert(FRAME_OWNED_BY_THREAD == 0 && FRAME_OWNED_BY_GENERATOR == 1, "owners");
 _Static_assert(CO_FAST_LOCAL == 0x20 && CO_FAST_CELL == 0x40 && CO_FAST_FREE == 0x80,
 	       "co_localspluskinds");

@@ -39,6 +39,45 @@ enum { SET_ENTRY_KEY = 0, SET_ENTRY_HASH = 8, SET_ENTRY_BYTES = 16 };
  */
 enum { DICT_VALUES_NR_BEFORE = 2, DICT_VALUES_CAPACITY = 0, DICT_VALUES_SIZE = 1 };
 
+/* PyCodeObject (3.11 and newer): distance of co_exceptiontable in front of co_flags. */
+enum { CODE_EXCEPTIONTABLE_BEFORE_FLAGS = 8 };
+
+/*
+ * PyFrameObject before 3.11: f_valuestack after the start of f_code, f_iblock after the start of
+ * f_lasti; f_blockstack ends where f_localsplus begins. PyTryBlock: its size, and b_level.
+ */
+enum {
+	FRAME_VALUESTACK_AFTER_CODE = 32,
+	FRAME_IBLOCK_AFTER_LASTI = 8,
+	FRAME_MAX_BLOCKS = 20,
+	BLOCK_BYTES = 12,
+	BLOCK_LEVEL = 8,
+};
+
+/*
+ * Locks, in bytes from the end of the object's ob_type. Their structs are in no header: Modules/
+ * _threadmodule.c (lockobject, rlockobject), Modules/_multiprocessing/semaphore.c (SemLockObject).
+ */
+enum {
+	/* a PyThread_type_lock, which is a sem_t *; or a PyMutex (Lock 3.13, RLock 3.14) */
+	LOCK_WORD_AFTER_TYPE = 0,
+	/* ident of the thread that holds an RLock, or 0 */
+	RLOCK_OWNER_AFTER_TYPE = 8,
+	/* sem_t *; ident of the last thread that acquired it; int: how often that holds it; int: the
+	 * largest value */
+	SEMLOCK_HANDLE_AFTER_TYPE = 0,
+	SEMLOCK_LAST_AFTER_TYPE = 8,
+	SEMLOCK_COUNT_AFTER_TYPE = 16,
+	SEMLOCK_MAXVALUE_AFTER_TYPE = 20,
+	SEMLOCK_BYTES_AFTER_TYPE = 28,
+};
+
+/*
+ * struct wait_entry of Python/parking_lot.c (3.13 and newer), on the stack of a thread that waits
+ * for a PyMutex: the address of that, in front of the semaphore whose futex it waits in.
+ */
+enum { PARKED_ADDR_BEFORE_FUTEX = 8 };
+
 /* PyTypeObject, PyHeapTypeObject: distances from fields whose offsets are known. */
 enum {
 	TYPE_BASE_AFTER_FLAGS = 88,

@@ -5,6 +5,9 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -74,6 +77,38 @@ Test(process_list, ends_in_a_circle_of_parents)
 
 	cr_expect(not(process_list_descends(&list, 1, 4)));
 	cr_expect(process_list_descends(&list, 4, 1));
+}
+
+/* Check the ids of the descendants, as text. */
+static void check_descendants(const struct process_list *list, pid_t ancestor, const char *pids)
+{
+	struct listed_process *found;
+	char text[64] = "";
+	size_t nr;
+
+	cr_assert(zero(int, process_list_descendants(list, ancestor, &found, &nr)));
+	for (size_t i = 0; i < nr; i++) {
+		const size_t length = strlen(text);
+
+		(void)snprintf(text + length, sizeof(text) - length, "%d ", found[i].pid);
+	}
+	cr_expect(eq(str, text, (char *)pids), "of %d", ancestor);
+	free(found);
+}
+
+Test(process_list, lists_parents_before_children)
+{
+	struct listed_process processes[] = {{1, 0, 1}, {2, 5, 1}, {3, 2, 1}, {4, 1, 1},
+					     {5, 1, 1}, {6, 9, 1}, {7, 5, 1}};
+	struct listed_process circle[] = {{1, 3, 1}, {2, 1, 1}, {3, 2, 1}, {4, 3, 1}};
+	const struct process_list list = {processes, 7};
+
+	check_descendants(&list, 1, "4 5 2 7 3 ");
+	check_descendants(&list, 5, "2 7 3 ");
+	check_descendants(&list, 9, "6 ");
+	check_descendants(&list, 4, "");
+	check_descendants(&(struct process_list){circle, 4}, 1, "2 3 4 ");
+	check_descendants(&(struct process_list){0}, 1, "");
 }
 
 Test(process_list, cpu_time_is_that_of_the_process)

@@ -73,3 +73,36 @@ Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 	cr_expect(not(zero(int, wait_place_check(&process, waiter.tid, &again))));
 	process_close(&process);
 }
+
+Test(thread_wait, parses_calls)
+{
+	static const struct {
+		const char *text;
+		int err;
+		int64_t number;
+		uint64_t first, last;
+	} cases[] = {
+		{"0 0x3 0x7ffd 0x12c 0x7f79 0x0 0x5 0x7ffdca085bf8 0x7f79dd5692ad\n", 0, 0, 3, 5},
+		{"202 0xffffffffffffffff 0x1 0x2 0x3 0x4 0x0 0x1 0x2\n", 0, 202, UINT64_MAX, 0},
+		{"-1 0x7ffdca085bf8 0x7f79dd5692ad\n", 0, -1, 0, 0},
+		{"running\n", -EAGAIN, 0, 0, 0},
+		{"", -EBADMSG, 0, 0, 0},
+		{"0", -EBADMSG, 0, 0, 0},
+		{"0 ", -EBADMSG, 0, 0, 0},
+		{"0 0x3 0x4 0x5 0x6 0x7\n", -EBADMSG, 0, 0, 0},
+		{"0 0x3 0x4 0x5 0x6 0x7 9 0x1 0x2\n", -EBADMSG, 0, 0, 0},
+		{"0 0x3 0x4 0x5 0x6 0x7 0x10000000000000000 0x1 0x2\n", -EBADMSG, 0, 0, 0},
+		{"x 0x3 0x4 0x5 0x6 0x7 0x8 0x1 0x2\n", -EBADMSG, 0, 0, 0},
+		{"99999999999999999999 0x3 0x4 0x5 0x6 0x7 0x8 0x1 0x2\n", -EBADMSG, 0, 0, 0},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct thread_call call = {0};
+
+		cr_expect(eq(int, thread_call_parse(cases[i].text, &call), cases[i].err), "'%s'",
+			  cases[i].text);
+		cr_expect(eq(i64, call.number, cases[i].number), "'%s'", cases[i].text);
+		cr_expect(eq(u64, call.arguments[0], cases[i].first), "'%s'", cases[i].text);
+		cr_expect(eq(u64, call.arguments[5], cases[i].last), "'%s'", cases[i].text);
+	}
+}

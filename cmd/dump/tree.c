@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/dump/tree.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/cleanup.h"
+#include "procmem/descriptor_limit.h"
+#include "procmem/tree/process_list.h"
+
+/* How often a process is dumped again that called exec meanwhile. */
+enum { EXEC_MAX_TRIES = 3 };
+
+/* Make room for nr processes. Returns 0 or -ENOMEM. */
+static int reserve(struct tree *tree, size_t nr)
+{
+	tree->taken = calloc(nr, sizeof(*tree->taken));
+	tree->processes = calloc(nr, sizeof(*tree->processes));
+	tree->problems = calloc(nr, sizeof(*tree->problems));
+	return tree->taken && tree->processes && tree->problems ? 0 : -ENOMEM;
+}
+
+/*
+ * Append a process that was opened, with its dump or with the reason why there is none; taken then
+ * belongs to the tree. Returns 0 or -ENOMEM.
+ */
+static int append(struct tree *tree, struct process_dump *taken,
+		  const struct listed_process *process, enum exit_status status,
+		  const struct message *message)
+{
+	const size_t i = tree->nr_processes;
+	const bool has_python = status != EXIT_NOT_PYTHON || taken->target.search_err != -ENOENT;
+
+	if (status != EXIT_OK && has_python)
+		tree->problems[i] = strdup(message->text);
+	if (status != EXIT_OK && has_python && !tree->problems[i])
+		return -ENOMEM;
+	tree->processes[i] = (struct tree_process){
+		.dump = status == EXIT_OK ? taken->dump : NULL,
+		.info = process_dump_info(taken),
+		.parent_pid = process->parent_pid,
+		.problem = tree->problems[i],
+	};
+	tree->processes[i].info.target.pid = process->pid;
+	tree->taken[tree->nr_processes++] = taken;
+	return 0;
+}
+
+/*
+ * Dump a process, again if it calls exec meanwhile, and append it unless it is a descendant that
+ * has ended. Returns the status of its dump.
+ */
+static enum exit_status take(struct tree *tree, const struct listed_process *process,
+			     const struct process_dump_options *options, struct message *reterr)
+{
+	struct process_dump *taken = malloc(sizeof(*taken));
+	enum exit_status status = EXIT_NO_SAMPLE;
+	bool is_there;
+
+	for (int i = 0; taken && i < EXEC_MAX_TRIES && status == EXIT_NO_SAMPLE; i++) {
+		if (i)
+			process_dump_done(taken);
+		*reterr = (struct message){0};
+		status = process_dump_take(taken, process->pid, options, reterr);
+	}
+	is_there = taken && taken->target.process.proc_fd >= 0 && status != EXIT_NO_SAMPLE;
+	if (is_there && append(tree, taken, process, status, reterr) == 0)
+		return status;
+	if (taken)
+		process_dump_done(taken);
+	free(taken);
+	if (taken && !is_there)
+		return status;
+	message_set(reterr, "out of memory: dump the processes one by one, without -s");
+	return EXIT_ERROR;
+}
+
+/*
+ * List the descendants of a process; *ret_descendants is allocated (free() it). Returns 0, -ENOMEM,
+ * or the errno of opening /proc.
+ */
+static int list_descendants(pid_t pid, struct listed_process **ret_descendants,
+			    size_t *ret_nr_descendants)
+{
+	struct process_list list = {0};
+	int err = process_list_read(&list);
+
+	if (!err)
+		err = process_list_descendants(&list, pid, ret_descendants, ret_nr_descendants);
+	process_list_done(&list);
+	return err;
+}
+
+enum exit_status tree_take(struct tree *tree, pid_t pid, bool with_descendants,
+			   const struct process_dump_options *options, struct message *reterr)
+{
+	const struct listed_process root = {.pid = pid};
+	struct process_dump_options descendant_options = *options;
+	cleanup_free struct listed_process *descendants = NULL;
+	size_t nr_descendants = 0;
+	enum exit_status status;
+	int err = with_descendants ? list_descendants(pid, &descendants, &nr_descendants) : 0;
+
+	if (!err)
+		err = reserve(tree, nr_descendants + 1);
+	if (err) {
+		message_set(reterr, "the processes could not be listed: %s", strerror(-err));
+		return EXIT_ERROR;
+	}
+	if (nr_descendants)
+		descriptor_limit_raise();
+	status = take(tree, &root, options, reterr);
+	/* Whether a descendant is still starting is not worth half a second each. */
+	if (nr_descendants)
+		descendant_options.wait = (struct target_wait){.wait_ns = 0};
+	for (size_t i = 0; i < nr_descendants; i++) {
+		struct message why = {0};
+
+		if (take(tree, &descendants[i], &descendant_options, &why) == EXIT_OK)
+			status = EXIT_OK;
+	}
+	return status;
+}
+
+void tree_done(struct tree *tree)
+{
+	for (size_t i = 0; i < tree->nr_processes; i++) {
+		process_dump_done(tree->taken[i]);
+		free(tree->taken[i]);
+		free(tree->problems[i]);
+	}
+	free(tree->taken);
+	free(tree->processes);
+	free(tree->problems);
+	*tree = (struct tree){.taken = NULL};
+}
+
+struct tree_dump tree_as_dump(const struct tree *tree, char *const *findings, size_t nr_findings)
+{
+	return (struct tree_dump){
+		.processes = tree->processes,
+		.nr_processes = tree->nr_processes,
+		.findings = (const char *const *)findings,
+		.nr_findings = nr_findings,
+	};
+}

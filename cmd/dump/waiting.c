@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/dump/waiting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cmd/dump/lock_holders.h"
+#include "cmd/dump/wait_text.h"
+#include "cmd/dump/waits.h"
+#include "output/dump/thread_waiting.h"
+#include "output/text/text.h"
+
+static const struct looked_thread *thread_at(const struct tree *tree,
+					     const struct tree_thread *place)
+{
+	return &tree->taken[place->process]->waits.threads[place->thread];
+}
+
+static bool is_same_thread(const struct tree_thread *a, const struct tree_thread *b)
+{
+	return a->process == b->process && a->thread == b->thread;
+}
+
+/* Append a thread: by its process's name if it is the main one. */
+static void append_thread(struct text *text, const struct tree *tree, bool with_processes,
+			  const struct tree_thread *place)
+{
+	const struct looked_thread *thread = thread_at(tree, place);
+	const struct tree_process *process = &tree->processes[place->process];
+	const bool is_main = thread->tid == process->info.target.pid;
+
+	if (with_processes && is_main) {
+		text_printf(text, "process %d %s", thread->tid, process->info.target.command_line);
+		return;
+	}
+	text_printf(text, "thread %d \"%s\"", thread->tid, thread->name);
+	if (with_processes)
+		text_printf(text, " of process %d %s", process->info.target.pid,
+			    process->info.target.command_line);
+}
+
+/* Append the lock that a thread waits for. */
+static void append_lock(struct text *text, const struct tree *tree, bool with_processes,
+			const struct lock_wait *wait)
+{
+	if (!wait->has_holder) {
+		text_printf(text, "waits in futex, for %s", wait->what);
+		return;
+	}
+	text_printf(text, "waits for %s held by ", wait->what);
+	if (is_same_thread(&wait->holder, &wait->waiter))
+		text_puts(text, "itself");
+	else
+		append_thread(text, tree, with_processes, &wait->holder);
+}
+
+/* Describe one thread. Returns 0 or -ENOMEM. */
+static int describe(struct tree *tree, bool with_processes, const struct lock_waits *locks,
+		    const struct tree_thread *place)
+{
+	const struct lock_wait *lock = lock_waits_get(locks, place);
+	struct thread_waiting waiting = {.text = NULL};
+	struct text text = {0};
+	const char *call = "futex";
+	int err;
+
+	if (lock)
+		append_lock(&text, tree, with_processes, lock);
+	else
+		wait_text_append(&text, tree, place->process, thread_at(tree, place), &call);
+	waiting.text = text.bytes;
+	waiting.call = (char *)call;
+	if (lock && lock->has_holder) {
+		waiting.holder_pid = tree->processes[lock->holder.process].info.target.pid;
+		waiting.holder_tid = thread_at(tree, &lock->holder)->tid;
+	}
+	err = text.error;
+	if (!err && text.length)
+		err = dump_set_waiting(tree->taken[place->process]->dump,
+				       thread_at(tree, place)->tid, &waiting);
+	text_done(&text);
+	return err;
+}
+
+/*
+ * Follow the holders from a wait. Returns how many threads wait for each other in a circle that
+ * begins with it; 0 if there is none, or if an earlier wait is in it.
+ */
+static uint32_t circle_length(const struct lock_waits *locks, const struct lock_wait *first)
+{
+	const struct lock_wait *wait = first;
+	uint32_t length = 0;
+
+	while (wait && wait->has_holder && length++ < locks->nr_waits) {
+		if (is_same_thread(&wait->holder, &first->waiter))
+			return length;
+		wait = lock_waits_get(locks, &wait->holder);
+		if (wait && wait < first)
+			return 0;
+	}
+	return 0;
+}
+
+/* Add the circle that begins with a wait. Returns 0 or -ENOMEM. */
+static int add_circle(const struct tree *tree, bool with_processes, const struct lock_waits *locks,
+		      const struct lock_wait *wait, uint32_t length, struct findings *findings)
+{
+	struct text text = {0};
+
+	if (findings->nr_sentences == FINDINGS_MAX)
+		return 0;
+	text_puts(&text, "Deadlock: ");
+	append_thread(&text, tree, with_processes, &wait->waiter);
+	for (uint32_t i = 0; i < length && wait; i++) {
+		text_puts(&text, i ? ", which waits for " : " waits for ");
+		if (length == 1)
+			text_printf(&text, "%s that it holds itself", wait->what);
+		else if (i + 1 == length)
+			text_printf(&text, "the first");
+		else
+			append_thread(&text, tree, with_processes, &wait->holder);
+		wait = lock_waits_get(locks, &wait->holder);
+	}
+	text_puts(&text, ".");
+	if (text.error) {
+		text_done(&text);
+		return -ENOMEM;
+	}
+	findings->sentences[findings->nr_sentences++] = text.bytes;
+	return 0;
+}
+
+int waiting_describe(struct tree *tree, bool with_processes, struct findings *findings)
+{
+	struct lock_waits locks = {0};
+	int err = lock_waits_find(&locks, tree);
+
+	for (size_t i = 0; !err && i < tree->nr_processes; i++) {
+		const uint32_t nr = tree->processes[i].dump ? tree->taken[i]->waits.nr_threads : 0;
+
+		for (uint32_t k = 0; !err && k < nr; k++)
+			err = describe(tree, with_processes, &locks, &(struct tree_thread){i, k});
+	}
+	for (uint32_t i = 0; !err && i < locks.nr_waits; i++) {
+		const uint32_t length = circle_length(&locks, &locks.waits[i]);
+
+		if (length)
+			err = add_circle(tree, with_processes, &locks, &locks.waits[i], length,
+					 findings);
+	}
+	lock_waits_done(&locks);
+	return err;
+}
+
+void findings_done(struct findings *findings)
+{
+	for (size_t i = 0; i < findings->nr_sentences; i++)
+		free(findings->sentences[i]);
+	*findings = (struct findings){.nr_sentences = 0};
+}

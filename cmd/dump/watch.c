@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+#include "cmd/dump/watch.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "cmd/dump/tree.h"
+#include "cmd/dump/waiting.h"
+#include "cmd/print.h"
+#include "cmd/signals.h"
+#include "output/dump/dump_changes.h"
+#include "output/dump/tree_dump.h"
+#include "procmem/clock.h"
+
+/* Append the time of day. */
+static void append_clock(struct text *text)
+{
+	const time_t now = time(NULL);
+	struct tm local;
+	char clock[sizeof("00:00:00")] = "";
+
+	if (localtime_r(&now, &local))
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &local);
+	text_printf(text, "--- %s ---\n", clock);
+}
+
+/* Write a dump: all of it, or what has changed. Returns 0, -ENOMEM, or the stream's errno. */
+static int write_round(const struct tree_dump *tree, const struct watch_options *how, bool is_first,
+		       struct dump_changes *changes)
+{
+	struct thread_groups groups = {0};
+	struct text text = {0};
+	struct text changed = {0};
+	int err;
+
+	if (how->json)
+		return tree_dump_write(tree, how->subprocesses, true, stdout);
+	append_clock(&text);
+	err = tree_dump_group(tree, how->subprocesses, &groups);
+	if (!err)
+		err = dump_changes_append(&changed, changes, &groups, clock_now_ns());
+	if (!err && !is_first) {
+		dump_append_findings(&text, tree->findings, tree->nr_findings);
+		text_puts(&text, text_string(&changed));
+		text_puts(&text, "\n");
+	}
+	if (!err)
+		err = changed.error ? changed.error : text_write(&text, stdout);
+	if (!err && is_first) {
+		err = tree_dump_write(tree, how->subprocesses, false, stdout);
+		(void)fputc('\n', stdout);
+	}
+	thread_groups_done(&groups);
+	text_done(&changed);
+	text_done(&text);
+	if (!err && (fflush(stdout) || ferror(stdout)))
+		err = -EIO;
+	return err;
+}
+
+/* Dump once. *ret_err: an error of the output or of memory, which has a message. */
+static enum exit_status take_round(pid_t pid, const struct process_dump_options *options,
+				   const struct watch_options *how, bool is_first,
+				   struct dump_changes *changes, int *ret_err,
+				   struct message *reterr)
+{
+	struct findings findings = {0};
+	struct tree tree = {0};
+	enum exit_status status = tree_take(&tree, pid, how->subprocesses, options, reterr);
+
+	*ret_err = 0;
+	if (status == EXIT_OK)
+		*ret_err = waiting_describe(&tree, how->subprocesses, &findings);
+	if (status == EXIT_OK && !*ret_err) {
+		const struct tree_dump whole =
+			tree_as_dump(&tree, findings.sentences, findings.nr_sentences);
+
+		*ret_err = write_round(&whole, how, is_first, changes);
+	}
+	if (*ret_err) {
+		message_set(reterr, "the dump could not be written: %s", strerror(-*ret_err));
+		status = EXIT_ERROR;
+	}
+	findings_done(&findings);
+	tree_done(&tree);
+	return status;
+}
+
+/* Whether the process has ended. */
+static bool has_ended(pid_t pid)
+{
+	struct message message = {0};
+	struct process process;
+	pid_t tid;
+	bool ended;
+
+	if (process_open(pid, &process, &message))
+		return true;
+	ended = process_live_thread(&process, &tid) != 0;
+	process_close(&process);
+	return ended;
+}
+
+enum exit_status watch(pid_t pid, const struct process_dump_options *options,
+		       const struct watch_options *how, struct message *reterr)
+{
+	const volatile sig_atomic_t *stop = signals_stop_flag();
+	struct dump_changes changes = {0};
+	enum exit_status status = EXIT_OK;
+	bool is_first = true;
+
+	signals_catch_stops();
+	signals_make_writes_fail();
+	while (!*stop) {
+		const struct timespec pause = timespec_of(how->interval_ns);
+		int err;
+
+		*reterr = (struct message){0};
+		status = take_round(pid, options, how, is_first, &changes, &err, reterr);
+		if (err || (is_first && status != EXIT_OK))
+			break;
+		is_first = false;
+		if (has_ended(pid)) {
+			print_note("process %d has ended", pid);
+			status = EXIT_OK;
+			break;
+		}
+		if (status != EXIT_OK)
+			print_note("%s", reterr->text);
+		status = EXIT_OK;
+		if (!*stop)
+			(void)nanosleep(&pause, NULL);
+	}
+	dump_changes_done(&changes);
+	return status;
+}

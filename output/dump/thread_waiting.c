@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+#include "output/dump/thread_waiting.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+int thread_waiting_copy(struct thread_waiting *to, const struct thread_waiting *from)
+{
+	struct thread_waiting copy = *from;
+
+	copy.text = from->text ? strdup(from->text) : NULL;
+	copy.call = from->call ? strdup(from->call) : NULL;
+	if ((from->text && !copy.text) || (from->call && !copy.call)) {
+		thread_waiting_done(&copy);
+		return -ENOMEM;
+	}
+	*to = copy;
+	return 0;
+}
+
+void thread_waiting_done(struct thread_waiting *waiting)
+{
+	free(waiting->text);
+	free(waiting->call);
+	*waiting = (struct thread_waiting){.text = NULL};
+}
+
+void thread_waiting_write(struct json *json, const struct thread_waiting *waiting)
+{
+	if (!waiting->text) {
+		json_null(json);
+		return;
+	}
+	json_object_begin(json);
+	json_member_string(json, "text", waiting->text);
+	json_member_string(json, "system_call", waiting->call);
+	json_key(json, "holder");
+	if (waiting->holder_tid) {
+		json_object_begin(json);
+		json_key(json, "pid");
+		json_i64(json, waiting->holder_pid);
+		json_key(json, "tid");
+		json_i64(json, waiting->holder_tid);
+		json_object_end(json);
+	} else {
+		json_null(json);
+	}
+	json_object_end(json);
+}

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "sampler/frame_locks.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "procmem/bounded_memory.h"
+#include "procmem/cached_memory.h"
+#include "procmem/cleanup.h"
+#include "procmem/clock.h"
+#include "sampler/cpython/frames/value_stack.h"
+#include "sampler/cpython/objects/lock_object.h"
+
+/* Innermost frames that are read: a recursion need not be followed to its end. */
+enum { MAX_FRAMES_READ = 512 };
+
+/* Limits on what one thread may cost: some 10,000 values, or half a second. */
+enum { MAX_READS = 65536 };
+#define MAX_NS 500000000u
+
+/* A reading of one thread. Allocated, as it is large. */
+struct reader {
+	struct cached_memory cached;
+	struct bounded_memory bounded; /* reads cached */
+	const struct py_build *build;
+	struct lock_types types;
+	struct value_stack stack;
+	struct sample_lock *locks; /* borrowed, like nr_locks */
+	uint32_t nr_locks;
+	bool in_condition; /* a frame further in waits for a condition */
+};
+
+/* Add a lock, or what else is known about one that was found before. */
+static void add(struct reader *reader, const struct lock_object *found, bool is_inside)
+{
+	static const enum sample_lock_kind kinds[] = {
+		[LOCK_OBJECT_LOCK] = SAMPLE_LOCK_THREAD,
+		[LOCK_OBJECT_RLOCK] = SAMPLE_LOCK_RECURSIVE,
+		[LOCK_OBJECT_SEMLOCK] = SAMPLE_LOCK_PROCESS,
+	};
+
+	for (uint32_t i = 0; i < reader->nr_locks; i++) {
+		if (reader->locks[i].mutex_addr != found->mutex_addr)
+			continue;
+		reader->locks[i].is_inside = reader->locks[i].is_inside || is_inside;
+		return;
+	}
+	if (reader->nr_locks < FRAME_LOCKS_MAX)
+		reader->locks[reader->nr_locks++] = (struct sample_lock){
+			.kind = kinds[found->kind],
+			.mutex_addr = found->mutex_addr,
+			.semaphore_addr = found->semaphore_addr,
+			.owner_ident = found->owner_ident,
+			.is_inside = is_inside,
+		};
+}
+
+/* Add the locks of a frame. Returns 0, -E2BIG (a limit is reached), or a fatal error. */
+static int read_frame(struct reader *reader, const struct walked_frame *frame, bool is_innermost)
+{
+	struct value_stack *stack = &reader->stack;
+	uint32_t nr;
+	int err = value_stack_read(&reader->bounded.memory, reader->build, frame, stack);
+
+	if (err)
+		return remote_error_is_fatal(err) ? err : 0;
+	/* What the innermost frame calls is above what is certainly alive. */
+	nr = is_innermost ? stack->nr_words : stack->nr_alive;
+	for (uint32_t i = 0; !err && i < nr; i++) {
+		const bool is_alive = i >= stack->nr_variables && i < stack->nr_alive;
+		const bool has_below = i > stack->nr_variables;
+		struct lock_object lock;
+
+		err = lock_object_read(&reader->bounded.memory, reader->build, &reader->types,
+				       stack->words[i], has_below ? stack->words[i - 1] : 0, &lock);
+		if (!err && lock.kind != LOCK_OBJECT_NONE)
+			add(reader, &lock, is_alive && lock.is_exit && !reader->in_condition);
+	}
+	return err;
+}
+
+/* Whether a frame is in Condition.wait(), which has given up the condition's lock. */
+static bool waits_for_condition(const struct function *function)
+{
+	const char *file = strrchr(function->path, '/');
+	const char *name = strrchr(function->qualname, '.');
+
+	return strcmp(file ? file + 1 : function->path, "threading.py") == 0 &&
+	       strcmp(name ? name + 1 : function->qualname, "wait") == 0;
+}
+
+int frame_locks_read(struct remote_memory *memory, const struct py_build *build,
+		     const struct frame_list *list, struct sample_lock locks[FRAME_LOCKS_MAX],
+		     uint32_t *ret_nr_locks)
+{
+	cleanup_free struct reader *reader = malloc(sizeof(*reader));
+	bool is_innermost = true;
+	uint32_t nr_read = 0;
+	int err = 0;
+
+	if (!reader)
+		return -ENOMEM;
+	reader->build = build;
+	reader->types = (struct lock_types){0};
+	reader->locks = locks;
+	reader->nr_locks = 0;
+	reader->in_condition = false;
+	cached_memory_init(&reader->cached, memory);
+	bounded_memory_init(&reader->bounded, &reader->cached.memory, MAX_READS, NULL,
+			    clock_now_ns() + MAX_NS);
+	for (uint32_t i = list->nr_frames; !err && i > 0 && nr_read < MAX_FRAMES_READ; i--) {
+		const struct walked_frame *frame = &list->frames[i - 1];
+
+		if (!frame_visible(list, i - 1))
+			continue;
+		if (frame->code->function && waits_for_condition(frame->code->function))
+			reader->in_condition = true;
+		err = read_frame(reader, frame, is_innermost);
+		is_innermost = false;
+		nr_read++;
+	}
+	*ret_nr_locks = reader->nr_locks;
+	return err == -E2BIG ? 0 : err;
+}

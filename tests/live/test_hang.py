@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: MIT
+"""`pysample dump -s` says where programs hang: what their threads wait in, and for whom."""
+import json
+import signal
+import unittest
+
+import support
+from support import pysample
+
+VERSIONS = ("3.8", "3.12", "3.13", "3.15")
+
+
+def dump(pid, *options):
+    result = pysample("dump", pid, "--json", *options)
+    if result.status:
+        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
+    return json.loads(result.stdout)
+
+
+def threads_of(dumped):
+    """All threads of a dump of several processes, by id."""
+    return {thread["tid"]: thread for process in dumped["processes"]
+            for thread in process["threads"]}
+
+
+class HangTestCase(unittest.TestCase):
+    maxDiff = 4000
+
+    def dump_until(self, pid, is_hanging):
+        """A dump in which all threads are where they will stay."""
+        found = []
+
+        def look():
+            found[:] = [dump(pid, "-s")]
+            return is_hanging(threads_of(found[0]))
+
+        support.wait_until(look, "the threads hang")
+        return found[0]
+
+    def check_holders(self, way, kind):
+        """The holders are those that the program knows, and so is the deadlock."""
+        with support.python_target(self.interpreter, "hangs", way) as target:
+            holders = {int(tid): holder for tid, holder in target.report["holders"].items()}
+            dumped = self.dump_until(target.pid, lambda threads: all(
+                tid in threads and (threads[tid]["waiting"] or {}).get("system_call") == "futex"
+                for tid in holders))
+            text = pysample("dump", "-s", target.pid).stdout
+        waiting = {tid: threads_of(dumped)[tid]["waiting"] for tid in holders}
+        found = {tid: facts["holder"] and facts["holder"]["tid"]
+                 for tid, facts in waiting.items()}
+        self.assertEqual(found, holders)
+        for tid, holder in holders.items():
+            self.assertIn(kind, waiting[tid]["text"])
+            self.assertIn(waiting[tid]["text"], text)
+            self.assertEqual("held by" in waiting[tid]["text"], holder is not None)
+        self.assertEqual(len(dumped["findings"]), bool(target.report["deadlock"]))
+        for tid in target.report["deadlock"]:
+            self.assertIn(" %d " % tid, dumped["findings"][0])
+            self.assertIn("\nDeadlock: ", text)
+            self.assertIn(" %d " % tid, text[text.index("\nDeadlock: "):].split("\n")[1])
+
+
+@support.per_minor(*VERSIONS)
+class Locks(HangTestCase):
+    def test_two_locks(self):
+        self.check_holders("locks", "a threading.Lock")
+
+    def test_two_rlocks(self):
+        self.check_holders("rlocks", "a threading.RLock")
+
+    def test_one_lock_twice(self):
+        self.check_holders("twice", "a threading.Lock held by itself")
+
+    def test_nobody_is_named_without_evidence(self):
+        self.check_holders("unknown", "a threading.Lock")
+
+    def test_locks_of_three_processes(self):
+        self.check_holders("processes", "a multiprocessing lock")
+
+    def test_recursive_locks_of_three_processes(self):
+        self.check_holders("recursive_processes", "a multiprocessing lock")
+
+
+@support.per_minor(*VERSIONS)
+class Waits(HangTestCase):
+    def test_an_exhausted_pool_is_one_group(self):
+        with support.python_target(self.interpreter, "hangs", "pool") as target:
+            users = set(target.report["users"])
+
+            def is_hanging(threads):
+                return sum(bool(threads[tid]["waiting"]) and
+                           threads[tid]["waiting"]["system_call"] == "futex"
+                           for tid in users if tid in threads) == 6
+
+            dumped = self.dump_until(target.pid, is_hanging)
+            text = pysample("dump", "-s", target.pid).stdout
+            alone = pysample("dump", "-s", "--no-group", target.pid).stdout
+        groups = [{thread["tid"] for thread in group["threads"]} for group in dumped["groups"]]
+        self.assertEqual(sorted(len(group) for group in groups if group & users), [2, 6])
+        self.assertEqual(sorted(group["count"] for group in dumped["groups"]),
+                         sorted(map(len, groups)))
+        self.assertIn("\n6 threads: ", text)
+        self.assertIn("\n2 threads: ", text)
+        self.assertNotIn("\n6 threads: ", alone)
+
+    def test_both_ends_of_a_socket(self):
+        with support.python_target(self.interpreter, "hangs", "socket") as target:
+            tid = target.report["tid_of_client"]
+            dumped = self.dump_until(target.pid, lambda threads: (
+                threads[tid]["waiting"] or {}).get("system_call") == "recvfrom")
+        self.assertEqual(threads_of(dumped)[tid]["waiting"]["text"],
+                         "waits in recvfrom on socket " + " → ".join(target.report["ends"]))
+
+    def test_pipes_and_children(self):
+        with support.python_target(self.interpreter, "hangs", "children") as target:
+            report = target.report
+            dumped = self.dump_until(target.pid, lambda threads: all(
+                threads[report[who]]["waiting"] for who in ("reader", "waiter")))
+            text = pysample("dump", "-s", target.pid).stdout
+        threads = threads_of(dumped)
+        self.assertEqual(threads[report["reader"]]["waiting"]["text"],
+                         "waits in read on a pipe from process %d" % report["writer"])
+        self.assertEqual(threads[report["waiter"]]["waiting"]["text"],
+                         "waits in wait4 for process %d" % report["child"])
+        self.assertEqual({other["pid"]: (other["command"], other["parent_pid"], other["problem"])
+                          for other in dumped["others"]},
+                         {pid: ("sleep", target.pid, None)
+                          for pid in (report["writer"], report["child"])})
+        self.assertRegex(text, r"\n2 processes without Python: sleep \(\d+, \d+\)\n")
+
+
+@support.per_minor(*VERSIONS)
+class Watch(unittest.TestCase):
+    def watch_until(self, text, target, end):
+        """The output of a watch that is ended once it has printed text."""
+        process = support.start_pysample("dump", "--watch", "0.1", target.pid)
+        lines = []
+        for line in process.stdout:
+            lines.append(line.decode())
+            if text in lines[-1]:
+                break
+        end(process)
+        result = support.finish(process)
+        self.assertEqual(result.status, 0, result.stderr)
+        return "".join(lines), result.stderr
+
+    def test_what_hangs_does_not_change(self):
+        with support.python_target(self.interpreter, "hangs", "locks") as target:
+            output, _ = self.watch_until("Unchanged for 1 s: ", target,
+                                         lambda process: process.send_signal(signal.SIGINT))
+        self.assertEqual(output.count(", in take_both"), 1)
+
+    def test_it_ends_with_the_process(self):
+        with support.python_target(self.interpreter, "hangs", "socket") as target:
+            _, errors = self.watch_until("Unchanged", target,
+                                         lambda process: target.process.kill())
+            self.assertIn("process %d has ended" % target.pid, errors)
+
+
+@support.per_minor(*VERSIONS)
+class Trees(unittest.TestCase):
+    is_quick = False
+
+    def test_a_restless_process_never_fails(self):
+        with support.python_target(self.interpreter, "restless") as target:
+            for _ in range(100):
+                self.assertIn(target.pid, [process["pid"] for process in
+                                           dump(target.pid, "-s")["processes"]])
+
+    def test_the_program_of_a_shell(self):
+        with support.python_target(self.interpreter, "busy",
+                                   wrapper=["sh", "-c", '"$@"; :', "sh"]) as target:
+            dumped = dump(target.pid, "-s")
+            text = pysample("dump", "-s", target.pid)
+        self.assertEqual([(other["pid"], other["command"]) for other in dumped["others"]],
+                         [(target.pid, "sh")])
+        self.assertEqual([(process["pid"], process["parent_pid"])
+                          for process in dumped["processes"]],
+                         [(target.report["pid"], target.pid)])
+        self.assertIn("\n1 process without Python: sh (%d)\n" % target.pid, text.stdout)
+
+    def test_nothing_to_dump(self):
+        with support.plain_target("sleep", "3600") as process:
+            result = pysample("dump", "-s", process.pid)
+        self.assertEqual((result.status, result.stdout), (3, ""))
+        self.assertIn("no CPython", result.stderr)

@@ -1,0 +1,179 @@
+# SPDX-License-Identifier: MIT
+"""Hangs in one of several ways: hangs.py WAY. The report says who waits for whom."""
+import ctypes
+import multiprocessing
+import queue
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+
+import ready
+
+PDEATHSIG = 1  # PR_SET_PDEATHSIG
+
+
+def tie_to_parent():
+    """Children end with the process that started them, however that ends."""
+    ctypes.CDLL(None).prctl(PDEATHSIG, signal.SIGKILL)
+
+
+def start(function, *args, name=None):
+    """Start a thread. Returns its id."""
+    begun = queue.Queue()
+
+    def run():
+        begun.put(ready.native_id())
+        function(*args)
+
+    threading.Thread(target=run, name=name, daemon=True).start()
+    return begun.get()
+
+
+def take_both(first, second, meeting):
+    with first:
+        meeting.wait()
+        with second:
+            pass
+
+
+def lock_with(lock):
+    with lock:
+        pass
+
+
+def lock_by_call(lock):
+    lock.acquire()
+
+
+def two_locks(kind):
+    """Threads A and B have each other's lock; C waits for A's."""
+    a, b, meeting = kind(), kind(), threading.Barrier(3)
+    tid_a = start(take_both, a, b, meeting, name="A")
+    tid_b = start(take_both, b, a, meeting, name="B")
+    meeting.wait()
+    tid_c = start(lock_by_call, a, name="C")
+    return {"holders": {tid_a: tid_b, tid_b: tid_a, tid_c: tid_a}, "deadlock": [tid_a, tid_b]}
+
+
+def one_lock_twice():
+    """A thread waits for a Lock that it holds."""
+    lock = threading.Lock()
+
+    def take_twice():
+        with lock:
+            with lock:
+                pass
+
+    tid = start(take_twice, name="A")
+    return {"holders": {tid: tid}, "deadlock": [tid]}
+
+
+def unknown_holders():
+    """Locks that were acquired, and a condition whose waiters have given up its lock, do not say who
+    holds them."""
+    lock, mutex = threading.Lock(), threading.Lock()
+    condition = threading.Condition(mutex)
+
+    held, waiting = threading.Event(), threading.Event()
+
+    def hold():
+        lock.acquire()
+        held.set()
+        time.sleep(3600)
+
+    def wait_for_condition():
+        with mutex:
+            waiting.set()
+            condition.wait()
+
+    start(hold)
+    start(wait_for_condition)
+    held.wait()
+    waiting.wait()
+    mutex.acquire()  # succeeds once the condition is waited for
+    waiters = [start(lock_with, lock), start(lock_with, mutex)]
+    return {"holders": {tid: None for tid in waiters}, "deadlock": []}
+
+
+def processes_take(first, second, meeting):
+    tie_to_parent()
+    take_both(first, second, meeting)
+
+
+def processes_lock(lock):
+    tie_to_parent()
+    lock_with(lock)
+
+
+def processes(kind):
+    """Two processes have each other's lock, and a third waits for the first one's."""
+    a, b, meeting = kind(), kind(), multiprocessing.Barrier(3)
+    pair = [multiprocessing.Process(target=processes_take, args=(*locks, meeting))
+            for locks in ((a, b), (b, a))]
+    for process in pair:
+        process.start()
+    meeting.wait()
+    third = multiprocessing.Process(target=processes_lock, args=(a,))
+    third.start()
+    first, second = (process.pid for process in pair)
+    return {"holders": {first: second, second: first, third.pid: first},
+            "deadlock": [first, second], "join": third}
+
+
+def pool():
+    """Six threads wait for one of two connections, which two others keep."""
+    connections = threading.BoundedSemaphore(2)
+
+    def use_connection():
+        with connections:
+            time.sleep(3600)
+
+    users = [start(use_connection, name="user-%d" % number) for number in range(8)]
+    return {"users": users, "holders": {}, "deadlock": []}
+
+
+def silent_server():
+    """A server accepts, and never answers."""
+    server = socket.socket()
+    server.bind(("127.0.0.1", 0))
+    server.listen()
+    client = socket.create_connection(server.getsockname())
+    accepted, _ = server.accept()
+    tid = start(client.recv, 1, name="client")
+    return {"tid_of_client": tid, "holders": {}, "deadlock": [], "keep": [server, accepted],
+            "ends": ["%s:%d" % client.getsockname(), "%s:%d" % server.getsockname()]}
+
+
+def pipe_and_child():
+    """One thread reads what a program never writes, another waits for the end of one."""
+    program = subprocess.Popen(["sleep", "3600"], stdout=subprocess.PIPE, preexec_fn=tie_to_parent)
+    other = subprocess.Popen(["sleep", "3600"], preexec_fn=tie_to_parent)
+    return {"reader": start(program.stdout.read), "writer": program.pid,
+            "waiter": start(other.wait), "child": other.pid, "holders": {}, "deadlock": []}
+
+
+WAYS = {
+    "locks": lambda: two_locks(threading.Lock),
+    "rlocks": lambda: two_locks(threading.RLock),
+    "twice": one_lock_twice,
+    "unknown": unknown_holders,
+    "processes": lambda: processes(multiprocessing.Lock),
+    "recursive_processes": lambda: processes(multiprocessing.RLock),
+    "pool": pool,
+    "socket": silent_server,
+    "children": pipe_and_child,
+}
+
+if __name__ == "__main__":
+    if sys.argv[1].endswith("processes"):
+        multiprocessing.set_start_method("fork")
+    facts = WAYS[sys.argv[1]]()
+    kept = facts.pop("keep", None)
+    joined = facts.pop("join", None)
+    ready.announce(**facts)
+    if joined:
+        joined.join()
+    time.sleep(3600)
