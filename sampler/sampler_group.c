@@ -29,6 +29,14 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 /* How long before a look its CPU must be chosen, so that the sampler sleeps there. */
 #define AIM_NS 50000u
 
+/*
+ * In a group of several, a process of which nothing moved in this many ticks is looked at less
+ * often: after twice the interval, then four times, …, at most after MAX_STILL_NS. Its samples weigh
+ * as much more. The decision rests on the past alone, so no part of the program is favoured.
+ */
+enum { STILL_TICKS = 8 };
+#define MAX_STILL_NS 200000000u
+
 /* The place of no tick. */
 #define NO_MEMBER UINT32_MAX
 
@@ -305,6 +313,23 @@ static void judge_error(struct member *member, uint64_t now_ns, bool was_tick, i
 	}
 }
 
+/* Postpone the next tick of a sampler in whose process nothing moves. */
+static void postpone_still(const struct sampler_group *group, struct member *member,
+			   uint64_t now_ns)
+{
+	struct sampler *sampler = member->sampler;
+	const uint32_t nr_doublings = sampler->tick.nr_still / STILL_TICKS;
+	uint64_t pause_ns = member->ticker.interval_ns;
+
+	if (group->nr_members == 1 || !nr_doublings)
+		return;
+	for (uint32_t i = 0; i < nr_doublings && pause_ns < MAX_STILL_NS; i++)
+		pause_ns *= 2;
+	if (pause_ns > MAX_STILL_NS)
+		pause_ns = MAX_STILL_NS;
+	sampler->stats.ticks += ticker_postpone(&member->ticker, now_ns + pause_ns / 2);
+}
+
 /* Take a sampler's tick if it is due, or what cannot wait for it. */
 static void wake_member(struct sampler_group *group, struct member *member, uint64_t now_ns,
 			bool is_due)
@@ -325,6 +350,7 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 		judge_error(member, now_ns, is_due && stats->ticks == nr_ticks, err);
 	} else if (is_due) {
 		member->nr_failures = 0;
+		postpone_still(group, member, now_ns);
 	}
 }
 

@@ -344,6 +344,7 @@ static int take_stack(struct sampler_interrupts *interrupts, const struct interr
 		interrupts->reads_end_ns = interrupts->drain_ns;
 	}
 	thread->proof.is_known = false;
+	interrupts->sampler->tick.nr_still = 0;
 	if (record->end == INTERRUPT_FAULT) {
 		handle_fault(interrupts, thread, record);
 		return 0;

@@ -142,6 +142,7 @@ struct tick_times {
 	uint64_t cut_ns;	/* when a tick is cut off; UINT64_MAX: never */
 	uint64_t last_look_ns;	/* the last look in a run with interrupts */
 	uint64_t last_check_ns; /* the last time the memory was found to be the same program's */
+	uint32_t nr_still;	/* ticks in a row in which no thread had moved */
 };
 
 /* Which C stack is whose, found out between looks. */

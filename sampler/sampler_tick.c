@@ -246,6 +246,8 @@ static int emit_thread(struct sampler *sampler, struct snapshot_thread *thread, 
 	thread->proof.is_known = false;
 	if (!thread->was_copied)
 		return 0; /* it has ended */
+	if (!sampled->walked.is_whole || sampler_stack_moved(sampled))
+		sampler->tick.nr_still = 0;
 	if (!sampled->walked.is_whole) {
 		sampler->stats.lost[sampled->walked.loss]++;
 		return 0;
@@ -274,12 +276,14 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 		struct snapshot_thread *thread = snapshot->threads[i];
 
 		if (!needs_sample(sampler, thread)) {
+			sampler->tick.nr_still = 0;
 			skip_thread(thread);
 			continue;
 		}
 		/* The look met it where it slept, and not where it was at the tick. */
 		if (thread->has_slept) {
 			was_late = true;
+			sampler->tick.nr_still = 0;
 			sampler->stats.lost[LOSS_LATE]++;
 		} else if (sampler->interrupts && !thread->is_unchanged &&
 			   sampler_interrupts_covers(sampler->interrupts, thread, now_ns)) {
@@ -287,9 +291,11 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 		} else if (thread->is_proven || snapshot_was_waiting(snapshot, thread)) {
 			err = emit_thread(sampler, thread, now_ns, sink);
 		} else if (sampler->is_racing) {
+			sampler->tick.nr_still = 0;
 			err = sampler_thread_sample_racing(sampler, thread, now_ns, sink);
 		} else {
 			skip_thread(thread);
+			sampler->tick.nr_still = 0;
 			/* A running thread gets a sample from its next interrupt. */
 			if (!sampler->interrupts)
 				sampler->stats
@@ -367,6 +373,9 @@ static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint
 	if (err)
 		return err;
 	sampler->stats.ticks++;
+	sampler->tick.nr_still++;
+	if (sampler->native)
+		sampler->tick.nr_still = 0;
 	return sampler->native ? tick_native(sampler, now_ns)
 			       : emit_threads(sampler, verdict, now_ns, sink);
 }
@@ -396,6 +405,7 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 			return err;
 	} else {
 		sampler->stats.ticks++;
+		sampler->tick.nr_still = 0;
 	}
 	sampler->tick.last_ns = now_ns;
 	return sampler_names_tick(sampler, sink, now_ns);
