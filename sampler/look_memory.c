@@ -15,7 +15,10 @@ enum { KEPT_LOOKS = 32 };
 enum { SWEEP_LOOKS = 16 };
 
 /* Limit on blocks, 4 MiB; memory beyond it is read each time it is needed. */
-enum { MAX_BLOCKS = 8192, NR_SLOTS = 2 * MAX_BLOCKS };
+enum { MAX_BLOCKS = 8192 };
+
+/* The table has at least twice as many slots as there are blocks; a power of two. */
+enum { MIN_SLOTS = 256 };
 
 /* Longer reads, of tables and texts, happen once and are passed through. */
 enum { MAX_KEPT_BYTES = 1024 };
@@ -90,17 +93,17 @@ int look_memory_seal(struct look_memory *look, remote_addr addr, size_t size, ui
 
 /* The hash table. */
 
-static uint32_t slot_of(remote_addr addr)
+static uint32_t slot_of(const struct look_memory *look, remote_addr addr)
 {
-	return (uint32_t)addr_slot(addr / LOOK_BLOCK_BYTES, NR_SLOTS);
+	return (uint32_t)addr_slot(addr / LOOK_BLOCK_BYTES, look->nr_slots);
 }
 
 static void table_put(struct look_memory *look, uint32_t index)
 {
-	uint32_t slot = slot_of(look->blocks[index].addr);
+	uint32_t slot = slot_of(look, look->blocks[index].addr);
 
 	while (look->table[slot])
-		slot = (slot + 1) % NR_SLOTS;
+		slot = (slot + 1) % look->nr_slots;
 	look->table[slot] = (uint16_t)(index + 1);
 }
 
@@ -110,7 +113,7 @@ static struct look_block *table_find(const struct look_memory *look, remote_addr
 
 	if (!look->table)
 		return NULL;
-	for (slot = slot_of(addr); look->table[slot]; slot = (slot + 1) % NR_SLOTS)
+	for (slot = slot_of(look, addr); look->table[slot]; slot = (slot + 1) % look->nr_slots)
 		if (look->blocks[look->table[slot] - 1].addr == addr)
 			return &look->blocks[look->table[slot] - 1];
 	return NULL;
@@ -118,9 +121,35 @@ static struct look_block *table_find(const struct look_memory *look, remote_addr
 
 static void table_fill(struct look_memory *look)
 {
-	memset(look->table, 0, NR_SLOTS * sizeof(*look->table));
+	memset(look->table, 0, look->nr_slots * sizeof(*look->table));
 	for (uint32_t i = look->is_narrow ? look->nr_ahead : 0; i < look->nr_blocks; i++)
 		table_put(look, i);
+}
+
+/* Make room for nr blocks in all tables. Returns 0 or -ENOMEM. */
+static int reserve(struct look_memory *look, uint32_t nr)
+{
+	uint32_t nr_slots = look->nr_slots ? look->nr_slots : MIN_SLOTS;
+	uint16_t *table;
+
+	/* Room for all blocks costs nothing until it is used. */
+	if (!look->blocks)
+		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
+	if (!look->bytes)
+		look->bytes = malloc((size_t)MAX_BLOCKS * LOOK_BLOCK_BYTES);
+	if (!look->blocks || !look->bytes)
+		return -ENOMEM;
+	while (nr_slots < 2 * nr)
+		nr_slots *= 2;
+	if (nr_slots == look->nr_slots)
+		return 0;
+	table = reallocarray(look->table, nr_slots, sizeof(*table));
+	if (!table)
+		return -ENOMEM;
+	look->table = table;
+	look->nr_slots = nr_slots;
+	table_fill(look);
+	return 0;
 }
 
 /* Reading ahead. */
@@ -330,15 +359,11 @@ static struct look_block *fetch(struct look_memory *look, remote_addr addr, int 
 	uint32_t nr_ranges = 0;
 	uint32_t index = first;
 
-	/* Room for all blocks costs nothing until it is used. */
-	if (!look->blocks)
-		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
-	if (!look->bytes)
-		look->bytes = malloc((size_t)MAX_BLOCKS * LOOK_BLOCK_BYTES);
-	if (!look->table)
-		look->table = calloc(NR_SLOTS, sizeof(*look->table));
-	*ret_err = look->blocks && look->bytes && look->table ? 0 : -ENOMEM;
-	if (*ret_err || first + nr_left > MAX_BLOCKS)
+	*ret_err = 0;
+	if (first + nr_left > MAX_BLOCKS)
+		return NULL;
+	*ret_err = reserve(look, first + nr_left);
+	if (*ret_err)
 		return NULL;
 	while (nr_left && nr_ranges < MAX_PAGES) {
 		const remote_addr page = (end - 1) / PAGE_BYTES * PAGE_BYTES;

@@ -50,6 +50,7 @@ struct look_memory {
 	uint32_t nr_ahead, nr_blocks;
 	uint8_t *bytes;		 /* owned; LOOK_BLOCK_BYTES for each block */
 	uint16_t *table;	 /* owned; a hash table of block indices plus 1, 0: free */
+	uint32_t nr_slots;	 /* of the table */
 	remote_addr run_addr;	 /* of the last missing run: the next one may end here */
 	uint32_t run_blocks;	 /* length of that run */
 	struct look_seal *seals; /* owned */
