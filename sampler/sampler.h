@@ -201,7 +201,7 @@ uint64_t sampler_nr_unreachable(const struct sampler *sampler);
 enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler);
 
 /*
- * Add the counters of one run to those of earlier runs; sum is all zero before the first. The sum
- * lasts from the start of the first run to the end of the last.
+ * Add the counters of one run to those of others, in any order; sum is all zero before the first.
+ * The sum lasts from the earliest start to the latest end.
  */
 void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *stats);

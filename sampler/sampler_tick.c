@@ -146,6 +146,12 @@ enum frame_cache_reason sampler_cache_reason(const struct sampler *sampler)
 	return sampler->cache.reason;
 }
 
+/* Returns the earlier one of two times, of which 0 means that there is none. */
+static uint64_t earlier_ns(uint64_t one_ns, uint64_t other_ns)
+{
+	return !one_ns || (other_ns && other_ns < one_ns) ? other_ns : one_ns;
+}
+
 void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *stats)
 {
 	sum->ticks += stats->ticks;
@@ -162,11 +168,10 @@ void sampler_stats_add(struct sampler_stats *sum, const struct sampler_stats *st
 	sum->clockless += stats->clockless;
 	sum->rough_clocks += stats->rough_clocks;
 	sum->other_syscalls += stats->other_syscalls;
-	if (!sum->start_ns)
-		sum->start_ns = stats->start_ns;
-	if (!sum->first_sample_ns)
-		sum->first_sample_ns = stats->first_sample_ns;
-	sum->end_ns = stats->end_ns;
+	sum->start_ns = earlier_ns(sum->start_ns, stats->start_ns);
+	sum->first_sample_ns = earlier_ns(sum->first_sample_ns, stats->first_sample_ns);
+	if (sum->end_ns < stats->end_ns)
+		sum->end_ns = stats->end_ns;
 	sum->active_ns += stats->active_ns;
 	histogram_merge(&sum->lateness, &stats->lateness);
 	sum->p50_lateness_ns = histogram_quantile(&sum->lateness, 500);
