@@ -41,13 +41,14 @@ static void drop(struct session_children *children, uint32_t index)
 	struct session_process *child = children->list[index];
 
 	children->list[index] = children->list[--children->nr];
+	children->nr_too_short += !child->is_recorded && !child->search.schedule.searched_ns;
 	session_process_close(child);
 	free(child);
 }
 
 /*
- * Append a child, and begin to sample or search it. Returns 0, also if it has ended already, or an
- * error that ends the run.
+ * Append a child, and begin to sample or search it. Returns 0; -ESRCH if it has ended already; or
+ * an error that ends the run.
  */
 static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
 {
@@ -71,15 +72,26 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
 	child->pid = pid;
 	child->parent_pid = parent_pid;
 	if (target_open_process(pid, &child->target, &why) != EXIT_OK) {
-		children->nr_too_short++;
 		session_process_close(child);
 		free(child);
-		return 0;
+		return -ESRCH;
 	}
 	if (session->options.full_command)
 		target_show_arguments(&child->target);
 	children->list[children->nr++] = child;
 	return session_process_fork(session, child, find(session, parent_pid), &wait);
+}
+
+/* A process has begun. */
+static int join(struct session *session, pid_t pid, pid_t parent_pid)
+{
+	int err;
+
+	if (pid == session->root.pid)
+		return 0;
+	err = add_child(session, pid, parent_pid);
+	session->children.nr_too_short += err == -ESRCH;
+	return err == -ESRCH ? 0 : err;
 }
 
 /* A process has called exec. */
@@ -88,8 +100,11 @@ static int execute(struct session *session, pid_t pid, pid_t parent_pid)
 	struct session_process *process = find(session, pid);
 	int err;
 
-	if (!process)
-		return add_child(session, pid, parent_pid);
+	if (!process) {
+		/* One that has ended was counted when it joined, or ran no Python before. */
+		err = add_child(session, pid, parent_pid);
+		return err == -ESRCH ? 0 : err;
+	}
 	/* Another program is another process to those who read the profile. */
 	if (process != &session->root && process->is_recorded) {
 		process->is_recorded = false;
@@ -136,8 +151,7 @@ static void handle_change(void *context, const struct process_tree_change *chang
 		return;
 	switch (change->kind) {
 	case PROCESS_JOINED:
-		if (change->pid != session->root.pid)
-			err = add_child(session, change->pid, change->parent_pid);
+		err = join(session, change->pid, change->parent_pid);
 		break;
 	case PROCESS_HAS_EXECUTED:
 		err = execute(session, change->pid, change->parent_pid);

@@ -279,6 +279,16 @@ static bool may_continue(const struct session *session, struct session_process *
 	return false;
 }
 
+/* The process has ended before it could be sampled. Returns 0. */
+static int note_end(struct session_process *process)
+{
+	release_sampler(process);
+	process->state = PROCESS_UNSAMPLED;
+	process->course.after = TARGET_ENDED;
+	process->course.end = END_TARGET;
+	return 0;
+}
+
 /* Begin with the interpreter that a search has found. Returns errors that end the run. */
 static int begin_found(struct session *session, struct session_process *process)
 {
@@ -297,6 +307,8 @@ static int begin_found(struct session *session, struct session_process *process)
 	process->engine_options = session->options.engine;
 	progress_clear(&session->progress);
 	err = create_sampler(session, process);
+	if (err == -ESRCH)
+		return note_end(process);
 	if (err)
 		return err;
 	if (had_interrupts && !process->engine.interrupts && session->bpf.has_fewer_rights)
@@ -305,7 +317,8 @@ static int begin_found(struct session *session, struct session_process *process)
 			    "to load a BPF program for it was given up when sampling began");
 	if (is_new)
 		session_notes_followed(session, process);
-	return may_continue(session, process) ? session_process_begin(session, process) : 0;
+	err = may_continue(session, process) ? session_process_begin(session, process) : 0;
+	return err == -ESRCH ? note_end(process) : err;
 }
 
 int session_process_fork(struct session *session, struct session_process *process,
