@@ -45,6 +45,11 @@ static enum appearance appearance_of(const struct process *process)
 		       : APPEARS_OTHER;
 }
 
+bool python_appears(const struct process *process)
+{
+	return appearance_of(process) == APPEARS_PYTHON;
+}
+
 /* Search the process for an interpreter. Returns false if it is not to be listed. */
 static bool find_interpreter(const struct process *process, enum appearance appearance,
 			     struct python_process *row)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "procmem/process.h"
 #include "procmem/tree/container.h"
 #include "procmem/tree/process_list.h"
 #include "sampler/cpython/layout/offsets.h"
@@ -70,3 +71,9 @@ void python_processes_done(struct python_processes *processes);
  * a string without *, ? and [.
  */
 bool python_name_matches(const char *name, const char *pattern);
+
+/*
+ * Whether the executable or a mapped file of a process has "python" in its path, which is quick to
+ * find out; or, if these may not be read, its command line begins with one.
+ */
+bool python_appears(const struct process *process);

@@ -15,6 +15,7 @@
 #include "cmd/sampling/progress.h"
 #include "cmd/sampling/sampling_options.h"
 #include "cmd/sampling/session_sink.h"
+#include "cmd/sampling/unsampled_children.h"
 #include "cmd/target.h"
 #include "output/profile/profile.h"
 #include "output/run/run.h"
@@ -103,6 +104,7 @@ struct session {
 
 	struct session_process root; /* the process that was named or started */
 	struct session_children children;
+	struct unsampled_children unsampled; /* if only the root is sampled */
 	struct process_tree *tree;   /* which processes there are; NULL: only the root is sampled */
 	struct sampler_group *group; /* of all samplers; NULL when nothing is sampled */
 	struct sample_ids ids;	     /* of all samplers */

@@ -165,6 +165,39 @@ static void print_interrupts(const struct session *session)
 		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_duplicates);
 }
 
+/* Print how processes were followed, for --verbose. */
+static void print_source(enum process_tree_source source)
+{
+	static const char *const names[NR_PROCESS_TREE_SOURCES] = {
+		[PROCESS_TREE_CONNECTOR] = "reported by the proc connector",
+		[PROCESS_TREE_PERF_CPU] = "reported by perf events of all CPUs",
+		[PROCESS_TREE_PERF_THREADS] = "reported by perf events of its threads",
+		[PROCESS_TREE_NEW_IDS] = "found by their ids: those that end soon are missed",
+	};
+
+	print_note("new processes are %s", names[source]);
+}
+
+/* Print which processes were not sampled, for --verbose. */
+static void print_missed(const struct session *session)
+{
+	const uint64_t nr_too_short = session->children.nr_too_short;
+	struct process_tree_stats stats;
+
+	if (!session->tree)
+		return;
+	stats = process_tree_stats(session->tree);
+	if (nr_too_short)
+		print_note("%" PRIu64 " process%s ended before %s could be read", nr_too_short,
+			   nr_too_short == 1 ? "" : "es", nr_too_short == 1 ? "it" : "they");
+	if (stats.nr_maybe_missed)
+		print_note("up to %" PRIu64 " process%s came and went unseen",
+			   stats.nr_maybe_missed, stats.nr_maybe_missed == 1 ? "" : "es");
+	if (stats.nr_losses)
+		print_note("events of processes were lost %" PRIu64 " time%s", stats.nr_losses,
+			   text_plural(stats.nr_losses));
+}
+
 /* Print all counters, for --verbose. */
 static void print_counters(const struct session *session)
 {
@@ -186,6 +219,7 @@ static void print_counters(const struct session *session)
 			   (double)stats->p99_lateness_ns / 1e3, (double)stats->lateness.max / 1e3);
 	print_cache(session);
 	print_interrupts(session);
+	print_missed(session);
 }
 
 /* Print the line that says what was sampled and what was lost. */
@@ -254,6 +288,13 @@ static void print_unreachable(const struct session *session)
 			   session->root.pid, session->before.nr_unreachable, session->root.pid);
 }
 
+static void print_unsampled(const struct unsampled_children *children)
+{
+	if (children->nr)
+		print_note("%" PRIu32 " Python child%s not sampled: -s", children->nr,
+			   children->nr == 1 ? " is" : "ren are");
+}
+
 void session_notes_end(const struct session *session)
 {
 	const uint64_t nr_other = session->periods.nr_other_samples +
@@ -279,6 +320,7 @@ void session_notes_end(const struct session *session)
 	if (session->root.course.not_followed.text[0])
 		print_note("the new program is not sampled: %s",
 			   session->root.course.not_followed.text);
+	print_unsampled(&session->unsampled);
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": the limit on stacks was reached",
@@ -331,22 +373,37 @@ static void print_engine(const struct engine *engine)
 		   engine->why_no_interrupts.text);
 }
 
-void session_notes_begin(const struct session *session)
+/* Print what is known of the interpreter of the root, unless it has none yet. */
+static void print_root(const struct session *session)
 {
-	const struct sampling_options *options = &session->options;
-
-	if (options->quiet)
+	if (!session->root.sampler)
 		return;
-	print_note("sampling process %d, CPython %s%s", session->root.pid,
-		   session->root.target.version,
-		   options->duration_ns || session->is_child
-			   ? ""
-			   : "; Ctrl-C stops and writes the profile");
 	target_print_untested(&session->root.target);
-	if (options->verbose) {
+	if (session->options.verbose) {
 		target_print_found(&session->root.target);
 		print_engine(&session->root.engine);
 	}
+}
+
+void session_notes_begin(const struct session *session)
+{
+	const struct sampling_options *options = &session->options;
+	const char *const stop = options->duration_ns || session->is_child
+					 ? ""
+					 : "; Ctrl-C stops and writes the profile";
+
+	if (options->quiet)
+		return;
+	if (session->root.sampler)
+		print_note("sampling process %d, CPython %s%s%s", session->root.pid,
+			   session->root.target.version,
+			   session->tree ? ", and the processes it starts" : "", stop);
+	else
+		print_note("sampling process %d and the processes it starts%s", session->root.pid,
+			   stop);
+	print_root(session);
+	if (session->tree && options->verbose)
+		print_source(process_tree_source(session->tree));
 }
 
 void session_notes_native(const struct session *session, const struct session_process *process)

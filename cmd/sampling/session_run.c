@@ -135,6 +135,12 @@ void session_count_recorded(struct session *session)
 	session_sink_set_stats(&session->sink, &session->recorded.stats);
 }
 
+/* Whether the children of the root are only counted, to say that they are not sampled. */
+static bool counts_unsampled(const struct session *session)
+{
+	return !session->tree && !session->options.quiet;
+}
+
 static int ticked(void *context, uint64_t now_ns)
 {
 	struct session *session = context;
@@ -145,6 +151,8 @@ static int ticked(void *context, uint64_t now_ns)
 		session_count_recorded(session);
 		session->recorded.at_ns = now_ns;
 	}
+	if (counts_unsampled(session))
+		unsampled_children_update(&session->unsampled, session->root.pid, now_ns);
 	progress_set_paused(&session->progress, *signals_pause_flag());
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
@@ -326,7 +334,11 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	if (!session->options.quiet)
 		progress_begin(&session->progress, STDERR_FILENO,
 			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());
+	if (counts_unsampled(session))
+		unsampled_children_look(&session->unsampled, session->root.pid);
 	err = sample_all(session);
+	if (counts_unsampled(session))
+		unsampled_children_look(&session->unsampled, session->root.pid);
 	progress_end(&session->progress);
 	/* Samples that were taken are written, whatever happened afterwards. */
 	if (err && !session->before.stats.samples)
