@@ -119,6 +119,12 @@ void sampler_share_ids(struct sampler *sampler, struct sample_ids *ids);
 /* Set sample_thread.process of its threads; by default 0. May change when the sink has. */
 void sampler_set_process(struct sampler *sampler, uint32_t process);
 
+/*
+ * Before the first tick: the time from which the first samples account for their threads, as of a
+ * process that was forked then. By default it is the first tick.
+ */
+void sampler_set_begin_ns(struct sampler *sampler, uint64_t begin_ns);
+
 /* Before the first tick: set what to record besides the stacks. The default is nothing. */
 void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras);
 

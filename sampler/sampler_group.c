@@ -44,6 +44,8 @@ enum { STILL_TICKS = 8 };
 struct member {
 	struct sampler *sampler; /* borrowed */
 	struct ticker ticker;
+	/* when the look for the next tick begins, if its deadline was too soon; see wait_for_tick() */
+	uint64_t aim_ns;
 	bool ends_when_too_deep;
 	unsigned int nr_failures; /* ticks in a row that failed */
 	uint64_t first_failure_ns;
@@ -63,6 +65,7 @@ struct sampler_group {
 	bool has_no_preempt;	 /* its creation failed: no CPU can be held */
 	int epoll_fd;		 /* what ends sleeps */
 	bool is_watching;	 /* there is something in it */
+	bool was_watched;	 /* the last sleep was ended by what the owner watches */
 	uint64_t origin_ns;	 /* of all ticks; 0: nothing was added yet */
 	uint64_t end_ns;	 /* of the run */
 	bool is_paused;
@@ -107,10 +110,12 @@ void sampler_group_destroy(struct sampler_group *group)
 	free(group);
 }
 
-/* Watching an edge: what is there already must not wake us. */
-static int watch(struct sampler_group *group, int fd, uint32_t events)
+/* What a descriptor in the epoll set is. */
+enum { WATCHED_RING, WATCHED_BY_OWNER };
+
+static int watch(struct sampler_group *group, int fd, uint32_t events, uint32_t kind)
 {
-	struct epoll_event event = {.events = events};
+	struct epoll_event event = {.events = events, .data.u32 = kind};
 
 	if (epoll_ctl(group->epoll_fd, EPOLL_CTL_ADD, fd, &event) && errno != EEXIST)
 		return -errno;
@@ -120,7 +125,7 @@ static int watch(struct sampler_group *group, int fd, uint32_t events)
 
 int sampler_group_watch(struct sampler_group *group, int fd)
 {
-	return watch(group, fd, EPOLLIN);
+	return watch(group, fd, EPOLLIN, WATCHED_BY_OWNER);
 }
 
 /* Create what holds CPUs. Returns 0, also if none can be held, or -ENOMEM. */
@@ -141,6 +146,13 @@ static bool holds_cpus(const struct member *member)
 	return member->sampler->snapshot.instant.preempt != NULL;
 }
 
+/* The duration begins at begin_ns. */
+static void set_end(struct sampler_group *group, uint64_t begin_ns)
+{
+	if (group->limits.duration_ns)
+		group->end_ns = begin_ns + group->limits.duration_ns;
+}
+
 int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
 		      const struct sampler_options *options, enum sampler_end *ret_end)
 {
@@ -159,19 +171,19 @@ int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
 	group->members = members;
 	if (options->engine == ENGINE_PREEMPT && !is_dead)
 		err = open_preempt(group);
-	if (!err)
-		err = sampler_begin(sampler, options->engine, group->preempt, group->sink, ret_end);
 	if (!err && sampler->interrupts)
 		err = watch(group,
 			    interrupts_wake_fd(sampler_interrupts_program(sampler->interrupts)),
-			    EPOLLIN | EPOLLET);
+			    EPOLLIN | EPOLLET, WATCHED_RING);
+	if (!err)
+		err = sampler_begin(sampler, options->engine, group->preempt, group->sink,
+				    !group->nr_members, ret_end);
 	if (err)
 		return err;
 	now_ns = clock_now_ns();
 	if (!group->origin_ns) {
 		group->origin_ns = now_ns;
-		if (group->limits.duration_ns)
-			group->end_ns = now_ns + group->limits.duration_ns;
+		set_end(group, now_ns);
 	}
 	ticker_start(&member.ticker, options->rate_hz,
 		     holds_cpus(&member) ? now_ns * HASH_GOLDEN_RATIO : group->origin_ns,
@@ -219,14 +231,21 @@ static int remove_ended(struct sampler_group *group)
 	return err;
 }
 
-/* The sampler with the next deadline; NO_MEMBER: there is none. */
+/* When a sampler has to be woken for its next tick. */
+static uint64_t wake_of(const struct member *member)
+{
+	return member->aim_ns > member->ticker.deadline_ns ? member->aim_ns
+							   : member->ticker.deadline_ns;
+}
+
+/* The sampler that has to be woken next; NO_MEMBER: there is none. */
 static uint32_t find_next(const struct sampler_group *group)
 {
 	uint32_t next = NO_MEMBER;
 
 	for (uint32_t i = 0; i < group->nr_members; i++)
 		if (next == NO_MEMBER ||
-		    group->members[i].ticker.deadline_ns < group->members[next].ticker.deadline_ns)
+		    wake_of(&group->members[i]) < wake_of(&group->members[next]))
 			next = i;
 	return next;
 }
@@ -237,15 +256,20 @@ static void sleep_until(struct sampler_group *group, struct sampler *only, uint6
 	const uint64_t now_ns = clock_now_ns();
 	const struct timespec left = timespec_of(time_ns > now_ns ? time_ns - now_ns : 0);
 	struct epoll_event event;
+	int nr = -1;
 
 	/* Copies of stacks wake us, which cannot be watched from elsewhere. */
 	if (only && only->native && !only->interrupts &&
 	    sampler_native_sleep_until(only->native, time_ns))
 		return;
-	/* A seccomp filter may reject this call: then nothing ends a sleep. */
-	if (!group->is_watching ||
-	    (epoll_pwait2(group->epoll_fd, &event, 1, &left, NULL) < 0 && errno != EINTR))
+	group->was_watched = false;
+	/* An edge: records that are there already must not wake us. */
+	if (group->is_watching)
+		nr = epoll_pwait2(group->epoll_fd, &event, 1, &left, NULL);
+	/* A seccomp filter may reject that call: then nothing ends a sleep. */
+	if (nr < 0 && (!group->is_watching || errno != EINTR))
 		clock_sleep_until(time_ns);
+	group->was_watched = nr > 0 && event.data.u32 == WATCHED_BY_OWNER;
 }
 
 /*
@@ -263,13 +287,17 @@ static uint32_t wait_for_tick(struct sampler_group *group, uint64_t until_ns)
 
 	if (wake_ns > until_ns)
 		wake_ns = until_ns;
-	/* Another sampler's look may have taken the time in which to choose the CPU. */
+	/*
+	 * Another sampler's look may have taken the time in which to choose the CPU. Once chosen,
+	 * the time stays, however often something else wakes us before it.
+	 */
 	if (member && holds_cpus(member) && group->nr_members > 1 &&
-	    member->ticker.deadline_ns < now_ns + AIM_NS)
-		member->ticker.deadline_ns = now_ns + AIM_NS;
-	is_aimed = member && member->ticker.deadline_ns <= wake_ns;
+	    member->ticker.deadline_ns < now_ns + AIM_NS &&
+	    member->aim_ns < member->ticker.deadline_ns)
+		member->aim_ns = now_ns + AIM_NS;
+	is_aimed = member && wake_of(member) <= wake_ns;
 	if (is_aimed)
-		wake_ns = member->ticker.deadline_ns;
+		wake_ns = wake_of(member);
 	if (member && holds_cpus(member) && member->sampler->native)
 		preempt_move(group->preempt, &member->sampler->snapshot.instant.followed);
 	else if (is_aimed && holds_cpus(member) && wake_ns > now_ns)
@@ -339,10 +367,9 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 	const uint64_t nr_ticks = stats->ticks;
 	int err;
 
-	if (is_due)
-		sampler->tick.late_ns = member->ticker.late_ns;
 	err = sampler_wake(sampler, group->sink, &member->ticker, now_ns, is_due);
-	stats->active_ns = now_ns - stats->start_ns - sampler->pause.sum_ns;
+	if (!sampler->pause.is_on)
+		stats->active_ns = now_ns - stats->start_ns - sampler->pause.sum_ns;
 	if (member->ends_when_too_deep && sampler->interrupts && stats->lost[LOSS_TOO_DEEP]) {
 		member->end = END_TOO_DEEP;
 		member->has_ended = true;
@@ -354,6 +381,18 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 	}
 }
 
+/* Whether a sampler's tick is due and taken. */
+static bool take_tick(const struct sampler_group *group, struct member *member, uint64_t now_ns)
+{
+	const uint64_t wake_ns = wake_of(member);
+
+	if (now_ns < wake_ns || !ticker_take(&member->ticker, now_ns, group->end_ns))
+		return false;
+	/* That another sampler was busy says nothing about this target. */
+	member->sampler->tick.late_ns = now_ns - wake_ns;
+	return true;
+}
+
 /* Take all ticks that are due; aimed is what wait_for_tick() returned. */
 static void take_ticks(struct sampler_group *group, uint32_t aimed, uint64_t now_ns)
 {
@@ -361,7 +400,7 @@ static void take_ticks(struct sampler_group *group, uint32_t aimed, uint64_t now
 	bool is_due = false;
 
 	if (aimed != NO_MEMBER)
-		is_due = ticker_take(&group->members[aimed].ticker, now_ns, group->end_ns);
+		is_due = take_tick(group, &group->members[aimed], now_ns);
 	for (uint32_t i = 0; i < group->nr_members; i++)
 		if (holds_cpus(&group->members[i]) &&
 		    group->members[i].ticker.deadline_ns < next_ns)
@@ -373,11 +412,12 @@ static void take_ticks(struct sampler_group *group, uint32_t aimed, uint64_t now
 	for (uint32_t i = 0; i < group->nr_members; i++) {
 		struct member *member = &group->members[i];
 
+		if (i == aimed)
+			continue;
 		/* A look that holds CPUs waits for its own wake-up there. */
-		if (i != aimed)
-			wake_member(group, member, now_ns,
-				    !holds_cpus(member) &&
-					    ticker_take(&member->ticker, now_ns, group->end_ns));
+		is_due = !holds_cpus(member) && take_tick(group, member, now_ns);
+		if (is_due || !group->was_watched)
+			wake_member(group, member, now_ns, is_due);
 	}
 }
 
@@ -443,7 +483,11 @@ static int run_loop(struct sampler_group *group, enum sampler_end *ret_end)
 
 int sampler_group_run(struct sampler_group *group, enum sampler_end *ret_end)
 {
-	int err = run_loop(group, ret_end);
+	int err;
+
+	if (!group->origin_ns)
+		set_end(group, clock_now_ns());
+	err = run_loop(group, ret_end);
 
 	while (group->nr_members) {
 		struct sampler *sampler = group->members[group->nr_members - 1].sampler;

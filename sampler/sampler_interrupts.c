@@ -121,8 +121,8 @@ static int settle(struct sampler_interrupts *interrupts)
 	    clock_now_ns() - start_ns < NEW_PERIODS * interrupts->period_ns)
 		return 0;
 	interrupts->is_new = false;
+	/* If that is not possible it just gets more interrupts. */
 	err = interrupts_process_settle(interrupts->process);
-	/* Threads without an event are looked at. */
 	return err == -ENOMEM ? err : 0;
 }
 

@@ -171,8 +171,8 @@ struct sampler {
 	struct tick_times tick;
 	struct sampler_pause pause;
 	struct stack_search stacks;
-	bool is_racing; /* the racing engine: no CPU is held */
-	struct racing racing;
+	bool is_racing;	       /* the racing engine: no CPU is held */
+	struct racing *racing; /* owned; NULL: not used yet */
 	struct sampler_extras extras;
 	struct sampler_native *native; /* borrowed; NULL: no C frames */
 	/* borrowed; NULL: running threads are sampled by looks */
@@ -311,11 +311,12 @@ static inline bool sampler_stack_moved(const struct sampled_thread *sampled)
 /*
  * Begin a run, which sampler_finish() ends: prepare the engine, and find out where the target is.
  * preempt holds CPUs for engine preempt, and is borrowed until then; NULL: looks hold no CPU.
+ * is_alone: there is time for looks before the first tick.
  * Returns 0; -ENOTSUP: the target's CPU cannot be taken, *ret_end says why, and there is no run;
  * -ENOMEM or an error of interrupts_enable().
  */
 int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct preempt *preempt,
-		  struct sample_sink *sink, enum sampler_end *ret_end);
+		  struct sample_sink *sink, bool is_alone, enum sampler_end *ret_end);
 
 /* Take the tick if it is due, or what cannot wait for it. Errors of sampler_tick(). */
 int sampler_wake(struct sampler *sampler, struct sample_sink *sink, struct ticker *ticker,

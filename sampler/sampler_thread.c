@@ -394,14 +394,14 @@ int sampler_thread_sample_racing(struct sampler *sampler, struct snapshot_thread
 
 	thread->proof.is_known = false;
 	thread->clock = sampler->snapshot.interpreters[thread->ref.interpreter].clock;
-	err = racing_walk(&sampler->racing, &sampler->codes, &thread->clock, &thread->ref,
+	err = racing_walk(sampler->racing, &sampler->codes, &thread->clock, &thread->ref,
 			  &sampled->list, &sampled->walked.loss);
 	record_walk(sampled, !err);
 	if (err == -EBADMSG)
 		sampler->stats.lost[sampled->walked.loss]++;
 	if (err)
 		return err == -EBADMSG || err == -ENOENT ? 0 : err;
-	memcpy(thread->state, sampler->racing.state, sizeof(thread->state));
+	memcpy(thread->state, sampler->racing->state, sizeof(thread->state));
 	sampler_thread_set_flags(sampler, thread);
 	return sampler_thread_emit(sampler, thread, sample, sink);
 }

@@ -54,7 +54,9 @@ void sampler_destroy(struct sampler *sampler)
 	if (!sampler)
 		return;
 	snapshot_done(&sampler->snapshot);
-	racing_done(&sampler->racing);
+	if (sampler->racing)
+		racing_done(sampler->racing);
+	free(sampler->racing);
 	code_cache_done(&sampler->codes);
 	for (uint32_t i = 0; i < sampler->nr_threads; i++) {
 		frame_list_done(&sampler->threads[i].list);
@@ -85,6 +87,11 @@ void sampler_set_process(struct sampler *sampler, uint32_t process)
 	for (uint32_t i = 0; i < sampler->nr_threads; i++)
 		if (sampler->threads[i].info)
 			sampler->threads[i].info->process = process;
+}
+
+void sampler_set_begin_ns(struct sampler *sampler, uint64_t begin_ns)
+{
+	sampler->tick.last_ns = begin_ns;
 }
 
 void sampler_set_extras(struct sampler *sampler, const struct sampler_extras *extras)
@@ -476,7 +483,7 @@ int sampler_wake(struct sampler *sampler, struct sample_sink *sink, struct ticke
  * the reason in *ret_end: some thread, possibly asleep, may use none of the CPUs that can be held,
  * or the scheduler prefers every thread to us.
  */
-static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
+static bool find_target(struct sampler *sampler, int nr_looks, enum sampler_end *ret_end)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	struct instant *instant = &snapshot->instant;
@@ -485,7 +492,9 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 
 	if (!instant->preempt)
 		return true;
-	for (int i = 0; i < FIRST_LOOKS && verdict != INSTANT_PROVEN; i++) {
+	if (!nr_looks && prepare(sampler))
+		return true;
+	for (int i = 0; i < nr_looks && verdict != INSTANT_PROVEN; i++) {
 		const uint64_t look_ns = clock_now_ns() + FIRST_PAUSE_NS;
 
 		preempt_aim(instant->preempt, &instant->followed, look_ns);
@@ -508,11 +517,15 @@ static bool find_target(struct sampler *sampler, enum sampler_end *ret_end)
 }
 
 int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct preempt *preempt,
-		  struct sample_sink *sink, enum sampler_end *ret_end)
+		  struct sample_sink *sink, bool is_alone, enum sampler_end *ret_end)
 {
 	int err = 0;
 
 	sampler->is_racing = engine == ENGINE_RACING;
+	if (sampler->is_racing && !sampler->racing)
+		sampler->racing = calloc(1, sizeof(*sampler->racing));
+	if (sampler->is_racing && !sampler->racing)
+		return -ENOMEM;
 	if (sampler->is_racing || sampler->interrupts) {
 		/*
 		 * No CPU is held. Then the only witness is a clock, which proves waiting threads
@@ -534,7 +547,8 @@ int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct pr
 		if (err)
 			return err;
 	}
-	if (find_target(sampler, ret_end))
+	/* Looks for it would delay the ticks of others. */
+	if (find_target(sampler, is_alone ? FIRST_LOOKS : 0, ret_end))
 		return 0;
 	sampler->snapshot.instant.preempt = NULL;
 	return -ENOTSUP;

@@ -66,6 +66,7 @@ enum session_process_state {
 /* A process that is sampled, or may be. It must not be moved. */
 struct session_process {
 	pid_t pid, parent_pid; /* parent_pid is 0 for the root */
+	uint64_t forked_ns;    /* when it began with the interpreter of its parent; 0: it did not */
 	enum session_process_state state;
 	struct target target;
 	struct target_search search;	      /* of PROCESS_SEARCHED */
@@ -83,7 +84,8 @@ struct session_process {
 struct session_children {
 	struct session_process **list; /* owned, and each element, too */
 	uint32_t nr, max;
-	uint64_t nr_sampled;   /* number of children that ever had an interpreter */
+	uint64_t nr_refused;   /* that could not be sampled */
+	struct message why;    /* the first of these was refused */
 	uint64_t nr_too_short; /* that ended before anything could be read */
 	int err;	       /* the first that ends the run; 0: none */
 };

@@ -2,6 +2,7 @@
 #include "cmd/sampling/session_children.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,10 +10,14 @@
 #include "cmd/sampling/session_process.h"
 #include "procmem/array.h"
 #include "procmem/clock.h"
+#include "procmem/descriptor_limit.h"
 
 enum exit_status session_children_open(struct session *session, struct message *reterr)
 {
-	const int err = process_tree_open(session->root.pid, NULL, &session->tree);
+	int err;
+
+	descriptor_limit_raise(); /* for several of each process */
+	err = process_tree_open(session->root.pid, NULL, &session->tree);
 
 	if (!err)
 		return EXIT_OK;
@@ -50,7 +55,7 @@ static void drop(struct session_children *children, uint32_t index)
  * Append a child, and begin to sample or search it. Returns 0; -ESRCH if it has ended already; or
  * an error that ends the run.
  */
-static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
+static int add_child(struct session *session, pid_t pid, pid_t parent_pid, uint64_t forked_ns)
 {
 	struct session_children *children = &session->children;
 	struct session_process **list = array_reserve(
@@ -71,10 +76,14 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
 	}
 	child->pid = pid;
 	child->parent_pid = parent_pid;
+	child->forked_ns = forked_ns;
 	if (target_open_process(pid, &child->target, &why) != EXIT_OK) {
 		session_process_close(child);
 		free(child);
-		return -ESRCH;
+		if (!process_tree_has(session->tree, pid) || kill(pid, 0) != 0)
+			return -ESRCH;
+		session_process_refuse(session, &why);
+		return 0;
 	}
 	if (session->options.full_command)
 		target_show_arguments(&child->target);
@@ -83,13 +92,13 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid)
 }
 
 /* A process has begun. */
-static int join(struct session *session, pid_t pid, pid_t parent_pid)
+static int join(struct session *session, pid_t pid, pid_t parent_pid, uint64_t time_ns)
 {
 	int err;
 
 	if (pid == session->root.pid)
 		return 0;
-	err = add_child(session, pid, parent_pid);
+	err = add_child(session, pid, parent_pid, time_ns);
 	session->children.nr_too_short += err == -ESRCH;
 	return err == -ESRCH ? 0 : err;
 }
@@ -102,7 +111,7 @@ static int execute(struct session *session, pid_t pid, pid_t parent_pid)
 
 	if (!process) {
 		/* One that has ended was counted when it joined, or ran no Python before. */
-		err = add_child(session, pid, parent_pid);
+		err = add_child(session, pid, parent_pid, 0);
 		return err == -ESRCH ? 0 : err;
 	}
 	/* Another program is another process to those who read the profile. */
@@ -151,7 +160,7 @@ static void handle_change(void *context, const struct process_tree_change *chang
 		return;
 	switch (change->kind) {
 	case PROCESS_JOINED:
-		err = join(session, change->pid, change->parent_pid);
+		err = join(session, change->pid, change->parent_pid, change->time_ns);
 		break;
 	case PROCESS_HAS_EXECUTED:
 		err = execute(session, change->pid, change->parent_pid);
@@ -180,6 +189,9 @@ int session_children_update(struct session *session, uint64_t now_ns, uint64_t *
 
 		err = session_process_search(session, child, now_ns);
 		if (child->state == PROCESS_UNSAMPLED) {
+			if (!err && child->is_recorded)
+				err = session_sink_end_process(&session->sink, child->index,
+							       now_ns);
 			drop(children, i);
 		} else if (child->state == PROCESS_SEARCHED) {
 			is_searched = true;

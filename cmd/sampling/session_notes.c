@@ -321,6 +321,11 @@ void session_notes_end(const struct session *session)
 		print_note("the new program is not sampled: %s",
 			   session->root.course.not_followed.text);
 	print_unsampled(&session->unsampled);
+	if (session->children.nr_refused)
+		print_note("%" PRIu64 " process%s could not be sampled: %s",
+			   session->children.nr_refused,
+			   session->children.nr_refused == 1 ? "" : "es",
+			   session->children.why.text);
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": the limit on stacks was reached",

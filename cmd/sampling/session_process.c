@@ -186,6 +186,36 @@ static void release_sampler(struct session_process *process)
 	process->sampler = NULL;
 }
 
+void session_process_refuse(struct session *session, const struct message *why)
+{
+	if (!session->children.nr_refused++)
+		session->children.why = *why;
+}
+
+/*
+ * After an error: whether it ends the run. In a tree an error of one process concerns that process
+ * alone, which is no longer sampled then. Returns the error that ends the run, or 0.
+ */
+static int contain(struct session *session, struct session_process *process, int err)
+{
+	struct session_course *course = &process->course;
+
+	if (!err || err == -ENOMEM || session->sink.error || (!session->tree && err != -ESRCH))
+		return err;
+	release_sampler(process);
+	process->state = PROCESS_UNSAMPLED;
+	if (err == -ESRCH) {
+		course->after = TARGET_ENDED;
+		course->end = END_TARGET;
+		return 0;
+	}
+	(void)target_explain(&process->target, err, &course->not_followed);
+	course->after = TARGET_REFUSED;
+	course->end = END_REPLACED;
+	session_process_refuse(session, &course->not_followed);
+	return 0;
+}
+
 int session_process_begin(struct session *session, struct session_process *process)
 {
 	int err;
@@ -204,7 +234,7 @@ int session_process_begin(struct session *session, struct session_process *proce
 		if (err)
 			break;
 	}
-	return err == -ENOTSUP ? 0 : err;
+	return err == -ENOTSUP ? 0 : contain(session, process, err);
 }
 
 /* Search for what comes after the program. */
@@ -241,7 +271,7 @@ int session_process_ended(struct session *session, struct session_process *proce
 		process->course.end = END_REPLACED;
 	}
 	if (err || end == END_DURATION || end == END_STOPPED)
-		return err;
+		return contain(session, process, err);
 	if (engine_change(&process->engine, &process->target, end, &process->engine_options)) {
 		progress_clear(&session->progress);
 		session_notes_change(session, process);
@@ -251,7 +281,7 @@ int session_process_ended(struct session *session, struct session_process *proce
 			return session_process_begin(session, process);
 		/* If the process has ended meanwhile, it is followed like any other. */
 		if (err != -ESRCH)
-			return err;
+			return contain(session, process, err);
 	}
 	follow(session, process);
 	return 0;
@@ -279,16 +309,6 @@ static bool may_continue(const struct session *session, struct session_process *
 	return false;
 }
 
-/* The process has ended before it could be sampled. Returns 0. */
-static int note_end(struct session_process *process)
-{
-	release_sampler(process);
-	process->state = PROCESS_UNSAMPLED;
-	process->course.after = TARGET_ENDED;
-	process->course.end = END_TARGET;
-	return 0;
-}
-
 /* Begin with the interpreter that a search has found. Returns errors that end the run. */
 static int begin_found(struct session *session, struct session_process *process)
 {
@@ -307,18 +327,18 @@ static int begin_found(struct session *session, struct session_process *process)
 	process->engine_options = session->options.engine;
 	progress_clear(&session->progress);
 	err = create_sampler(session, process);
-	if (err == -ESRCH)
-		return note_end(process);
 	if (err)
-		return err;
+		return contain(session, process, err);
+	if (process->forked_ns)
+		sampler_set_begin_ns(process->sampler, process->forked_ns);
+	process->forked_ns = 0;
 	if (had_interrupts && !process->engine.interrupts && session->bpf.has_fewer_rights)
 		message_set(&process->engine.why_no_interrupts,
 			    "this CPython has another layout than the previous one, and the right "
 			    "to load a BPF program for it was given up when sampling began");
 	if (is_new)
 		session_notes_followed(session, process);
-	err = may_continue(session, process) ? session_process_begin(session, process) : 0;
-	return err == -ESRCH ? note_end(process) : err;
+	return may_continue(session, process) ? session_process_begin(session, process) : 0;
 }
 
 int session_process_fork(struct session *session, struct session_process *process,
@@ -328,6 +348,7 @@ int session_process_fork(struct session *session, struct session_process *proces
 		process->course.after = TARGET_FOLLOWED;
 		return begin_found(session, process);
 	}
+	process->forked_ns = 0;
 	target_search_begin(wait, &process->search);
 	process->state = PROCESS_SEARCHED;
 	return 0;

@@ -8,6 +8,9 @@
 
 #include "cmd/sampling/session.h"
 
+/* Count a process of the tree that cannot be sampled, and why. */
+void session_process_refuse(struct session *session, const struct message *why);
+
 /* Tell the sink of the process. Returns 0 or what the sink returned. */
 int session_process_record(struct session *session, struct session_process *process);
 

@@ -279,6 +279,7 @@ void session_sink_restart(struct session_sink *sink)
 	session_sink_close(sink);
 	sink->sink = before.sink;
 	sink->watcher = before.watcher;
+	sink->filter = before.filter;
 	sink->outlives_errors = before.outlives_errors;
 }
 

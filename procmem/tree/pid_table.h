@@ -7,7 +7,8 @@
 #include <sys/types.h>
 
 struct pid_entry {
-	pid_t pid;	 /* 0: a free place */
+	pid_t pid; /* 0: a free place */
+	pid_t parent_pid;
 	int pidfd;	 /* its end is awaited through this; -1: none. Owned by the table's user */
 	int wait_status; /* -1: unknown */
 	bool is_over;	 /* it has ended, which is reported after the events before that */

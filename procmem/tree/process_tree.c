@@ -157,6 +157,7 @@ static int join(const struct reading *reading, pid_t pid, pid_t parent_pid, uint
 	member = pid_table_add(&tree->members, pid);
 	if (!member)
 		return -ENOMEM;
+	member->parent_pid = parent_pid;
 	tree->stats.nr_joined++;
 	reading->handler(reading->context, &change);
 	if (tree->events->reports_ends)
@@ -262,6 +263,7 @@ static int handle_event(const struct reading *reading, const struct process_even
 	const struct process_tree_change executed = {
 		.kind = PROCESS_HAS_EXECUTED,
 		.pid = event->pid,
+		.parent_pid = member ? member->parent_pid : 0,
 		.wait_status = -1,
 		.time_ns = event->time_ns,
 	};

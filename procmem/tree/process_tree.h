@@ -38,8 +38,9 @@ enum process_tree_change_kind {
 
 struct process_tree_change {
 	enum process_tree_change_kind kind;
-	pid_t pid;	  /* in our PID namespace */
-	pid_t parent_pid; /* of PROCESS_JOINED: that forked it; if it was found, the present one */
+	pid_t pid; /* in our PID namespace */
+	/* that forked it; if it was found, the one at that time; 0 for PROCESS_ENDED */
+	pid_t parent_pid;
 	int wait_status;  /* of PROCESS_ENDED, as of wait(2); -1: unknown */
 	uint64_t time_ns; /* CLOCK_MONOTONIC: when it happened, or when it was found */
 };

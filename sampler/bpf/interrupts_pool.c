@@ -55,7 +55,7 @@ int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts
 		return err;
 	err = interrupts_process_attach(interrupts, process, is_new, handler, ret_process, reterr);
 	/* Where events are refused, a program is of no use. */
-	if (err && pool->nr_programs > nr_before)
+	if ((err == -EPERM || err == -EMFILE) && pool->nr_programs > nr_before)
 		interrupts_close(pool->programs[--pool->nr_programs]);
 	return err;
 }

@@ -44,6 +44,7 @@ struct interrupts_process {
 	bool is_enabled;
 	struct interrupted *events;
 	uint32_t nr_events, max_events;
+	uint32_t nr_of_period;		   /* number of interrupts of each event per period */
 	struct interrupts_thread *threads; /* known to the program, ascending; owned */
 	uint32_t nr_threads;
 	uint32_t most_bytes; /* of the largest stack so far; 0: none */
@@ -62,7 +63,7 @@ static int open_event(const struct interrupts_process *process, pid_t tid,
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = process->interrupts->period_ns / process->place->nr_of_period,
+		.sample_period = process->interrupts->period_ns / process->nr_of_period,
 		.disabled = 1,
 		.inherit = 1,
 		.inherit_thread = 1,
@@ -130,10 +131,10 @@ static int follow_all(struct interrupts_process *process)
 	return err;
 }
 
-static void unfollow_all(struct interrupts_process *process)
+static void unfollow(const struct interrupted *events, uint32_t nr_events)
 {
-	while (process->nr_events) /* a link closes its event as well */
-		(void)bpf_link__destroy(process->events[--process->nr_events].link);
+	for (uint32_t i = 0; i < nr_events; i++) /* a link closes its event as well */
+		(void)bpf_link__destroy(events[i].link);
 }
 
 int interrupts_process_enable(struct interrupts_process *process, bool is_on)
@@ -217,9 +218,10 @@ int interrupts_process_attach(struct interrupts *interrupts, const struct proces
 	attached->process = process;
 	attached->handler = *handler;
 	take_place(attached);
+	attached->nr_of_period = nr_of_period(interrupts, is_new);
 	*attached->place = (struct interrupt_process){
 		.id = own_id,
-		.nr_of_period = nr_of_period(interrupts, is_new),
+		.nr_of_period = attached->nr_of_period,
 	};
 	if (interrupts->clock == INTERRUPTS_OWN_EVENTS)
 		err = follow_all(attached);
@@ -249,7 +251,8 @@ void interrupts_process_detach(struct interrupts_process *process)
 	if (!process)
 		return;
 	(void)interrupts_process_enable(process, false);
-	unfollow_all(process);
+	unfollow(process->events, process->nr_events);
+	process->nr_events = 0;
 	interrupts_process_set_threads(process, NULL, 0);
 	set_size(process, 0, 0);
 	process->interrupts->processes[process->key % INTERRUPT_MAX_PROCESSES] = NULL;
@@ -260,14 +263,25 @@ void interrupts_process_detach(struct interrupts_process *process)
 
 int interrupts_process_settle(struct interrupts_process *process)
 {
+	const struct interrupts_process before = *process;
 	int err;
 
-	if (process->place->nr_of_period == process->interrupts->nr_of_period)
+	if (process->nr_of_period == process->interrupts->nr_of_period)
 		return 0;
-	unfollow_all(process);
-	process->place->nr_of_period = process->interrupts->nr_of_period;
+	process->nr_of_period = process->interrupts->nr_of_period;
+	process->events = NULL;
+	process->nr_events = process->max_events = 0;
 	err = follow_all(process);
-	return err || !process->is_enabled ? err : interrupts_process_enable(process, true);
+	if (err) {
+		unfollow(process->events, process->nr_events);
+		free(process->events);
+		*process = before;
+		return err;
+	}
+	unfollow(before.events, before.nr_events);
+	free(before.events);
+	process->place->nr_of_period = process->nr_of_period;
+	return process->is_enabled ? interrupts_process_enable(process, true) : 0;
 }
 
 struct interrupts *interrupts_process_program(const struct interrupts_process *process)
