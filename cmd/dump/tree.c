@@ -59,10 +59,17 @@ static enum exit_status take(struct tree *tree, const struct listed_process *pro
 	bool is_there;
 
 	for (int i = 0; taken && i < EXEC_MAX_TRIES && status == EXIT_NO_SAMPLE; i++) {
+		struct message why = {0};
+		enum exit_status next;
+
 		if (i)
 			process_dump_done(taken);
-		*reterr = (struct message){0};
-		status = process_dump_take(taken, process->pid, options, reterr);
+		next = process_dump_take(taken, process->pid, options, &why);
+		/* If it is gone, it has ended, as the last try said already. */
+		if (i && taken->target.process.proc_fd < 0)
+			break;
+		status = next;
+		*reterr = why;
 	}
 	is_there = taken && taken->target.process.proc_fd >= 0 && status != EXIT_NO_SAMPLE;
 	if (is_there && append(tree, taken, process, status, reterr) == 0)
