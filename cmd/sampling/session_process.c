@@ -257,19 +257,19 @@ static void follow(struct session *session, struct session_process *process)
 int session_process_ended(struct session *session, struct session_process *process,
 			  enum sampler_end end, int err)
 {
-	process->course.end = end;
-	process->course.cache_reason = sampler_cache_reason(process->sampler);
-	process->had_ticks = sampler_stats(process->sampler)->ticks > 0;
-	session_add_counters(session, process);
-	process->state = PROCESS_UNSAMPLED;
 	/*
 	 * A new program that cannot be read, such as a set-user-ID one, is tried again by a search.
 	 */
 	if (err == -EPERM && !session->sink.error &&
 	    process_memory_is_gone(&process->target.process)) {
 		err = 0;
-		process->course.end = END_REPLACED;
+		end = END_REPLACED;
 	}
+	process->course.end = end;
+	process->course.cache_reason = sampler_cache_reason(process->sampler);
+	process->had_ticks = sampler_stats(process->sampler)->ticks > 0;
+	session_add_counters(session, process);
+	process->state = PROCESS_UNSAMPLED;
 	if (err || end == END_DURATION || end == END_STOPPED)
 		return contain(session, process, err);
 	if (engine_change(&process->engine, &process->target, end, &process->engine_options)) {
