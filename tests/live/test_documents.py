@@ -102,6 +102,9 @@ class Documents(unittest.TestCase):
 
     def put_in(self, line, pid):
         line = re.sub(r"\$\(pgrep -f \w+\.py\)|\b1234\b(?!\.)(?<!core\.1234)|\bPID\b", str(pid), line)
+        # The name of the program in the text, too, which is not the name of ours.
+        script = support.read("/proc/%d/cmdline" % pid).rstrip("\0").split("\0")[-1]
+        line = re.sub(r"(--name )\w+\.py\b", lambda found: found[1] + script, line)
         line = line.replace("/var/lib/systemd/coredump/core.shop.*", "core.shop.*")
         return shorter(re.sub(r"(?<=core -n )core$", "core.1234", line))
 

@@ -255,7 +255,7 @@ class Streams(RunTestCase):
                              "for i in range(5):\n"
                              "    print('line', i, flush=True); time.sleep(0.1)\n")
         for options in ([*support.COLLAPSED], ["-o", "-"], ["-o", "-", "-d", "0.2"]):
-            result = pysample("run", *options, "--", python(), script)
+            result = pysample("run", "--idle", *options, "--", python(), script)
             self.assertEqual(result.status, 0, result)
             own, profile = result.stdout[:35], result.stdout[35:]
             self.assertEqual(own, "".join("line %d\n" % i for i in range(5)))

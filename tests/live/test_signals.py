@@ -68,10 +68,10 @@ class LowRate(SignalsTestCase):
         return self.start(self.target.pid, "-r", "0.01", "--idle", "-o", self.path("profile"),
                           "--stats-json", self.path("stats"), *options)
 
-    def attach_and_sample(self):
+    def attach_and_sample(self, *options):
         """A run whose first tick, which comes at once, gave a sample."""
         while True:
-            process = self.attach()
+            process = self.attach(*options)
             support.wait_until(lambda: self.request(process) and self.stats()["ticks"],
                                "the first tick is over")
             if self.stats()["samples"]:
@@ -118,7 +118,7 @@ class LowRate(SignalsTestCase):
     def test_another_program(self):
         with support.python_target(support.newest_interpreter(), "execs_itself") as target:
             self.target = target
-            process = self.attach_and_sample()
+            process = self.attach_and_sample("--full-command")
             target.process.send_signal(signal.SIGUSR1)
             result = support.finish(process)
         self.assertEqual(result.status, 0, result)
