@@ -6,6 +6,7 @@
 #include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
 #include "procmem/sched/sched_policy.h"
+#include "procmem/sched/thread_stat.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
 
@@ -477,6 +478,22 @@ int sampler_wake(struct sampler *sampler, struct sample_sink *sink, struct ticke
 	return err ? err : postpone_ticks(sampler, ticker, now_ns, is_due);
 }
 
+/* Without a look: let the first tick hold the CPU where the process's main thread is. */
+static void follow_main_thread(struct sampler *sampler)
+{
+	struct instant *instant = &sampler->snapshot.instant;
+	char path[PROCESS_THREAD_PATH_MAX_BYTES];
+	char text[THREAD_STAT_MAX_BYTES];
+	struct thread_stat stat;
+
+	if (!sampler->process)
+		return;
+	process_thread_path(path, sampler->process->pid, "stat");
+	if (process_read_file(sampler->process, path, text, sizeof(text)) > 0 &&
+	    !thread_stat_parse(text, &stat))
+		(void)preempt_follow(instant->preempt, &instant->followed, stat.cpu);
+}
+
 /*
  * Find out where the target runs, so that the first tick holds its CPU. A target that is gone, or
  * has no interpreter yet, is left to the first tick. Returns false if its CPU cannot be taken, with
@@ -492,8 +509,11 @@ static bool find_target(struct sampler *sampler, int nr_looks, enum sampler_end 
 
 	if (!instant->preempt)
 		return true;
-	if (!nr_looks && prepare(sampler))
-		return true;
+	if (!nr_looks) {
+		follow_main_thread(sampler);
+		if (prepare(sampler))
+			return true;
+	}
 	for (int i = 0; i < nr_looks && verdict != INSTANT_PROVEN; i++) {
 		const uint64_t look_ns = clock_now_ns() + FIRST_PAUSE_NS;
 
