@@ -133,7 +133,7 @@ static enum exit_status sample(struct run_command *run, const char *name, struct
 	if (status == EXIT_NO_SAMPLE && !*signals_stop_flag() && child_has_ended(&run->child))
 		message_set(reterr,
 			    "no profile: '%s' ended, and no CPython was found in its "
-			    "process; processes that it starts are not sampled",
+			    "process; -s samples what it starts",
 			    name);
 	return status;
 }
@@ -232,7 +232,7 @@ const struct command run_command = {
 		"the moment there is one until it ends, the duration is over, or a signal arrives;\n"
 		"then writes the profile. The command has the terminal, and signals sent to\n"
 		"pysample are forwarded to it, including SIGUSR1. A shell that will execute Python\n"
-		"is waited for; processes that COMMAND starts are not sampled.\n",
+		"is waited for; processes that COMMAND starts are sampled with -s.\n",
 	.groups = sampling_options_groups + 1,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS - 1,
 	.lists_formats = true,
