@@ -113,6 +113,15 @@ static bool is_named_by_process(const struct grouped_thread *member)
 	return member->process && member->thread->thread.tid == member->pid;
 }
 
+/* Append which process a thread is of, if that is shown. */
+static void append_process(struct text *text, const struct grouped_thread *member)
+{
+	if (!member->process)
+		return;
+	text_printf(text, " of process %d ", member->pid);
+	append_escaped(text, member->process);
+}
+
 /* Append the header of a thread that is alone. */
 static void append_single(struct text *text, const struct grouped_thread *single)
 {
@@ -129,10 +138,7 @@ static void append_single(struct text *text, const struct grouped_thread *single
 		text_puts(text, " ");
 		append_quoted(text, thread->name);
 	}
-	if (single->process) {
-		text_printf(text, " of process %d ", single->pid);
-		append_escaped(text, single->process);
-	}
+	append_process(text, single);
 	if (thread->interpreter_id)
 		text_printf(text, " in interpreter %lld", (long long)thread->interpreter_id);
 	if (thread->is_main)
@@ -156,16 +162,19 @@ static void append_specials(struct text *text, const struct grouped_thread *memb
 	text_done(&words);
 }
 
-/* Append one of several threads; previous, which may be NULL, is the one before it. */
+/*
+ * Append one of several threads, by its process's name if they are of several processes; previous,
+ * which may be NULL, is the one before it.
+ */
 static void append_member(struct text *text, const struct grouped_thread *member,
-			  const struct grouped_thread *previous)
+			  const struct grouped_thread *previous, bool with_process)
 {
 	const struct sample_thread *thread = &member->thread->thread;
-	const bool shares_name = previous && is_named_by_process(previous) &&
+	const bool shares_name = previous && is_named_by_process(previous) && with_process &&
 				 strcmp(previous->process, member->process) == 0;
 
 	text_puts(text, previous ? ", " : " ");
-	if (is_named_by_process(member)) {
+	if (with_process && is_named_by_process(member)) {
 		if (!shares_name) {
 			append_escaped(text, member->process);
 			text_puts(text, " ");
@@ -174,7 +183,7 @@ static void append_member(struct text *text, const struct grouped_thread *member
 	} else {
 		append_quoted(text, thread->name);
 		text_printf(text, " %d", thread->tid);
-		if (member->process) {
+		if (with_process && member->process) {
 			text_puts(text, " of ");
 			append_escaped(text, member->process);
 			text_printf(text, " %d", member->pid);
@@ -207,9 +216,12 @@ void thread_group_append_threads(struct text *text, const struct thread_group *g
 	text_printf(text, "%" PRIu32 " threads", nr);
 	if (nr_processes > 1)
 		text_printf(text, " in %" PRIu32 " processes", nr_processes);
+	else
+		append_process(text, &group->threads[0]);
 	text_puts(text, ":");
 	for (uint32_t i = 0; i < nr_listed; i++)
-		append_member(text, &group->threads[i], i ? &group->threads[i - 1] : NULL);
+		append_member(text, &group->threads[i], i ? &group->threads[i - 1] : NULL,
+			      nr_processes > 1);
 	if (nr_listed < nr)
 		text_printf(text, " and %" PRIu32 " more", nr - nr_listed);
 }

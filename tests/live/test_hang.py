@@ -99,9 +99,9 @@ class Waits(HangTestCase):
         self.assertEqual(sorted(len(group) for group in groups if group & users), [2, 6])
         self.assertEqual(sorted(group["count"] for group in dumped["groups"]),
                          sorted(map(len, groups)))
-        self.assertIn("\n6 threads: ", text)
-        self.assertIn("\n2 threads: ", text)
-        self.assertNotIn("\n6 threads: ", alone)
+        self.assertIn("\n6 threads of process %d " % target.pid, text)
+        self.assertIn("\n2 threads of process %d " % target.pid, text)
+        self.assertNotIn("\n6 threads ", alone)
 
     def test_both_ends_of_a_socket(self):
         with support.python_target(self.interpreter, "hangs", "socket") as target:

@@ -81,6 +81,10 @@ Test(thread_groups, show_equal_stacks_once)
 		 false,
 		 "\n3 threads in 2 processes: a 7, 8, \"T2\" 9 of a 8 (most recent call last):\n"
 		 "  File \"a.py\", line 1, in f\n"},
+		{{{7, 7, 1, "a", NULL, 0}, {7, 8, 1, "a", NULL, 0}},
+		 false,
+		 "\n2 threads of process 7 a: \"T0\" 7, \"T1\" 8 (most recent call last):\n"
+		 "  File \"a.py\", line 1, in f\n"},
 		{{{7, 7, 1, NULL, "waits in read", SAMPLE_HOLDS_GIL},
 		  {7, 8, 1, NULL, "waits in read", 0}},
 		 false,
