@@ -97,6 +97,7 @@ class Threads(unittest.TestCase):
         text = pysample("dump", self.target.pid).stdout
         self.assertIn('"tab\\x09and\\x0aline; and colon"', text)
         self.assertNotRegex(text, r"[\x00-\x09\x0b-\x1f\x7f]")
+        text = pysample("dump", "--no-group", self.target.pid).stdout
         for tid, name in names_of(self.report, "subs").items():
             self.assertRegex(text, r'Thread %d "%s" in interpreter [1-9]' % (tid, name))
 
