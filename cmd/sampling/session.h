@@ -74,6 +74,7 @@ struct session_process {
 	struct engine engine;		      /* for the last program */
 	struct sampler *sampler;	      /* NULL between two programs */
 	bool had_ticks;			      /* the last program */
+	bool has_samples;		      /* any program that is over */
 	struct live_memory live_before;	      /* the memory's counters when it was last begun */
 	bool is_recorded;		      /* the sink knows the process as number index */
 	uint32_t index;
@@ -86,7 +87,7 @@ struct session_children {
 	uint32_t nr, max;
 	uint64_t nr_refused;   /* that could not be sampled */
 	struct message why;    /* the first of these was refused */
-	uint64_t nr_too_short; /* that ended before anything could be read */
+	uint64_t nr_too_short; /* that ended before a stack could be read */
 	int err;	       /* the first that ends the run; 0: none */
 };
 
@@ -167,8 +168,11 @@ void session_close(struct session *session);
 /* Sum up the counters so far, also while sampling. */
 void session_sum_counters(const struct session *session, struct sampler_stats *ret_stats);
 
-/* Add the counters of a process, PROCESS_SAMPLED, whose sampler has left the group. */
-void session_add_counters(struct session *session, const struct session_process *process);
+/*
+ * Add the counters of a process, PROCESS_SAMPLED, whose sampler has left the group, and note whether
+ * it has samples.
+ */
+void session_add_counters(struct session *session, struct session_process *process);
 
 /* Count the C frames so far, also while sampling. */
 void session_count_native(const struct session *session, struct run_native *ret_native);

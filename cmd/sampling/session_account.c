@@ -83,7 +83,7 @@ void session_count_native(const struct session *session, struct run_native *ret_
 		add_native(session->children.list[i], ret_native);
 }
 
-void session_add_counters(struct session *session, const struct session_process *process)
+void session_add_counters(struct session *session, struct session_process *process)
 {
 	struct session_sums *before = &session->before;
 
@@ -92,6 +92,7 @@ void session_add_counters(struct session *session, const struct session_process 
 	before->has_foreign_runners =
 		before->has_foreign_runners || sampler_has_foreign_runners(process->sampler);
 	before->nr_unreachable += sampler_nr_unreachable(process->sampler);
+	process->has_samples = process->has_samples || sampler_stats(process->sampler)->samples > 0;
 }
 
 void session_describe(const struct session *session, struct run *ret_run)

@@ -40,13 +40,34 @@ static struct session_process *find(struct session *session, pid_t pid)
 	return NULL;
 }
 
+/* Tell the sink that a process has ended, if it knows it. Returns 0 or what the sink returned. */
+static int end_row(struct session *session, struct session_process *process, uint64_t time_ns)
+{
+	if (!process->is_recorded)
+		return 0;
+	process->is_recorded = false;
+	return session_sink_end_process(&session->sink, process->index, time_ns);
+}
+
+/*
+ * Whether a child has ended that has no sample and may have been a Python: no search has read its
+ * mappings and found none. A process that has ended has no mappings.
+ */
+static bool was_too_short(const struct session_process *child)
+{
+	const bool was_read =
+		child->target.maps.nr_mappings && child->search.schedule.err == -ENOENT;
+
+	return child->course.after == TARGET_ENDED && !child->has_samples && !was_read;
+}
+
 /* Forget a child. */
 static void drop(struct session_children *children, uint32_t index)
 {
 	struct session_process *child = children->list[index];
 
 	children->list[index] = children->list[--children->nr];
-	children->nr_too_short += !child->is_recorded && !child->search.schedule.searched_ns;
+	children->nr_too_short += was_too_short(child);
 	session_process_close(child);
 	free(child);
 }
@@ -115,13 +136,8 @@ static int execute(struct session *session, pid_t pid, pid_t parent_pid)
 		return err == -ESRCH ? 0 : err;
 	}
 	/* Another program is another process to those who read the profile. */
-	if (process != &session->root && process->is_recorded) {
-		process->is_recorded = false;
-		err = session_sink_end_process(&session->sink, process->index, clock_now_ns());
-		if (err)
-			return err;
-	}
-	return session_process_executed(session, process);
+	err = process == &session->root ? 0 : end_row(session, process, clock_now_ns());
+	return err ? err : session_process_executed(session, process);
 }
 
 /* A process has ended. */
@@ -140,8 +156,8 @@ static int end(struct session *session, pid_t pid, uint64_t time_ns)
 	}
 	process->course.after = TARGET_ENDED;
 	process->state = PROCESS_UNSAMPLED;
-	if (!err && process->is_recorded)
-		err = session_sink_end_process(&session->sink, process->index, time_ns);
+	if (!err)
+		err = end_row(session, process, time_ns);
 	for (uint32_t i = 0; i < children->nr; i++)
 		if (children->list[i] == process) {
 			drop(children, i);
@@ -189,9 +205,7 @@ int session_children_update(struct session *session, uint64_t now_ns, uint64_t *
 
 		err = session_process_search(session, child, now_ns);
 		if (child->state == PROCESS_UNSAMPLED) {
-			if (!err && child->is_recorded)
-				err = session_sink_end_process(&session->sink, child->index,
-							       now_ns);
+			err = err ? err : end_row(session, child, now_ns);
 			drop(children, i);
 		} else if (child->state == PROCESS_SEARCHED) {
 			is_searched = true;
