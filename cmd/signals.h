@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Signal handling. SIGINT, SIGTERM and SIGHUP set the stop flag; SIGUSR1 requests that the outputs
- * be written; SIGUSR2 sets and clears the pause flag; signals can be forwarded to a child. All globals of the program are in signals.c,
- * because a signal handler has no other access to state.
+ * be written; SIGUSR2 sets and clears the pause flag; signals can be forwarded to a child. All
+ * globals of the program are in signals.c, because a signal handler has no other access to state.
  */
 #pragma once
 

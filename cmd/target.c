@@ -217,15 +217,15 @@ int target_search_look(struct target *target, struct target_search *search, stru
 static int find_interpreter(struct target *target, const struct target_wait *wait,
 			    struct message *reterr)
 {
-	struct target_search search;
+	struct target_search looks;
 	int err;
 
-	target_search_begin(wait, &search);
+	target_search_begin(wait, &looks);
 	for (;;) {
-		err = target_search_look(target, &search, reterr);
+		err = target_search_look(target, &looks, reterr);
 		if (err != -EINPROGRESS)
 			return err;
-		clock_sleep_until(search.next_ns);
+		clock_sleep_until(looks.next_ns);
 	}
 }
 

@@ -205,7 +205,8 @@ static int remove_member(struct sampler_group *group, uint32_t index, enum sampl
 	return sampler_finish(member.sampler, group->sink, &member.ticker, group->end_ns, end);
 }
 
-int sampler_group_remove(struct sampler_group *group, struct sampler *sampler, enum sampler_end end)
+int sampler_group_remove(struct sampler_group *group, const struct sampler *sampler,
+			 enum sampler_end end)
 {
 	for (uint32_t i = 0; i < group->nr_members; i++)
 		if (group->members[i].sampler == sampler)

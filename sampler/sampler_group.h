@@ -56,7 +56,7 @@ int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
  * End a sampler, unless it has ended: its last records become samples. ended() is not called.
  * Returns 0 or what the sink returned.
  */
-int sampler_group_remove(struct sampler_group *group, struct sampler *sampler,
+int sampler_group_remove(struct sampler_group *group, const struct sampler *sampler,
 			 enum sampler_end end);
 
 /* End sleeps early when descriptor fd becomes readable. Returns 0 or the errno of epoll_ctl(). */
@@ -66,8 +66,7 @@ int sampler_group_watch(struct sampler_group *group, int fd);
 uint64_t sampler_group_paused_ns(const struct sampler_group *group);
 
 /*
- * Sample until the limits, or until no sampler is left and none will be added; at least one must
- * have been added before. Calls ended() for those that are left. Returns 0 and *ret_end:
+ * Sample until the limits, or until no sampler is left and none will be added. Calls ended() for those that are left. Returns 0 and *ret_end:
  * END_DURATION, END_STOPPED, or END_TARGET (none is left); -ENOMEM; what the sink or the ops
  * returned.
  */

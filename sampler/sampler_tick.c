@@ -539,8 +539,6 @@ static bool find_target(struct sampler *sampler, int nr_looks, enum sampler_end 
 int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct preempt *preempt,
 		  struct sample_sink *sink, bool is_alone, enum sampler_end *ret_end)
 {
-	int err = 0;
-
 	sampler->is_racing = engine == ENGINE_RACING;
 	if (sampler->is_racing && !sampler->racing)
 		sampler->racing = calloc(1, sizeof(*sampler->racing));
@@ -561,7 +559,8 @@ int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct pr
 		sampler_native_begin(sampler->native, sink);
 	if (sampler->interrupts) {
 		/* Give the program the threads first. A changing list is left to the first tick. */
-		err = prepare(sampler);
+		int err = prepare(sampler);
+
 		if (!err || err == -ESRCH || sampler_is_transient(err))
 			err = sampler_interrupts_begin(sampler->interrupts, sink);
 		if (err)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples a process and, on request, all that it starts, from the opening of the outputs to their
- * writing: what attach and run have in common. The functions are called in the order below; those of cmd/sampling/session_outputs.h
- * follow session_sample(). After a failed call only these, which write what there is, and
+ * writing: what attach and run have in common. The functions are called in the order below; those
+ * of cmd/sampling/session_outputs.h follow session_sample(). After a failed call only these, which write what there is, and
  * session_close() may be called.
  */
 #pragma once
@@ -169,8 +169,8 @@ void session_close(struct session *session);
 void session_sum_counters(const struct session *session, struct sampler_stats *ret_stats);
 
 /*
- * Add the counters of a process, PROCESS_SAMPLED, whose sampler has left the group, and note whether
- * it has samples.
+ * Add the counters of a process, PROCESS_SAMPLED, whose sampler has left the group, and note
+ * whether it has samples.
  */
 void session_add_counters(struct session *session, struct session_process *process);
 

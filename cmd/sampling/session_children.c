@@ -218,8 +218,8 @@ int session_children_update(struct session *session, uint64_t now_ns, uint64_t *
 	return err ? err : children->err;
 }
 
-int session_children_ended(struct session *session, struct sampler *sampler, enum sampler_end end,
-			   int err)
+int session_children_ended(struct session *session, const struct sampler *sampler,
+			   enum sampler_end end, int err)
 {
 	for (uint32_t i = 0; i < session->children.nr; i++) {
 		struct session_process *child = session->children.list[i];

@@ -16,15 +16,15 @@ enum exit_status session_children_open(struct session *session, struct message *
 
 /*
  * Between ticks: follow what processes have begun and ended, and search new ones. Lowers
- * *ret_next_ns to the time of the next search, and clears *ret_is_over if there may be more to
+ * *ret_next_ns to the time of the next search, and sets *ret_is_over: there is nothing more to
  * sample. Returns 0, or an error that ends the run.
  */
 int session_children_update(struct session *session, uint64_t now_ns, uint64_t *ret_next_ns,
 			    bool *ret_is_over);
 
 /* As session_process_ended(), for the child that has this sampler. */
-int session_children_ended(struct session *session, struct sampler *sampler, enum sampler_end end,
-			   int err);
+int session_children_ended(struct session *session, const struct sampler *sampler,
+			   enum sampler_end end, int err);
 
 /* Tell a new sink of all children that the one before knew. Returns 0 or what the sink returned. */
 int session_children_record(struct session *session);

@@ -382,10 +382,10 @@ int session_process_search(struct session *session, struct session_process *proc
 
 int session_process_executed(struct session *session, struct session_process *process)
 {
-	int err = 0;
-
 	if (process->state == PROCESS_SAMPLED) {
-		err = sampler_group_remove(session->group, process->sampler, END_REPLACED);
+		const int err =
+			sampler_group_remove(session->group, process->sampler, END_REPLACED);
+
 		return session_process_ended(session, process, END_REPLACED, err);
 	}
 	follow(session, process);

@@ -207,7 +207,6 @@ void thread_group_append_threads(struct text *text, const struct thread_group *g
 {
 	const uint32_t nr = group->nr_threads;
 	const uint32_t nr_processes = count_processes(group);
-	const uint32_t nr_listed = nr < MAX_LISTED ? nr : MAX_LISTED;
 
 	if (nr == 1) {
 		append_single(text, &group->threads[0]);
@@ -219,11 +218,11 @@ void thread_group_append_threads(struct text *text, const struct thread_group *g
 	else
 		append_process(text, &group->threads[0]);
 	text_puts(text, ":");
-	for (uint32_t i = 0; i < nr_listed; i++)
+	for (uint32_t i = 0; i < nr && i < MAX_LISTED; i++)
 		append_member(text, &group->threads[i], i ? &group->threads[i - 1] : NULL,
 			      nr_processes > 1);
-	if (nr_listed < nr)
-		text_printf(text, " and %" PRIu32 " more", nr - nr_listed);
+	if (nr > MAX_LISTED)
+		text_printf(text, " and %" PRIu32 " more", nr - MAX_LISTED);
 }
 
 static const char *waiting_text(const struct thread_group *group, uint32_t i)
