@@ -261,6 +261,12 @@ class Streams(RunTestCase):
             self.assertEqual(own, "".join("line %d\n" % i for i in range(5)))
             self.assertTrue(parse_collapsed(profile))
 
+    def test_no_version_before_there_is_an_interpreter(self):
+        result = pysample("run", "-s", "-v", "-o", self.profile + ".pysample", "--", python(),
+                          self.script(WORK), "0.3")
+        self.assertRegex(result.stderr, r"\Apysample: sampling process \d+\n")
+        self.assertNotIn("(null)", result.stderr)
+
     def test_files_do_not_wait_for_what_goes_to_stdout(self):
         """For each way of making a file: added up, from a recording, from a temporary file."""
         script = self.script(WORK + "print('last', sys.stdin.read(), flush=True)")
