@@ -74,6 +74,7 @@ struct session_process {
 	struct engine engine;		      /* for the last program */
 	struct sampler *sampler;	      /* NULL between two programs */
 	bool had_ticks;			      /* the last program */
+	uint64_t executed_ns;		      /* the last exec reported; 0: none */
 	bool has_samples;		      /* any program that is over */
 	struct live_memory live_before;	      /* the memory's counters when it was last begun */
 	bool is_recorded;		      /* the sink knows the process as number index */

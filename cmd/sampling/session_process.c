@@ -6,11 +6,15 @@
 #include "cmd/print.h"
 #include "cmd/sampling/session_notes.h"
 #include "cmd/signals.h"
+#include "procmem/clock.h"
 #include "procmem/sched/cpu_clock.h"
 #include "procmem/tree/process_name.h"
 
 /* A process of less than this age may also end soon. */
 #define NEW_NS 1000000000u
+
+/* An interpreter may take as long as this to start on a busy machine, with no thread to list. */
+#define STARTING_NS (60ull * NS_PER_S)
 
 /*
  * Create a sampler of the program and choose its engine. Returns 0, -ENOMEM, -ESRCH, or an errno.
@@ -354,6 +358,13 @@ int session_process_fork(struct session *session, struct session_process *proces
 	return 0;
 }
 
+/* Whether the program began so recently that its interpreter may not be complete. */
+static bool may_be_starting(const struct session_process *process, uint64_t now_ns)
+{
+	return process_age_ns(&process->target.process) < STARTING_NS ||
+	       (process->executed_ns && now_ns - process->executed_ns < STARTING_NS);
+}
+
 int session_process_search(struct session *session, struct session_process *process,
 			   uint64_t now_ns)
 {
@@ -367,11 +378,12 @@ int session_process_search(struct session *session, struct session_process *proc
 		return 0;
 	process->state = PROCESS_UNSAMPLED;
 	/*
-	 * The same interpreter is continued with only if it had a tick since it was last found:
-	 * otherwise one that can never be read would be found again and again.
+	 * The same interpreter is continued with only if it had a tick since it was last found, or
+	 * is starting: otherwise one that can never be read would be found again and again.
 	 */
 	if (course->after == TARGET_FOLLOWED ||
-	    (course->after == TARGET_SAME && process->had_ticks))
+	    (course->after == TARGET_SAME &&
+	     (process->had_ticks || may_be_starting(process, now_ns))))
 		return begin_found(session, process);
 	if (course->after == TARGET_INTERRUPTED)
 		course->end = END_STOPPED;
@@ -382,6 +394,7 @@ int session_process_search(struct session *session, struct session_process *proc
 
 int session_process_executed(struct session *session, struct session_process *process)
 {
+	process->executed_ns = clock_now_ns();
 	if (process->state == PROCESS_SAMPLED) {
 		const int err =
 			sampler_group_remove(session->group, process->sampler, END_REPLACED);
