@@ -64,11 +64,13 @@ def options_by_command():
 
 
 def shorter(line):
-    """Twentieths of the seconds that it takes."""
+    """Twentieths of the seconds that it takes; a second if there is no end to it."""
 
     def twentieth(found):
         return "%s%.3g%s" % (found[1], float(found[2]) / SHORTER, found[3])
 
+    if "--loop" in line and " -d " not in line:
+        line = line.replace("--loop", "-d 20 --loop")
     return re.sub(r"((?:-d|--from|--to) )(\d+)(s?)\b", twentieth, line)
 
 
