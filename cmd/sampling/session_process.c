@@ -190,6 +190,23 @@ static void release_sampler(struct session_process *process)
 	process->sampler = NULL;
 }
 
+/* Search for what comes after the program. */
+static void follow(struct session *session, struct session_process *process)
+{
+	struct target_wait wait = {
+		.wait_ns = session->options.wait.wait_ns,
+		.for_any = true,
+		.stop = signals_stop_flag(),
+	};
+
+	/* The new program has just begun, however long the wait for the first one. */
+	if (wait.wait_ns < TARGET_STARTING_NS)
+		wait.wait_ns = TARGET_STARTING_NS;
+	release_sampler(process);
+	target_follow_begin(&process->target, &wait, &process->search);
+	process->state = PROCESS_SEARCHED;
+}
+
 void session_process_refuse(struct session *session, const struct message *why)
 {
 	if (!session->children.nr_refused++)
@@ -197,8 +214,9 @@ void session_process_refuse(struct session *session, const struct message *why)
 }
 
 /*
- * After an error: whether it ends the run. In a tree an error of one process concerns that process
- * alone, which is no longer sampled then. Returns the error that ends the run, or 0.
+ * After an error: whether it ends the run. A process that is gone is searched for again. In a tree
+ * any other error of one process concerns that process alone, which is no longer sampled then.
+ * Returns the error that ends the run, or 0.
  */
 static int contain(struct session *session, struct session_process *process, int err)
 {
@@ -206,13 +224,13 @@ static int contain(struct session *session, struct session_process *process, int
 
 	if (!err || err == -ENOMEM || session->sink.error || (!session->tree && err != -ESRCH))
 		return err;
-	release_sampler(process);
-	process->state = PROCESS_UNSAMPLED;
+	/* It has ended or called exec meanwhile. */
 	if (err == -ESRCH) {
-		course->after = TARGET_ENDED;
-		course->end = END_TARGET;
+		follow(session, process);
 		return 0;
 	}
+	release_sampler(process);
+	process->state = PROCESS_UNSAMPLED;
 	(void)target_explain(&process->target, err, &course->not_followed);
 	course->after = TARGET_REFUSED;
 	course->end = END_REPLACED;
@@ -239,23 +257,6 @@ int session_process_begin(struct session *session, struct session_process *proce
 			break;
 	}
 	return err == -ENOTSUP ? 0 : contain(session, process, err);
-}
-
-/* Search for what comes after the program. */
-static void follow(struct session *session, struct session_process *process)
-{
-	struct target_wait wait = {
-		.wait_ns = session->options.wait.wait_ns,
-		.for_any = true,
-		.stop = signals_stop_flag(),
-	};
-
-	/* The new program has just begun, however long the wait for the first one. */
-	if (wait.wait_ns < TARGET_STARTING_NS)
-		wait.wait_ns = TARGET_STARTING_NS;
-	release_sampler(process);
-	target_follow_begin(&process->target, &wait, &process->search);
-	process->state = PROCESS_SEARCHED;
 }
 
 int session_process_ended(struct session *session, struct session_process *process,
