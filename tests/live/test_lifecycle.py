@@ -363,6 +363,32 @@ class Fork(LifecycleTestCase):
         self.until_seen(attempt, "in_parent")
 
 
+# Kills children at random moments of their start: some of another program, some forked.
+DYING_CHILDREN = """\
+import os, random, subprocess, sys, time
+moments = random.Random(1)
+for i in range(250):
+    child = subprocess.Popen([sys.executable, "-S", "-E", "-c", "pass"])
+    time.sleep(moments.uniform(0, 0.03))
+    child.kill()
+    child.wait()
+    pid = os.fork()
+    while not pid:
+        pass
+    time.sleep(moments.uniform(0, 0.003))
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+"""
+
+
+class DyingChildren(LifecycleTestCase):
+    def test_the_run_goes_on(self):
+        result = pysample("run", "-s", "-r", "1000", "-o", self.profile + ".pysample", "--",
+                          sys.executable, "-c", DYING_CHILDREN)
+        self.assertEqual(result.status, 0, result)
+        self.assertNotIn("sampling ended early", result.stderr)
+
+
 @support.per_layout
 class Stopped(LifecycleTestCase):
     quick_on = ("3.11",)
