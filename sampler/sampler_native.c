@@ -49,7 +49,8 @@ struct sampler_native {
 	/* The sink that adds the C frames unwound last to a sample, and the sink after it: */
 	struct sample_sink merge;
 	struct sample_sink *merge_next;
-	const struct loop_entry *entries; /* of the thread's list */
+	const struct frame_list *list;	  /* of the thread, whose slot in samples is shared */
+	const struct loop_entry *entries; /* of that list */
 	/* Number of outer visible frames to keep; a gap replaces the others. */
 	uint32_t nr_kept;
 	struct sample_sink *next; /* the run's sink */
@@ -134,8 +135,8 @@ static int merge(struct sample_sink *sink, const struct sample *sample)
 	struct sample detailed = *sample;
 	uint32_t nr_left = native->nr_kept;
 	uint32_t nr = 0;
-	int err = sample_details(&sampler->codes, &sampler->threads[sample->thread->slot].list,
-				 native->entries, NULL, sample, &details);
+	int err = sample_details(&sampler->codes, native->list, native->entries, NULL, sample,
+				 &details);
 
 	if (err)
 		return err;
@@ -187,6 +188,7 @@ static int emit_merged(struct sampler_native *native, const struct snapshot_thre
 	native->stats.nr_stacks++;
 	native->stats.nr_c_gaps += !native->stacks.is_whole;
 	native->merge_next = next;
+	native->list = list;
 	native->entries = entries; /* the thread may have moved on since */
 	native->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX
 			  : nr_kept		     ? list->frames[nr_kept - 1].nr_begun
