@@ -524,8 +524,9 @@ class Servers(TreeTestCase):
         with open(self.path(name), "w", encoding="ascii") as file:
             file.write(text)
 
+    @contextlib.contextmanager
     def load(self, port):
-        """Ask for pages until the test ends."""
+        """Ask for pages until the block ends."""
         is_over = threading.Event()
 
         def ask():
@@ -539,17 +540,16 @@ class Servers(TreeTestCase):
         threads = [threading.Thread(target=ask) for _ in range(4)]
         for thread in threads:
             thread.start()
-            self.addCleanup(thread.join)
-        self.addCleanup(is_over.set)
+        try:
+            yield
+        finally:
+            is_over.set()
+            for thread in threads:
+                thread.join()
 
-    def check(self, command, name):
-        for engine in ENGINES:
-            with self.subTest(engine=engine):
-                self.remove(*os.listdir(self.folder))
-                self.write("shop.py", APP)
-                self.serve(command, name, engine)
-
-    def serve(self, command, name, engine):
+    @contextlib.contextmanager
+    def server(self, command):
+        """A server until the block ends. Yields its process and its port."""
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
@@ -557,10 +557,21 @@ class Servers(TreeTestCase):
             master = subprocess.Popen(
                 [*support.TIED_TO_US, *[word % {"port": port} for word in command]],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder)
-        self.addCleanup(master.wait)
-        self.addCleanup(master.terminate)
-        self.load(port)
+        try:
+            yield master, port
+        finally:
+            master.terminate()
+            master.wait()
 
+    def check(self, command, name):
+        for engine in ENGINES:
+            with self.subTest(engine=engine):
+                self.remove(*os.listdir(self.folder))
+                self.write("shop.py", APP)
+                with self.server(command) as (master, port), self.load(port):
+                    self.check_workers(master, name, engine)
+
+    def check_workers(self, master, name, engine):
         def workers():
             return [int(path.rpartition("-")[2]) for path in glob.glob(self.path("handled-*"))]
 
