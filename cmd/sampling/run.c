@@ -232,7 +232,7 @@ const struct command run_command = {
 		"the moment there is one until it ends, the duration is over, or a signal arrives;\n"
 		"then writes the profile. The command has the terminal, and signals sent to\n"
 		"pysample are forwarded to it, including SIGUSR1. A shell that will execute Python\n"
-		"is waited for; processes that COMMAND starts are sampled with -s.\n",
+		"is waited for; processes that COMMAND starts are sampled with -s only.\n",
 	.groups = sampling_options_groups + 1,
 	.nr_groups = SAMPLING_OPTIONS_NR_GROUPS - 1,
 	.lists_formats = true,
