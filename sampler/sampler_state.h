@@ -132,7 +132,9 @@ struct identities {
 	uint64_t pthreads_refresh;	/* snapshot.nr_refreshes when it was learnt */
 	uint32_t nr_os_names_left;	/* number of kernel names that this tick may still read */
 	bool has_new_threads;		/* there are threads whose names were not looked up */
-	uint64_t names_due_ns;		/* when the names of new threads are read again; 0: never */
+	uint32_t nr_retries;   /* number of times that unknown threads were identified again */
+	uint64_t retry_ns;     /* when that is due */
+	uint64_t names_due_ns; /* when the names of new threads are read again; 0: never */
 };
 
 struct tick_times {
@@ -227,6 +229,12 @@ static inline bool sampler_is_transient(int err)
  * deepest stack of the last ROOM_WALKS to 2 * ROOM_WALKS walks needs.
  */
 enum { ROOM_WALKS = 4096 };
+
+/*
+ * Find out which thread a state is of, and follow it. For a state whose thread was not known when it
+ * was new: right after a fork it still names the thread of the parent.
+ */
+void sampler_thread_identify(struct sampler *sampler, struct snapshot_thread *thread);
 
 /* Give a new thread its slot and description. Returns 0 or -ENOMEM. */
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread);

@@ -51,6 +51,26 @@ static int create_info(struct sampler *sampler, struct sampled_thread *sampled)
 	return 0;
 }
 
+void sampler_thread_identify(struct sampler *sampler, struct snapshot_thread *thread)
+{
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+	*sampled->info = (struct sample_thread){
+		.id = sampled->info->id,
+		.slot = sampled->info->slot,
+		.process = sampler->identities.process,
+	};
+	sampler_identify(sampler, thread, sampled);
+	thread->tid = sampled->info->tid;
+	begin_clock(sampler, sampled);
+	if (sampler->native)
+		sampler_native_add(sampler->native, sampled->info);
+	sampler->identities.has_new_threads = true;
+	thread->stack = sampler->process && thread->tid == sampler->process->pid
+				? sampler->stacks.first
+				: thread_stack_of_id(thread->ref.thread_id);
+}
+
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)
 {
 	struct sample_ids *ids = sampler->identities.ids;
@@ -73,33 +93,21 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	err = sampled->info ? 0 : create_info(sampler, sampled);
 	if (err)
 		return err;
-	*sampled->info = (struct sample_thread){
-		.id = ids->nr_threads++,
-		.slot = sampled->info->slot,
-		.process = sampler->identities.process,
-	};
-	sampler_identify(sampler, thread, sampled);
-	thread->tid = sampled->info->tid;
+	sampled->info->id = ids->nr_threads++;
 	thread->is_new = false;
 	sampled->last.nr_same = 0;
 	sampled->room.nr_converted = 0;
 	sampled->identity.nr_named = 0;
 	sampled->last.collector = NOT_COLLECTING;
-	begin_clock(sampler, sampled);
 	cached_sample_done(&sampled->cached);
-	if (sampler->native)
-		sampler_native_add(sampler->native, sampled->info);
 	sampled->identity.first_ns = sampler->tick.last_ns;
-	sampler->identities.has_new_threads = true;
+	sampler_thread_identify(sampler, thread);
 	sampled->time = (struct accounted_time){
 		.last_ns = sampler->tick.last_ns,
 		.covered_ns = sampler->interrupts && !sampler->tick.last_ns ? clock_now_ns()
 									    : sampler->tick.last_ns,
 	};
 	frame_cache_add_thread(&sampler->cache, thread);
-	thread->stack = sampler->process && thread->tid == sampler->process->pid
-				? sampler->stacks.first
-				: thread_stack_of_id(thread->ref.thread_id);
 	return 0;
 }
 

@@ -24,6 +24,10 @@
  */
 enum { FIRST_LOOKS = 4, FIRST_PAUSE_NS = 200000 };
 
+/* When threads that are unknown are identified again: after this time, twice this time, … */
+#define FIRST_RETRY_NS 1000000ull
+enum { MAX_RETRIES = 12 };
+
 /* How often the program is checked to be the same, besides at each new thread list. */
 #define CHECK_EVERY_NS 250000000u
 
@@ -200,6 +204,21 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 	       (nr_done % CLOCK_EVERY == 0 && clock_now_ns() >= sampler->tick.cut_ns);
 }
 
+/* Whether it is time to identify threads again that a new process did not name rightly yet. */
+static bool retries_identities(struct sampler *sampler)
+{
+	struct identities *identities = &sampler->identities;
+	bool is_unknown = false;
+
+	if (!sampler->process || identities->nr_retries == MAX_RETRIES ||
+	    sampler->tick.now_ns < identities->retry_ns)
+		return false;
+	for (size_t i = 0; i < sampler->snapshot.nr_threads; i++)
+		is_unknown = is_unknown || !sampler->snapshot.threads[i]->tid;
+	identities->retry_ns = sampler->tick.now_ns + (FIRST_RETRY_NS << identities->nr_retries++);
+	return is_unknown;
+}
+
 /*
  * Before a look, as it may take long: make room in the tables of code, read the thread list if it
  * has changed, and identify new threads.
@@ -207,7 +226,8 @@ static bool is_over(const struct sampler *sampler, size_t nr_done)
 static int prepare(struct sampler *sampler)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
-	const bool is_stale = snapshot->is_stale;
+	const bool retries = retries_identities(sampler);
+	const bool is_stale = snapshot->is_stale || retries;
 	int err = 0;
 
 	/* Lists that refer to dropped code must not be reused. */
@@ -231,6 +251,8 @@ static int prepare(struct sampler *sampler)
 			break;
 		if (snapshot->threads[i]->is_new)
 			err = sampler_thread_begin(sampler, snapshot->threads[i]);
+		else if (retries && !snapshot->threads[i]->tid)
+			sampler_thread_identify(sampler, snapshot->threads[i]);
 	}
 	if (err || !sampler->interrupts)
 		return err;

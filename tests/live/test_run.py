@@ -264,7 +264,7 @@ class Streams(RunTestCase):
     def test_no_version_before_there_is_an_interpreter(self):
         result = pysample("run", "-s", "-v", "-o", self.profile + ".pysample", "--", python(),
                           self.script(WORK), "0.3")
-        self.assertRegex(result.stderr, r"\Apysample: sampling process \d+\n")
+        self.assertRegex(result.stderr, r"\Apysample: sampling process \d+ and the processes it starts\n")
         self.assertNotIn("(null)", result.stderr)
 
     def test_files_do_not_wait_for_what_goes_to_stdout(self):
