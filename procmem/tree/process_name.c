@@ -256,14 +256,20 @@ static bool is_python(struct slice program)
 	return !version.length || is_digit(version.bytes[0]) || is_text(version, "-dbg");
 }
 
-/* What multiprocessing starts: python -c "from multiprocessing.spawn import spawn_main; …". */
+/*
+ * What multiprocessing starts: python -c "from multiprocessing.spawn import spawn_main; …". Its
+ * forkserver begins with "import sys; " in 3.15, and in the latest releases of 3.13 and 3.14.
+ */
 static void append_code(struct name *name, struct slice code)
 {
+	static const char import[] = "import sys; ";
 	static const char begin[] = "from multiprocessing.";
 	static const char *const modules[] = {"spawn", "forkserver", "resource_tracker",
 					      "semaphore_tracker"};
 	const size_t begin_length = sizeof(begin) - 1;
 
+	if (starts_with(code, import))
+		code = from(code, sizeof(import) - 1);
 	if (starts_with(code, begin)) {
 		const struct slice module = before(from(code, begin_length), ' ');
 
