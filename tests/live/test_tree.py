@@ -292,8 +292,9 @@ class Ends(TreeTestCase):
                 self.renew()
                 code = ("import os, sys; sys.path.insert(0, %r); from working import work\n"
                         "if not os.fork(): work(%r, 'worker'); os._exit(3)\n"
-                        "work(%r, 'root'); os.wait(); %s" % (self.folder, self.folder, self.folder, end))
-                process = self.start("run", "-s", "-o", self.recording, "--", SYSTEM_PYTHON, "-c", code)
+                        "work(%r, 'root'); os.wait(); %s" % (*3 * [self.folder], end))
+                process = self.start("run", "-s", "-o", self.recording, "--", SYSTEM_PYTHON,
+                                     "-c", code)
                 self.until_sampled(process, "root", "worker")
                 self.remove("go")
                 self.end(process, status)
