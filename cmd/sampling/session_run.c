@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -27,10 +26,7 @@
 #include "output/run/run.h"
 #include "output/run/run_part.h"
 #include "output/text/text.h"
-#include "procmem/cleanup.h"
 #include "procmem/clock.h"
-#include "procmem/procfile.h"
-#include "procmem/sched/cpu_clock.h"
 #include "procmem/tree/process_name.h"
 
 bool session_keep_arguments(struct session *session, int argc, char **argv)
@@ -69,6 +65,7 @@ bool session_keep_command(struct session *session, char *const *command)
 	free(own);
 	return true;
 }
+
 /* Opening. */
 
 enum exit_status session_open_outputs(struct session *session, pid_t pid, struct message *reterr)
@@ -369,6 +366,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	session_explain_none_shown(session, reterr);
 	return err ? EXIT_ERROR : EXIT_NO_SAMPLE;
 }
+
 void session_close(struct session *session)
 {
 	outputs_discard(&session->options.outputs);
