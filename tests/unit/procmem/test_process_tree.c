@@ -102,15 +102,23 @@ static void have_daemons(const struct story *story)
 		have_generations(story, NR_DAEMONS, true);
 }
 
+/* In a function of its own: what a caller of vfork() keeps in registers may be clobbered. */
+static pid_t start_exec_chain(void)
+{
+	const pid_t child = vfork();
+
+	if (!child) {
+		(void)execl("/bin/sh", "sh", "-c", "exec sh -c 'exec true'", NULL);
+		_exit(1);
+	}
+	return child;
+}
+
 static void have_exec_chains(const struct story *story)
 {
 	for (int i = 0; i < NR_LIVING; i++) {
-		const pid_t child = vfork();
+		const pid_t child = start_exec_chain();
 
-		if (!child) {
-			(void)execl("/bin/sh", "sh", "-c", "exec sh -c 'exec true'", NULL);
-			_exit(1);
-		}
 		tell(story, child);
 		(void)waitpid(child, NULL, 0);
 	}
