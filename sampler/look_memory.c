@@ -130,14 +130,17 @@ static void table_fill(struct look_memory *look)
 static int reserve(struct look_memory *look, uint32_t nr)
 {
 	uint32_t nr_slots = look->nr_slots ? look->nr_slots : MIN_SLOTS;
+	struct look_block *blocks =
+		array_reserve(look->blocks, nr, &look->max_blocks, sizeof(*blocks));
 	uint16_t *table;
 
-	/* Room for all blocks costs nothing until it is used. */
-	if (!look->blocks)
-		look->blocks = calloc(MAX_BLOCKS, sizeof(*look->blocks));
+	if (!blocks)
+		return -ENOMEM;
+	look->blocks = blocks;
+	/* Room for the bytes of all blocks costs nothing until it is used. */
 	if (!look->bytes)
 		look->bytes = malloc((size_t)MAX_BLOCKS * LOOK_BLOCK_BYTES);
-	if (!look->blocks || !look->bytes)
+	if (!look->bytes)
 		return -ENOMEM;
 	while (nr_slots < 2 * nr)
 		nr_slots *= 2;

@@ -47,7 +47,7 @@ struct look_memory {
 	uint64_t look;	 /* number of looks so far */
 	/* owned; nr_ahead sorted ones, then the others in the order met */
 	struct look_block *blocks;
-	uint32_t nr_ahead, nr_blocks;
+	uint32_t nr_ahead, nr_blocks, max_blocks;
 	uint8_t *bytes;		 /* owned; LOOK_BLOCK_BYTES for each block */
 	uint16_t *table;	 /* owned; a hash table of block indices plus 1, 0: free */
 	uint32_t nr_slots;	 /* of the table */
