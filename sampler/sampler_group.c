@@ -30,12 +30,13 @@ enum { REPLACED_AFTER_FAILURES = 4 };
 #define AIM_NS 50000u
 
 /*
- * In a group of several, a process of which nothing moved in this many ticks is looked at less
- * often: after twice the interval, then four times, …, at most after MAX_STILL_NS. Its samples weigh
- * as much more. The decision rests on the past alone, so no part of the program is favoured.
+ * In a group of several, a process of which nothing moved in this many ticks has fewer of them: one
+ * in twice the interval, then in four times, …, at most in MAX_STILL_NS. Its samples weigh as much
+ * more. The decision rests on the past alone, so no part of the program is favoured. The ticks of
+ * all such processes come together.
  */
 enum { STILL_TICKS = 8 };
-#define MAX_STILL_NS 200000000u
+#define MAX_STILL_NS 100000000u
 
 /* The place of no tick. */
 #define NO_MEMBER UINT32_MAX
@@ -44,6 +45,8 @@ enum { STILL_TICKS = 8 };
 struct member {
 	struct sampler *sampler; /* borrowed */
 	struct ticker ticker;
+	uint64_t seed;	     /* of its ticker, while its process does not stand still */
+	uint64_t checked_ns; /* the deadline for which it was checked whether that holds a CPU */
 	/* when the look for the next tick begins, if its deadline was too soon; see wait_for_tick() */
 	uint64_t aim_ns;
 	bool ends_when_too_deep;
@@ -146,6 +149,22 @@ static bool holds_cpus(const struct member *member)
 	return member->sampler->snapshot.instant.preempt != NULL;
 }
 
+/* Whether the next look must: the process may have run since the last one. */
+static bool needs_cpus(const struct member *member)
+{
+	return holds_cpus(member) && !member->sampler->standstill.is_proven;
+}
+
+/*
+ * Whether a process that stood still has to be checked shortly before its next tick: if it has
+ * begun to run, the tick needs its CPU.
+ */
+static bool needs_check(const struct member *member)
+{
+	return holds_cpus(member) && member->sampler->standstill.is_proven &&
+	       member->checked_ns != member->ticker.deadline_ns;
+}
+
 /* The duration begins at begin_ns. */
 static void set_end(struct sampler_group *group, uint64_t begin_ns)
 {
@@ -185,9 +204,9 @@ int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
 		group->origin_ns = now_ns;
 		set_end(group, now_ns);
 	}
-	ticker_start(&member.ticker, options->rate_hz,
-		     holds_cpus(&member) ? now_ns * HASH_GOLDEN_RATIO : group->origin_ns,
-		     group->origin_ns, now_ns, &sampler->stats);
+	member.seed = holds_cpus(&member) ? now_ns * HASH_GOLDEN_RATIO : group->origin_ns;
+	ticker_start(&member.ticker, options->rate_hz, member.seed, group->origin_ns, now_ns,
+		     &sampler->stats);
 	sampler->stats.start_ns = now_ns;
 	sampler->snapshot.stop = group->limits.stop;
 	if (group->end_ns != UINT64_MAX)
@@ -232,11 +251,22 @@ static int remove_ended(struct sampler_group *group)
 	return err;
 }
 
-/* When a sampler has to be woken for its next tick. */
+/* When a sampler has to be woken for its next tick, or to be checked before it. */
 static uint64_t wake_of(const struct member *member)
 {
-	return member->aim_ns > member->ticker.deadline_ns ? member->aim_ns
-							   : member->ticker.deadline_ns;
+	const uint64_t deadline_ns = member->ticker.deadline_ns;
+
+	if (needs_check(member))
+		return deadline_ns > AIM_NS ? deadline_ns - AIM_NS : 0;
+	return member->aim_ns > deadline_ns ? member->aim_ns : deadline_ns;
+}
+
+/* Whether one has to be woken before the other. Of two at once, one that needs CPUs comes first. */
+static bool is_before(const struct member *one, const struct member *other)
+{
+	const uint64_t wake_ns = wake_of(one), other_ns = wake_of(other);
+
+	return wake_ns < other_ns || (wake_ns == other_ns && needs_cpus(one) && !needs_cpus(other));
 }
 
 /* The sampler that has to be woken next; NO_MEMBER: there is none. */
@@ -245,10 +275,24 @@ static uint32_t find_next(const struct sampler_group *group)
 	uint32_t next = NO_MEMBER;
 
 	for (uint32_t i = 0; i < group->nr_members; i++)
-		if (next == NO_MEMBER ||
-		    wake_of(&group->members[i]) < wake_of(&group->members[next]))
+		if (next == NO_MEMBER || is_before(&group->members[i], &group->members[next]))
 			next = i;
 	return next;
+}
+
+/* Check the processes of which it is time, whether they still stand still. */
+static void check_still(struct sampler_group *group)
+{
+	const uint64_t now_ns = clock_now_ns();
+
+	for (uint32_t i = 0; i < group->nr_members; i++) {
+		struct member *member = &group->members[i];
+
+		if (!needs_check(member) || now_ns < wake_of(member))
+			continue;
+		member->checked_ns = member->ticker.deadline_ns;
+		(void)sampler_stands_still(member->sampler);
+	}
 }
 
 /* Sleep until a time, or until something that is watched becomes readable. */
@@ -292,7 +336,7 @@ static uint32_t wait_for_tick(struct sampler_group *group, uint64_t until_ns)
 	 * Another sampler's look may have taken the time in which to choose the CPU. Once chosen,
 	 * the time stays, however often something else wakes us before it.
 	 */
-	if (member && holds_cpus(member) && group->nr_members > 1 &&
+	if (member && needs_cpus(member) && group->nr_members > 1 &&
 	    member->ticker.deadline_ns < now_ns + AIM_NS &&
 	    member->aim_ns < member->ticker.deadline_ns)
 		member->aim_ns = now_ns + AIM_NS;
@@ -301,13 +345,17 @@ static uint32_t wait_for_tick(struct sampler_group *group, uint64_t until_ns)
 		wake_ns = wake_of(member);
 	if (member && holds_cpus(member) && member->sampler->native)
 		preempt_move(group->preempt, &member->sampler->snapshot.instant.followed);
-	else if (is_aimed && holds_cpus(member) && wake_ns > now_ns)
+	else if (is_aimed && needs_cpus(member) && wake_ns > now_ns)
 		preempt_aim(group->preempt, &member->sampler->snapshot.instant.followed, wake_ns);
 	if (wake_ns > now_ns) {
 		if (member)
 			member->sampler->stats.other_syscalls++;
 		sleep_until(group, group->nr_members == 1 ? group->members[0].sampler : NULL,
 			    wake_ns);
+	}
+	if (member && needs_check(member)) {
+		check_still(group);
+		return NO_MEMBER;
 	}
 	return is_aimed ? next : NO_MEMBER;
 }
@@ -348,15 +396,20 @@ static void postpone_still(const struct sampler_group *group, struct member *mem
 {
 	struct sampler *sampler = member->sampler;
 	const uint32_t nr_doublings = sampler->tick.nr_still / STILL_TICKS;
-	uint64_t pause_ns = member->ticker.interval_ns;
+	struct ticker *ticker = &member->ticker;
+	uint64_t span_ns = ticker->interval_ns;
 
+	ticker->seed = member->seed;
 	if (group->nr_members == 1 || !nr_doublings)
 		return;
-	for (uint32_t i = 0; i < nr_doublings && pause_ns < MAX_STILL_NS; i++)
-		pause_ns *= 2;
-	if (pause_ns > MAX_STILL_NS)
-		pause_ns = MAX_STILL_NS;
-	sampler->stats.ticks += ticker_postpone(&member->ticker, now_ns + pause_ns / 2);
+	sampler_note_standstill(sampler);
+	for (uint32_t i = 0; i < nr_doublings && span_ns * 2 <= MAX_STILL_NS; i++)
+		span_ns *= 2;
+	if (span_ns == ticker->interval_ns)
+		return;
+	ticker->seed = group->origin_ns;
+	sampler->stats.ticks +=
+		ticker_postpone(ticker, ticker_time_in_span(ticker, now_ns, span_ns));
 }
 
 /* Take a sampler's tick if it is due, or what cannot wait for it. */
@@ -387,7 +440,8 @@ static bool take_tick(const struct sampler_group *group, struct member *member, 
 {
 	const uint64_t wake_ns = wake_of(member);
 
-	if (now_ns < wake_ns || !ticker_take(&member->ticker, now_ns, group->end_ns))
+	if (needs_check(member) || now_ns < wake_ns ||
+	    !ticker_take(&member->ticker, now_ns, group->end_ns))
 		return false;
 	/* That another sampler was busy says nothing about this target. */
 	member->sampler->tick.late_ns = now_ns - wake_ns;
@@ -403,7 +457,7 @@ static void take_ticks(struct sampler_group *group, uint32_t aimed, uint64_t now
 	if (aimed != NO_MEMBER)
 		is_due = take_tick(group, &group->members[aimed], now_ns);
 	for (uint32_t i = 0; i < group->nr_members; i++)
-		if (holds_cpus(&group->members[i]) &&
+		if (needs_cpus(&group->members[i]) &&
 		    group->members[i].ticker.deadline_ns < next_ns)
 			next_ns = group->members[i].ticker.deadline_ns;
 	if (is_due && group->preempt)
@@ -416,7 +470,7 @@ static void take_ticks(struct sampler_group *group, uint32_t aimed, uint64_t now
 		if (i == aimed)
 			continue;
 		/* A look that holds CPUs waits for its own wake-up there. */
-		is_due = !holds_cpus(member) && take_tick(group, member, now_ns);
+		is_due = !needs_cpus(member) && take_tick(group, member, now_ns);
 		if (is_due || !group->was_watched)
 			wake_member(group, member, now_ns, is_due);
 	}

@@ -32,6 +32,7 @@ struct cpu_account {
 	struct cpu_clock clock;
 	uint64_t last_ns; /* clock value at the last emitted sample; valid if has_last */
 	bool has_last;
+	uint64_t noted_ns;  /* clock value for struct standstill */
 	uint64_t paused_ns; /* clock value when the pause began; valid if has_paused */
 	bool has_paused;
 };
@@ -147,6 +148,13 @@ struct tick_times {
 	uint32_t nr_still;	/* ticks in a row in which no thread had moved */
 };
 
+/* Whether no thread has run since the last look: sampler_standstill.c. */
+struct standstill {
+	bool is_proven;
+	bool is_impossible;  /* some thread has no exact clock */
+	uint64_t process_ns; /* CPU time of the process at the last reading */
+};
+
 /* Which C stack is whose, found out between looks. */
 struct stack_search {
 	struct thread_stack first; /* the first thread's, as mapped when the target was opened */
@@ -172,6 +180,7 @@ struct sampler {
 	struct identities identities;
 	struct tick_times tick;
 	struct sampler_pause pause;
+	struct standstill standstill;
 	struct stack_search stacks;
 	bool is_racing;	       /* the racing engine: no CPU is held */
 	struct racing *racing; /* owned; NULL: not used yet */
@@ -360,11 +369,11 @@ int sample_details(const struct code_cache *codes, const struct frame_list *list
 		   const struct sample *sample, struct frame_detail **ret_details);
 
 /*
- * Emit the thread's last sample again: it has not moved since. Returns 0 or what the sink
- * returned.
+ * Emit the thread's last sample again: it has not moved since. has_not_run: so its clock says,
+ * and need not be read. Returns 0 or what the sink returned.
  */
 int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
-			  uint64_t time_ns, struct sample_sink *sink);
+			  uint64_t time_ns, bool has_not_run, struct sample_sink *sink);
 
 /*
  * Emit a sample of the thread and count it as its last one. Sets thread, cpu_ns and its flags,
@@ -457,6 +466,17 @@ bool sampler_interrupts_any_needs_look(struct sampler_interrupts *interrupts, ui
  */
 uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *interrupts,
 					  uint64_t now_ns);
+
+/* Functions of sampler_standstill.c. */
+
+/*
+ * After a tick in which no thread had moved: note where the clocks are. If none has advanced since
+ * the tick before, standstill.is_proven is set.
+ */
+void sampler_note_standstill(struct sampler *sampler);
+
+/* Whether that is still so now, which updates standstill.is_proven. */
+bool sampler_stands_still(struct sampler *sampler);
 
 /* Functions of sampler_pause.c for the loop of a run. */
 

@@ -23,6 +23,7 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 
 	cpu_clock_close(&cpu->clock);
 	cpu->has_last = false;
+	cpu->noted_ns = UINT64_MAX;
 	sampled->activity = (struct thread_activity){0};
 	/* With interrupts states need no clock. */
 	if (!sampler->extras.cpu && (!sampler->extras.states || sampler->interrupts))
@@ -763,11 +764,14 @@ int sampler_thread_emit(struct sampler *sampler, const struct snapshot_thread *t
 }
 
 int sampler_thread_repeat(struct sampler *sampler, const struct snapshot_thread *thread,
-			  uint64_t time_ns, struct sample_sink *sink)
+			  uint64_t time_ns, bool has_not_run, struct sample_sink *sink)
 {
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const bool has_cpu = has_not_run && sampler->extras.cpu && sampled->cpu.has_last;
 	const struct sample sample = {
 		.time_ns = time_ns,
-		.nr_frames = sampler->threads[thread->slot].last.nr_same,
+		.nr_frames = sampled->last.nr_same,
+		.flags = has_cpu ? SAMPLE_CPU_MEASURED : 0,
 	};
 
 	return emit_frames(sampler, thread, sample, sink);

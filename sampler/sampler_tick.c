@@ -277,7 +277,7 @@ static int emit_thread(struct sampler *sampler, struct snapshot_thread *thread, 
 	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
 	if (thread->is_unchanged)
-		return sampler_thread_repeat(sampler, thread, now_ns, sink);
+		return sampler_thread_repeat(sampler, thread, now_ns, false, sink);
 	thread->proof.is_known = false;
 	if (!thread->was_copied)
 		return 0; /* it has ended */
@@ -415,6 +415,22 @@ static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint
 			       : emit_threads(sampler, verdict, now_ns, sink);
 }
 
+/* A tick of a process of which no thread has run since its last look. */
+static int repeat_threads(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < snapshot->nr_threads; i++)
+		if (needs_sample(sampler, snapshot->threads[i]))
+			err = sampler_thread_repeat(sampler, snapshot->threads[i], now_ns, true,
+						    sink);
+	sampler->stats.ticks++;
+	sampler->tick.nr_still++;
+	sampler->tick.last_ns = now_ns;
+	return err;
+}
+
 /* sampler_tick(), without its end. */
 static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)
 {
@@ -426,6 +442,8 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 		now_ns = clock_now_ns();
 	}
 	sampler->tick.now_ns = now_ns;
+	if (!err && sampler_stands_still(sampler))
+		return repeat_threads(sampler, sink, now_ns);
 	if (!err)
 		err = prepare(sampler);
 	if (err || snapshot_stopped(&sampler->snapshot))

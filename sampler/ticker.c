@@ -22,13 +22,12 @@ void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed, uint64_t
 }
 
 /*
- * A uniformly random number below bound, which is fixed for an interval: splitmix64 (Steele, Lea
- * and Flood 2014).
+ * A uniformly random number below bound, which is fixed for a seed and an index: splitmix64
+ * (Steele, Lea and Flood 2014).
  */
-static uint64_t random_below(const struct ticker *ticker, uint64_t begin_ns, uint64_t bound)
+static uint64_t random_at(uint64_t seed, uint64_t index, uint64_t bound)
 {
-	const uint64_t index = (begin_ns - ticker->origin_ns) / ticker->interval_ns;
-	uint64_t x = ticker->seed + (index + 1) * HASH_GOLDEN_RATIO;
+	uint64_t x = seed + (index + 1) * HASH_GOLDEN_RATIO;
 	uint64_t upper;
 
 	x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
@@ -36,6 +35,12 @@ static uint64_t random_below(const struct ticker *ticker, uint64_t begin_ns, uin
 	upper = (x ^ x >> 31) >> 32;
 	/* upper * bound / 2^32, for any bound */
 	return upper * (bound >> 32) + (upper * (bound & UINT32_MAX) >> 32);
+}
+
+/* A uniformly random number below bound, which is fixed for an interval. */
+static uint64_t random_below(const struct ticker *ticker, uint64_t begin_ns, uint64_t bound)
+{
+	return random_at(ticker->seed, (begin_ns - ticker->origin_ns) / ticker->interval_ns, bound);
 }
 
 /*
@@ -82,6 +87,14 @@ void ticker_resume(struct ticker *ticker, uint64_t now_ns)
 {
 	ticker_hold(ticker, now_ns);
 	ticker->deadline_ns = now_ns;
+}
+
+uint64_t ticker_time_in_span(const struct ticker *ticker, uint64_t now_ns, uint64_t span_ns)
+{
+	const uint64_t index = (now_ns - ticker->origin_ns) / span_ns + 1;
+
+	/* Other numbers than those of the intervals. */
+	return ticker->origin_ns + index * span_ns + random_at(~ticker->seed, index, span_ns);
 }
 
 uint64_t ticker_postpone(struct ticker *ticker, uint64_t time_ns)

@@ -50,6 +50,12 @@ void ticker_hold(struct ticker *ticker, uint64_t now_ns);
 void ticker_resume(struct ticker *ticker, uint64_t now_ns);
 
 /*
+ * A uniformly random time in the next whole span after now_ns, where time is divided into spans as it
+ * is into intervals. It is the same for all tickers of the same seed and origin.
+ */
+uint64_t ticker_time_in_span(const struct ticker *ticker, uint64_t now_ns, uint64_t span_ns);
+
+/*
  * Postpone the next tick to the first one at or after time_ns; the ticks before are not needed.
  * Returns how many these are.
  */

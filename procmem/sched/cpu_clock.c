@@ -4,8 +4,10 @@
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <sys/syscall.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
 #include "procmem/procfile.h"
 #include "procmem/sched/thread_stat.h"
@@ -43,6 +45,19 @@ static int open_schedstat(const struct process *process, pid_t tid)
 	if (fd != -ENOENT)
 		return fd;
 	return process_has_thread(process, tid) ? -ENOTSUP : -ESRCH;
+}
+
+int cpu_clock_read_process(pid_t pid, uint64_t *ret_ns)
+{
+	/* As the C library encodes the clock that clock_getcpuclockid(3) returns. */
+	enum { SCHEDULED_TIME = 2, ID_SHIFT = 3 };
+	const clockid_t clock = (clockid_t)(~(unsigned int)pid << ID_SHIFT | SCHEDULED_TIME);
+	struct timespec time;
+
+	if (clock_gettime(clock, &time))
+		return -ESRCH;
+	*ret_ns = (uint64_t)time.tv_sec * NS_PER_S + (uint64_t)time.tv_nsec;
+	return 0;
 }
 
 static bool is_final(int err)

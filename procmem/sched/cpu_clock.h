@@ -48,6 +48,15 @@ void cpu_clock_close(struct cpu_clock *clock);
 int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns);
 
 /*
+ * Read the CPU time of all threads that a process has and had; only the difference of two readings
+ * is meaningful. The kernel updates it when it switches threads and, for a running thread, at timer
+ * ticks. Returns 0, or -ESRCH if there is no such process.
+ *
+ * Source: clock_gettime(2), kernel/time/posix-cpu-timers.c (thread_group_cputime()).
+ */
+int cpu_clock_read_process(pid_t pid, uint64_t *ret_ns);
+
+/*
  * Parse the number at the start of text; a blank must follow it. Returns 0, or -EBADMSG if there
  * is no number, it is too large, or no blank follows.
  */

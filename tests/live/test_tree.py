@@ -4,6 +4,7 @@
 Processes report themselves what they are (tests/targets/processes/working.py), and work until they
 are told to end, once the recording, which is read as it grows, has samples of all of them.
 """
+import collections
 import contextlib
 import glob
 import http.client
@@ -36,6 +37,7 @@ class Recording:
 
     def __init__(self, path):
         self.processes, self.functions, self.last_ns, self.kinds = {}, {}, {}, {}
+        self.innermost = collections.Counter()  # by process and function
         stacks, threads = {}, {}
         result = support.pysample("report", "-f", "jsonl", path)
         if result.status:
@@ -52,6 +54,7 @@ class Recording:
                 pid, frames = threads[row["thread"]]["pid"], stacks[row["stack"]]
                 self.functions.setdefault(pid, set()).update(f["name"] for f in frames)
                 self.kinds.setdefault(pid, set()).update(f["kind"] for f in frames)
+                self.innermost.update([(pid, f["name"]) for f in frames[-1:]])
                 self.last_ns[pid] = row["time_ns"]
 
     def rows(self, pid):
@@ -356,6 +359,38 @@ class Attached(TreeTestCase):
                 self.assertNotIn("work", recording.functions.get(sleep, ()))
                 for row in recording.processes.values():
                     self.assertNotIn("sleep", row["name"])
+
+
+@per_interpreter
+class Waiting(TreeTestCase):
+    """Of a process that waits the last sample is repeated, until it has run."""
+    quick_on = VERSIONS
+
+    def test_what_it_does_next(self):
+        for engine in ENGINES:
+            with self.subTest(engine=engine):
+                self.renew()
+                for name in "first", "second":
+                    os.mkfifo(self.path("fifo_" + name))
+                process = self.run_tree("waits", *engine, "-r", "1000")
+                (worker,) = self.until_reported("worker")
+                for name in "first", "second":
+                    self.until_pids_sampled(process, [worker["pid"]], "wait_" + name)
+                    self.until_repeated(process, worker["pid"], "wait_" + name)
+                    with open(self.path("fifo_" + name), "w"):
+                        pass
+                self.until_sampled(process, "root")
+                self.remove("go")
+                self.end(process)
+
+    def until_repeated(self, process, pid, function, times=20):
+        """Wait until the process has at least so many samples with that innermost function."""
+        def is_repeated():
+            self.assertIsNone(process.poll(), process)
+            time.sleep(0.1)
+            return Recording(self.recording).innermost[pid, function] >= times
+
+        support.wait_until(is_repeated, "samples of %s" % function)
 
 
 class Sources(TreeTestCase):

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import time
 
-from working import work
+from working import report, work
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 NR_WORKERS = 2
@@ -120,6 +120,28 @@ def later(folder):
     for child in first, second:
         os.waitpid(child, 0)
     sleep.wait()
+
+
+def wait_first(folder):
+    with open(os.path.join(folder, "fifo_first")):
+        pass
+
+
+def wait_second(folder):
+    with open(os.path.join(folder, "fifo_second")):
+        pass
+
+
+def waits(folder):
+    """A worker waits until somebody opens a FIFO, then for another one."""
+    worker = os.fork()
+    if not worker:
+        report(folder, "worker")
+        wait_first(folder)
+        wait_second(folder)
+        os._exit(0)
+    work(folder, "root")
+    os.waitpid(worker, 0)
 
 
 def alone(folder):

@@ -57,6 +57,19 @@ static void use_time(uint64_t ns)
 	}
 }
 
+Test(cpu_clock, measures_the_cpu_time_of_a_process)
+{
+	const uint64_t used_ns = 30000000;
+	const pid_t no_pid = 1 << 22; /* the kernel's PID_MAX_LIMIT */
+	uint64_t first_ns, last_ns;
+
+	cr_assert(zero(int, cpu_clock_read_process(getpid(), &first_ns)));
+	use_time(used_ns);
+	cr_assert(zero(int, cpu_clock_read_process(getpid(), &last_ns)));
+	cr_expect(ge(u64, last_ns - first_ns, used_ns));
+	cr_expect(eq(int, cpu_clock_read_process(no_pid, &last_ns), -ESRCH));
+}
+
 Test(cpu_clock, measures_the_cpu_time_of_a_thread)
 {
 	const uint64_t used_ns = 30000000;

@@ -206,6 +206,31 @@ Test(ticker, waits_by_sleeping_only)
 	}
 }
 
+/* Each span has one time, which is anywhere in it and the same for all tickers of a seed. */
+Test(ticker, spans_have_a_random_time_each)
+{
+	enum { MS = 1000000, SPAN_NS = 80 * MS, NR_SPANS = 1000 };
+	struct fake_clock fake = {.look_ns = 1};
+	struct ticker ticker, other;
+	uint64_t sum_ns = 0;
+
+	fake_start(&fake, &ticker, 100);
+	ticker_start(&other, 100, 42, START_NS, START_NS + 777 * MS, &fake.stats);
+	for (uint64_t i = 0; i < NR_SPANS; i++) {
+		const uint64_t begin_ns = START_NS + i * SPAN_NS;
+		const uint64_t time_ns = ticker_time_in_span(&ticker, begin_ns, SPAN_NS);
+
+		cr_expect(ge(u64, time_ns, begin_ns + SPAN_NS));
+		cr_expect(lt(u64, time_ns, begin_ns + 2 * SPAN_NS));
+		cr_expect(eq(u64, ticker_time_in_span(&other, begin_ns + SPAN_NS - 1, SPAN_NS),
+			     time_ns));
+		sum_ns += time_ns - begin_ns - SPAN_NS;
+	}
+	/* The mean, within five standard deviations. */
+	cr_expect(gt(u64, sum_ns / NR_SPANS, SPAN_NS / 2 - 4 * MS));
+	cr_expect(lt(u64, sum_ns / NR_SPANS, SPAN_NS / 2 + 4 * MS));
+}
+
 /* Postponed ticks are in the first interval that has one in time, and none is skipped. */
 Test(ticker, ticks_can_be_postponed)
 {
