@@ -12,7 +12,6 @@ import dataclasses
 import errno
 import os
 import re
-import statistics
 import time
 
 import support
@@ -20,7 +19,7 @@ import support
 from bench import machine_load, running_pysample, say
 from bench.catalogue import program
 from bench.processes import running
-from bench.report import cell, print_table
+from bench.report import cell, print_table, spread
 from bench.samplers import sleep_cost
 
 ENGINE = "bpf"
@@ -135,17 +134,12 @@ def measure(tools, interpreter, args):
     return rows
 
 
-def figure(values, aim):
-    middle = statistics.median(values)
-    return "%.1f (%.1f–%.1f)%s" % (middle, min(values), max(values),
-                                   " **no**" if aim is not None and middle > aim else "")
-
-
 def print_rows(rows):
     print("\n### One sample by BPF at %d Hz: µs, median and range\n" % HZ)
     print_table(("python", "frames", "program in the interrupt", "aim",
                  "pysample's CPU per sample", "aim", "one wake of a sleeping loop"), 1,
                 [(row.python, str(row.depth.nr_frames),
-                  figure(row.program_us, row.depth.program_aim_us),
-                  cell(row.depth.program_aim_us, 0), figure(row.sample_us, row.depth.sample_aim_us),
-                  cell(row.depth.sample_aim_us, 0), figure(row.wake_us, None)) for row in rows])
+                  spread(row.program_us, 1, row.depth.program_aim_us),
+                  cell(row.depth.program_aim_us, 0),
+                  spread(row.sample_us, 1, row.depth.sample_aim_us),
+                  cell(row.depth.sample_aim_us, 0), spread(row.wake_us, 1)) for row in rows])

@@ -2,6 +2,7 @@
 """The results as Markdown."""
 import collections
 import itertools
+import statistics
 import sys
 
 from bench import machine_load
@@ -57,6 +58,16 @@ TEXTS = (("floor 95 %", floor_range),
 
 def cell(value, digits):
     return "–" if value is None else "%.*f" % (digits, value)
+
+
+def spread(values, digits, aim=None):
+    """The median and the range, and whether the median misses the aim."""
+    if not values:
+        return "–"
+    middle = statistics.median(values)
+    between = " to " if min(values) < 0 else "–"
+    text = "%.*f (%.*f%s%.*f)" % (digits, middle, digits, min(values), between, digits, max(values))
+    return text + (" **no**" if aim is not None and middle > aim else "")
 
 
 def mark(row):

@@ -7,12 +7,11 @@ All cells of one process are measured in turn, and in the next turn in reverse o
 import collections
 import dataclasses
 import itertools
-import statistics
 
 import support
 
 from bench import machine_load, running_pysample, say
-from bench.report import print_table
+from bench.report import print_table, spread
 
 COUNTS = (1, 64, 1000)
 MODES = ("wall", "cpu")
@@ -74,11 +73,7 @@ def measure(tools, interpreter, args):
 
 def cell_text(count, cell, percents):
     """The median and the range."""
-    if not percents:
-        return "–"
-    text = "%.2f (%.2f–%.2f)" % (statistics.median(percents), min(percents), max(percents))
-    missed = not cell.native and statistics.median(percents) > AIMS[count]
-    return text + (" **no**" if missed else "")
+    return spread(percents, 2, None if cell.native else AIMS[count])
 
 
 def print_figures(interpreter, engines, found):
