@@ -25,7 +25,7 @@ class Program:
     numbering: re.Pattern  # the part of a name in which functions that are alike differ
     nr_threads: int = 1
     quick: bool = False
-    second: int | None = None  # second argument: a number of further frames, or of threads
+    second: int | str | None = None  # second argument: a number of frames or threads, …
     times_itself: bool = False  # it accounts for its own time: stack_times.py
 
     def arguments(self, folder):
@@ -225,7 +225,21 @@ CLOCKED = [program("clocked", kind,
                    second=milliseconds)
            for kind in ("socket", "poll", "sleep", "spin") for milliseconds in (1, 4, 10)]
 
+# Programs of several processes: tree_*.py.
+WORK = r"work_for_ever(;work(;parse|;compute|;render|;store)?)?"
+TREES = [*(program("workers", kind, r"<module>(;start(;wait|;%s)?)?" % WORK, second=count)
+           for kind, count in (("waiting", 1), ("waiting", 8), ("waiting", 64), ("busy", 64),
+                               ("unequal", 8))),
+         program("children", 1000, r"<module>(;start(;work)?)?", second=20),
+         *(program("brief", 300, r"<module>(;.*)?", second=second)
+           for second in (None, "children"))]
+
 IDLE = program("idle", None, r"<module>(;recurse){11}")
+
+
+def tree(name):
+    """The program of several processes that has this name."""
+    return next(one for one in TREES if one.name == name)
 
 
 def named(names):

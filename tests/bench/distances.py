@@ -41,6 +41,17 @@ def total_variation_percent(one, other):
                     for key in one.keys() | other.keys())
 
 
+def chance_percent(truth, nr_samples):
+    """The distance that nr_samples independent looks have from the truth, a Counter, on average;
+    None if there is nothing to look at."""
+    chance, keys, weights = random.Random(SEED), list(truth), list(truth.values())
+    if not nr_samples or not truth.total():
+        return None
+    return statistics.mean(
+        total_variation_percent(truth, collections.Counter(
+            chance.choices(keys, weights, k=nr_samples))) for _ in range(NR_DRAWS))
+
+
 class Numbering:
     """Numbers for stacks, so that a thousand names are hashed once and not in every draw."""
 

@@ -129,13 +129,20 @@ class Target:
 
 
 @contextlib.contextmanager
-def running(interpreter, program, wrapper=()):
-    """Run a program, started with the wrapper, until the block ends."""
+def folder_of_programs(interpreter):
+    """A copy of all programs: its path from outside the interpreter's root and from inside."""
     with support.fresh_folder(interpreter.root) as (outside, inside):
-        os.chmod(outside, 0o777)  # the wrapper may change the user
+        os.chmod(outside, 0o777)  # a wrapper may change the user
         for name in os.listdir(PROGRAMS):
             if name.endswith(".py"):
                 shutil.copy(os.path.join(PROGRAMS, name), outside)
+        yield outside, inside
+
+
+@contextlib.contextmanager
+def running(interpreter, program, wrapper=()):
+    """Run a program, started with the wrapper, until the block ends."""
+    with folder_of_programs(interpreter) as (outside, inside):
         process = start([*wrapper, *program.command(interpreter, inside)],
                         stdout=subprocess.PIPE, env=support.target_environment(inside))
         try:

@@ -91,6 +91,15 @@ class Bench(unittest.TestCase):
         for program in "clocked-socket-1", "clocked-poll-4", "clocked-sleep-10", "clocked-spin-1":
             self.assertRegex(text, r"\| %s \| preempt \| \d" % program)
 
+    def test_tree(self):
+        text = bench("tree", "--quick", "--runs", "1", "--seconds", "0.5")
+        for row in (r"64 \| preempt", r"64 busy workers \| 100 \| preempt",
+                    r"8 unequal workers \| 1000 \| preempt", r"preempt \| 1000",
+                    r"run \| the script \| default \| preempt",
+                    r"run -s \| forked by it \| 1 kHz \| preempt",
+                    r"run -s \| started by it \| default \| preempt"):
+            self.assertRegex(text, r"\| %s \| [\d–]" % row)
+
     @unittest.skipUnless(os.geteuid() == 0, "needs root")
     def test_what_bpf_costs(self):
         text = bench("interrupt", "--runs", "1", "--seconds", "0.2")

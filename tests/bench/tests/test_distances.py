@@ -53,6 +53,17 @@ class Distances(unittest.TestCase):
         self.assertLess(found["thread"].floor, 2)
         self.assertIsNone(distances.measure([names] * 20, self.TRUTH)["thread"])
 
+    def test_chance_of_looks_at_the_truth(self):
+        """10,000 looks at a share of a half: a deviation of 0.5 points, and a mean of 0.4."""
+        halves = collections.Counter(a=1, b=1)
+        self.assertAlmostEqual(distances.chance_percent(halves, 10000), 0.4, delta=0.15)
+        self.assertAlmostEqual(distances.chance_percent(halves, 100), 4, delta=1.5)
+        self.assertEqual(distances.chance_percent(halves, 1), 50)
+        self.assertEqual(distances.chance_percent(halves, 7), distances.chance_percent(halves, 7))
+        self.assertEqual(distances.chance_percent(collections.Counter(a=3, b=0), 5), 0)
+        self.assertIsNone(distances.chance_percent(halves, 0))
+        self.assertIsNone(distances.chance_percent(collections.Counter(), 5))
+
     def test_drift_raises_the_floor(self):
         drifting = [collections.Counter({("a",): 25 * i, ("b",): 500 - 25 * i})
                     for i in range(20)]
