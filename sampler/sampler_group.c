@@ -36,6 +36,12 @@ enum { REPLACED_AFTER_FAILURES = 4 };
  * all such processes come together.
  */
 enum { STILL_TICKS = 8 };
+
+/*
+ * CPU time goes to the stack of the next sample. So a process is not still if it has used more than
+ * this part of an interval between two ticks, although both found it at the same place.
+ */
+enum { STILL_CPU_DIVISOR = 4 };
 #define MAX_STILL_NS 100000000u
 
 /* The place of no tick. */
@@ -395,11 +401,14 @@ static void postpone_still(const struct sampler_group *group, struct member *mem
 			   uint64_t now_ns)
 {
 	struct sampler *sampler = member->sampler;
-	const uint32_t nr_doublings = sampler->tick.nr_still / STILL_TICKS;
 	struct ticker *ticker = &member->ticker;
 	uint64_t span_ns = ticker->interval_ns;
+	uint32_t nr_doublings;
 
 	ticker->seed = member->seed;
+	if (sampler->tick.used_ns > span_ns / STILL_CPU_DIVISOR)
+		sampler->tick.nr_still = 0;
+	nr_doublings = sampler->tick.nr_still / STILL_TICKS;
 	if (group->nr_members == 1 || !nr_doublings)
 		return;
 	sampler_note_standstill(sampler);

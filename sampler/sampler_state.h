@@ -146,6 +146,7 @@ struct tick_times {
 	uint64_t last_look_ns;	/* the last look in a run with interrupts */
 	uint64_t last_check_ns; /* the last time the memory was found to be the same program's */
 	uint32_t nr_still;	/* ticks in a row in which no thread had moved */
+	uint64_t used_ns;	/* measured CPU time of the samples of this tick */
 };
 
 /* Whether no thread has run since the last look: sampler_standstill.c. */

@@ -659,6 +659,7 @@ int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *t
 
 	sample.thread = sampled->info;
 	measure_cpu(sampler, &sampled->cpu, &sample);
+	sampler->tick.used_ns += sample.cpu_ns;
 	measure_activity(sampler, sampled, &sample);
 	sampled->time.last_ns = sample.time_ns;
 	sampled->time.was_interrupted = false;

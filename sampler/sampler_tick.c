@@ -442,6 +442,7 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 		now_ns = clock_now_ns();
 	}
 	sampler->tick.now_ns = now_ns;
+	sampler->tick.used_ns = 0;
 	if (!err && sampler_stands_still(sampler))
 		return repeat_threads(sampler, sink, now_ns);
 	if (!err)

@@ -13,6 +13,9 @@ beside it: its process id, then the CPU time in seconds, in each function and in
 
 Possible stacks: <module>; then nothing, or start, then nothing, or, in a worker, wait, or
 work_for_ever, then nothing, or work, then nothing or one of the four.
+
+They are in a session of their own, as a service is: many kernels divide the CPUs between sessions
+first, and pysample would otherwise get the share of one worker.
 """
 import mmap
 import os
@@ -107,6 +110,7 @@ def map_account(count):
         return memoryview(mmap.mmap(file.fileno(), 8 * SLOT * count)).cast("d")
 
 
+os.setsid()
 start(sys.argv[1], int(sys.argv[2]), map_account(int(sys.argv[2])))
 ready.announce()
 while True:
