@@ -70,7 +70,7 @@ bool preempt_can_reach(const struct preempt *preempt, pid_t tid);
 /* Move to the CPU of a target's next look, whenever that is. */
 void preempt_move(struct preempt *preempt, struct followed_cpus *followed);
 
-/* The same for a look at time_ns, for which the guards wake up, too. The caller sleeps until then. */
+/* The same for a look at time_ns, for which the guards wake up, too. The caller sleeps until it. */
 void preempt_aim(struct preempt *preempt, struct followed_cpus *followed, uint64_t time_ns);
 
 /*

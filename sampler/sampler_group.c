@@ -53,7 +53,7 @@ struct member {
 	struct ticker ticker;
 	uint64_t seed;	     /* of its ticker, while its process does not stand still */
 	uint64_t checked_ns; /* the deadline for which it was checked whether that holds a CPU */
-	/* when the look for the next tick begins, if its deadline was too soon; see wait_for_tick() */
+	/* when the look for the next tick begins, if its deadline was too soon: wait_for_tick() */
 	uint64_t aim_ns;
 	bool ends_when_too_deep;
 	unsigned int nr_failures; /* ticks in a row that failed */

@@ -46,8 +46,8 @@ void sampler_group_destroy(struct sampler_group *group);
 
 /*
  * Add a sampler, whose first tick is due at once. The sampler is borrowed until it has ended or was
- * removed. Returns 0; or it was not added: -ENOTSUP, END_NO_SHARED_CPU or END_REAL_TIME in *ret_end;
- * -ENOMEM or an error of interrupts_enable().
+ * removed. Returns 0; or it was not added: -ENOTSUP, with END_NO_SHARED_CPU or END_REAL_TIME in
+ * *ret_end; -ENOMEM or an error of interrupts_enable().
  */
 int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
 		      const struct sampler_options *options, enum sampler_end *ret_end);
@@ -66,7 +66,8 @@ int sampler_group_watch(struct sampler_group *group, int fd);
 uint64_t sampler_group_paused_ns(const struct sampler_group *group);
 
 /*
- * Sample until the limits, or until no sampler is left and none will be added. Calls ended() for those that are left. Returns 0 and *ret_end:
+ * Sample until the limits, or until no sampler is left and none will be added. Calls ended() for
+ * those that are left. Returns 0 and *ret_end:
  * END_DURATION, END_STOPPED, or END_TARGET (none is left); -ENOMEM; what the sink or the ops
  * returned.
  */

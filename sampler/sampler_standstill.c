@@ -34,7 +34,7 @@ static bool is_known(const struct sampler *sampler, const struct snapshot_thread
 	       sampler->snapshot.instant.nr_looks >= thread->proof.foreign_until_look;
 }
 
-/* Read all clocks. Returns whether they have not advanced since they were noted, as far as known. */
+/* Read all clocks. Returns whether all are known, and have not advanced since they were noted. */
 static bool read_clocks(struct sampler *sampler)
 {
 	struct standstill *standstill = &sampler->standstill;

@@ -241,8 +241,8 @@ static inline bool sampler_is_transient(int err)
 enum { ROOM_WALKS = 4096 };
 
 /*
- * Find out which thread a state is of, and follow it. For a state whose thread was not known when it
- * was new: right after a fork it still names the thread of the parent.
+ * Find out which thread a state is of, and follow it. For a state whose thread was not known when
+ * it was new: right after a fork it still names the thread of the parent.
  */
 void sampler_thread_identify(struct sampler *sampler, struct snapshot_thread *thread);
 

@@ -50,8 +50,8 @@ void ticker_hold(struct ticker *ticker, uint64_t now_ns);
 void ticker_resume(struct ticker *ticker, uint64_t now_ns);
 
 /*
- * A uniformly random time in the next whole span after now_ns, where time is divided into spans as it
- * is into intervals. It is the same for all tickers of the same seed and origin.
+ * A uniformly random time in the next whole span after now_ns, where time is divided into spans as
+ * it is into intervals. It is the same for all tickers of the same seed and origin.
  */
 uint64_t ticker_time_in_span(const struct ticker *ticker, uint64_t now_ns, uint64_t span_ns);
 

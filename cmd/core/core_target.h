@@ -35,8 +35,9 @@ struct core_target {
 /*
  * Open the core file at path ("-": stdin), packed or not, and find its interpreter. The files
  * that it had mapped are searched for in places. Only with full_command all arguments are shown,
- * which may hold passwords. path and places are borrowed until core_target_close(). Returns EXIT_OK,
- * or another exit status with a message. core_target_close() must follow in any case, and *ret_target must not be moved until then.
+ * which may hold passwords. path and places are borrowed until core_target_close(). Returns
+ * EXIT_OK, or another exit status with a message. core_target_close() must follow in any case, and
+ * *ret_target must not be moved until then.
  */
 enum exit_status core_target_open(const char *path, const struct core_file_places *places,
 				  bool full_command, struct core_target *ret_target,
