@@ -32,7 +32,6 @@ struct cpu_account {
 	struct cpu_clock clock;
 	uint64_t last_ns; /* clock value at the last emitted sample; valid if has_last */
 	bool has_last;
-	uint64_t noted_ns;  /* clock value for struct standstill */
 	uint64_t paused_ns; /* clock value when the pause began; valid if has_paused */
 	bool has_paused;
 };
@@ -85,6 +84,14 @@ struct thread_activity {
 	uint64_t at_ns; /* when that was known; valid if waits */
 };
 
+/* How often a thread has run; all zero: unknown. */
+struct thread_runs {
+	bool is_open;
+	int fd;		  /* of the count; owned; valid if is_open */
+	uint64_t nr;	  /* the count at the last reading */
+	bool was_waiting; /* the thread was seen waiting after that */
+};
+
 /* The room for a thread's visible frames, and which of them are converted. */
 struct frame_room {
 	uint32_t max_frames;
@@ -110,6 +117,7 @@ struct sampled_thread {
 	struct walked_thread walked;
 	struct cpu_account cpu;
 	struct thread_activity activity;
+	struct thread_runs runs;
 	/* borrowed; the thread that its interrupts belong to; NULL: none */
 	struct snapshot_thread *followed;
 	struct cached_sample cached; /* the last sample with C frames while it waits */
@@ -152,7 +160,7 @@ struct tick_times {
 /* Whether no thread has run since the last look: sampler_standstill.c. */
 struct standstill {
 	bool is_proven;
-	bool is_impossible;  /* some thread has no exact clock */
+	bool is_impossible;  /* some thread's run count cannot be read */
 	uint64_t process_ns; /* CPU time of the process at the last reading */
 };
 
@@ -470,9 +478,12 @@ uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *inter
 
 /* Functions of sampler_standstill.c. */
 
+/* Close the count of a thread that has ended; accepts one that is all zero. */
+void thread_runs_close(struct thread_runs *runs);
+
 /*
- * After a tick in which no thread had moved: note where the clocks are. If none has advanced since
- * the tick before, standstill.is_proven is set.
+ * After a tick in which no thread had moved: note how often each has run. If none has since the
+ * tick before, standstill.is_proven is set.
  */
 void sampler_note_standstill(struct sampler *sampler);
 

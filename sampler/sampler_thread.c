@@ -23,7 +23,6 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 
 	cpu_clock_close(&cpu->clock);
 	cpu->has_last = false;
-	cpu->noted_ns = UINT64_MAX;
 	sampled->activity = (struct thread_activity){0};
 	/* With interrupts states need no clock. */
 	if (!sampler->extras.cpu && (!sampler->extras.states || sampler->interrupts))
@@ -101,6 +100,7 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->identity.nr_named = 0;
 	sampled->last.collector = NOT_COLLECTING;
 	cached_sample_done(&sampled->cached);
+	thread_runs_close(&sampled->runs);
 	sampled->identity.first_ns = sampler->tick.last_ns;
 	sampler_thread_identify(sampler, thread);
 	sampled->time = (struct accounted_time){

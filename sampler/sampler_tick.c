@@ -72,6 +72,7 @@ void sampler_destroy(struct sampler *sampler)
 		free(sampler->threads[i].info);
 		cpu_clock_close(&sampler->threads[i].cpu.clock);
 		cached_sample_done(&sampler->threads[i].cached);
+		thread_runs_close(&sampler->threads[i].runs);
 	}
 	free(sampler->threads);
 	free(sampler->identities.os_threads);
