@@ -69,6 +69,8 @@ void sampler_thread_identify(struct sampler *sampler, struct snapshot_thread *th
 	thread->stack = sampler->process && thread->tid == sampler->process->pid
 				? sampler->stacks.first
 				: thread_stack_of_id(thread->ref.thread_id);
+	/* Evidence against the thread that the state was taken to be of counts no longer. */
+	thread->proof.foreign_until_look = 0;
 }
 
 int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread)

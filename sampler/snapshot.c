@@ -265,8 +265,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 	if (!proof->is_watched)
 		return 0;
 	/* The caller may have learnt the thread's id since. */
-	if (!proof->has_witness ||
-	    (proof->witness.kind == WITNESS_NONE && thread->tid != proof->witness_tid)) {
+	if (!proof->has_witness || thread->tid != proof->witness_tid) {
 		close_witness(proof);
 		proof->witness_tid = thread->tid;
 		witness_open(&instant->means, thread->ref.thread_id, thread->tid, &proof->witness);
