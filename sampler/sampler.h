@@ -32,6 +32,8 @@ struct sampler_options {
 	enum sampler_engine engine;
 	/* END_TOO_DEEP may end the run, so that another engine can continue */
 	bool ends_when_too_deep;
+	/* the process has just begun, and may end soon: its first ticks are closer together */
+	bool is_new;
 	double rate_hz;
 };
 

@@ -44,6 +44,12 @@ enum { STILL_TICKS = 8 };
 enum { STILL_CPU_DIVISOR = 4 };
 #define MAX_STILL_NS 100000000u
 
+/*
+ * A new process has this many ticks at a multiple of the rate, in each of two intervals. Right after
+ * a fork nothing can be proven yet, and one that ends soon should have samples.
+ */
+enum { NEW_FACTOR = 4, NEW_TICKS = 2 * NEW_FACTOR };
+
 /* The place of no tick. */
 #define NO_MEMBER UINT32_MAX
 
@@ -55,6 +61,8 @@ struct member {
 	uint64_t checked_ns; /* the deadline for which it was checked whether that holds a CPU */
 	/* when the look for the next tick begins, if its deadline was too soon: wait_for_tick() */
 	uint64_t aim_ns;
+	double rate_hz;	       /* once its process is not new */
+	unsigned int nr_close; /* ticks that are left until then */
 	bool ends_when_too_deep;
 	unsigned int nr_failures; /* ticks in a row that failed */
 	uint64_t first_failure_ns;
@@ -186,6 +194,8 @@ int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
 					       &group->max_members, sizeof(*members));
 	struct member member = {
 		.sampler = sampler,
+		.rate_hz = options->rate_hz,
+		.nr_close = options->is_new ? NEW_TICKS : 0,
 		.ends_when_too_deep = options->ends_when_too_deep,
 	};
 	uint64_t now_ns;
@@ -211,8 +221,8 @@ int sampler_group_add(struct sampler_group *group, struct sampler *sampler,
 		set_end(group, now_ns);
 	}
 	member.seed = holds_cpus(&member) ? now_ns * HASH_GOLDEN_RATIO : group->origin_ns;
-	ticker_start(&member.ticker, options->rate_hz, member.seed, group->origin_ns, now_ns,
-		     &sampler->stats);
+	ticker_start(&member.ticker, options->rate_hz * (options->is_new ? NEW_FACTOR : 1),
+		     member.seed, group->origin_ns, now_ns, &sampler->stats);
 	sampler->stats.start_ns = now_ns;
 	sampler->snapshot.stop = group->limits.stop;
 	if (group->end_ns != UINT64_MAX)
@@ -442,6 +452,8 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 		member->nr_failures = 0;
 		postpone_still(group, member, now_ns);
 	}
+	if (is_due && member->nr_close && !--member->nr_close)
+		ticker_set_rate(&member->ticker, member->rate_hz, now_ns);
 }
 
 /* Whether a sampler's tick is due and taken. */

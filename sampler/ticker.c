@@ -67,6 +67,16 @@ static void ticker_advance(struct ticker *ticker, uint64_t now_ns)
 		begin_ns + gone_ns + random_below(ticker, begin_ns, interval_ns - gone_ns);
 }
 
+void ticker_set_rate(struct ticker *ticker, double rate_hz, uint64_t now_ns)
+{
+	const uint64_t interval_ns = (uint64_t)(NS_PER_S / rate_hz);
+
+	ticker->interval_ns = interval_ns;
+	ticker->begin_ns = now_ns - (now_ns - ticker->origin_ns) % interval_ns + interval_ns;
+	ticker->deadline_ns =
+		ticker->begin_ns + random_below(ticker, ticker->begin_ns, interval_ns);
+}
+
 bool ticker_take(struct ticker *ticker, uint64_t now_ns, uint64_t until_ns)
 {
 	if (now_ns < ticker->deadline_ns || now_ns >= until_ns)

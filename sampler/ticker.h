@@ -36,6 +36,9 @@ struct ticker {
 void ticker_start(struct ticker *ticker, double rate_hz, uint64_t seed, uint64_t origin_ns,
 		  uint64_t now_ns, struct sampler_stats *stats);
 
+/* Go on at another rate, with the next tick in the next interval that begins after now_ns. */
+void ticker_set_rate(struct ticker *ticker, double rate_hz, uint64_t now_ns);
+
 /*
  * At now_ns: whether the deadline was reached before until_ns, and a tick is to be taken. The next
  * deadline is set then.

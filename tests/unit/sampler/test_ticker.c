@@ -206,6 +206,27 @@ Test(ticker, waits_by_sleeping_only)
 	}
 }
 
+/* One tick in each new interval, from the first one that begins later. */
+Test(ticker, the_rate_can_change)
+{
+	enum { MS = 1000000 };
+	struct fake_clock fake = {.look_ns = 1};
+	struct ticker ticker;
+	uint64_t now_ns;
+
+	fake_start(&fake, &ticker, 400);
+	fake_tick(&fake, &ticker, 0);
+	fake_tick(&fake, &ticker, 0);
+	ticker_set_rate(&ticker, 100, fake.now_ns);
+	for (uint64_t i = 1; i < 100; i++) {
+		fake_tick(&fake, &ticker, 0);
+		now_ns = fake.now_ns - START_NS;
+		cr_expect(ge(u64, now_ns, i * 10 * MS));
+		cr_expect(lt(u64, now_ns, (i + 1) * 10 * MS));
+	}
+	cr_expect(zero(u64, fake.stats.late_ticks));
+}
+
 /* Each span has one time, which is anywhere in it and the same for all tickers of a seed. */
 Test(ticker, spans_have_a_random_time_each)
 {
