@@ -11,7 +11,8 @@ build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev libl
 bpf_packages='bpftool clang libbpf-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
-	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace'
+	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace gunicorn
+	python3-pytest uwsgi-core uwsgi-plugin-python3'
 # Programs that open the files which pysample writes. Without them tests are skipped.
 # shellcheck disable=SC2034
 consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime
