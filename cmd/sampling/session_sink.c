@@ -189,8 +189,6 @@ int session_sink_add_process(struct session_sink *sink, const struct process_inf
 	if (!sink->recorder)
 		return profile_add_process(sink->profile, info, ret_process);
 	err = recorder_add_process(sink->recorder, info, ret_process);
-	if (!recorder_sums(sink->recorder)->account.nr_samples)
-		sink->header_bytes = recorder_bytes(sink->recorder);
 	return keep_error(sink, err);
 }
 

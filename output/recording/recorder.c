@@ -8,6 +8,7 @@
 
 #include "output/profile/profile.h"
 #include "output/profile/profile_tree.h"
+#include "output/recording/process_records.h"
 #include "output/recording/record_stream.h"
 #include "output/recording/run_records.h"
 #include "output/recording/samples_writer.h"
@@ -51,8 +52,7 @@ struct recorder_tick {
 /* What has been written so far. */
 struct recorder_counts {
 	uint64_t nr_samples; /* including those of the record being made */
-	uint32_t nr_threads, nr_processes;
-	size_t process_bytes; /* sum over the processes' names and command lines */
+	uint32_t nr_threads;
 };
 
 struct recorder {
@@ -60,6 +60,7 @@ struct recorder {
 	struct record_stream stream;
 	struct stored_run known; /* the run as of its beginning */
 	struct run_records run_records;
+	struct process_records processes;
 	const struct sampler_stats *stats; /* borrowed; or NULL */
 	uint64_t epoch_us;
 	struct profile_sums sums;
@@ -189,15 +190,19 @@ static int flush_periodically(struct recorder *recorder, uint64_t now_ns)
 static int write_thread(struct recorder *recorder, const struct sample_thread *thread)
 {
 	struct byte_buffer *payload;
+	uint32_t process;
+	int err;
 
 	if (recorder->counts.nr_threads == RECORDING_MAX_THREADS)
 		return -E2BIG;
+	err = process_records_write(&recorder->processes, thread->process, &recorder->stream,
+				    &process);
+	if (err)
+		return err;
 	recorder->counts.nr_threads++;
 	payload = record_stream_begin(&recorder->stream);
 	byte_buffer_uint(payload, thread->slot);
-	byte_buffer_uint(payload, thread->process < recorder->counts.nr_processes
-					  ? (uint64_t)thread->process + 1
-					  : 0);
+	byte_buffer_uint(payload, process == PROFILE_NONE ? 0 : (uint64_t)process + 1);
 	byte_buffer_int(payload, thread->tid);
 	byte_buffer_int(payload, thread->interpreter_id);
 	byte_buffer_uint(payload, thread->is_main ? RECORD_MAIN_THREAD : 0);
@@ -452,6 +457,7 @@ void recorder_destroy(struct recorder *recorder)
 	tree_records_done(&recorder->tree_records);
 	profile_tree_done(&recorder->tree);
 	run_records_done(&recorder->run_records);
+	process_records_done(&recorder->processes);
 	stored_run_done(&recorder->known);
 	record_stream_done(&recorder->stream);
 	free(recorder);
@@ -462,49 +468,15 @@ struct sample_sink *recorder_sink(struct recorder *recorder)
 	return &recorder->sink;
 }
 
-/* Append a string of a process; "" if it is unknown, or has no room. */
-static void put_process_string(struct recorder *recorder, struct byte_buffer *payload,
-			       const char *string)
-{
-	size_t bytes = string ? strnlen(string, RECORDING_MAX_STRING_BYTES) : 0;
-
-	if (bytes > RECORDING_MAX_COMMAND_BYTES - recorder->counts.process_bytes)
-		bytes = 0;
-	recorder->counts.process_bytes += bytes;
-	byte_buffer_string(payload, bytes ? string : "", RECORDING_MAX_STRING_BYTES);
-}
-
 int recorder_add_process(struct recorder *recorder, const struct process_info *info,
 			 uint32_t *ret_process)
 {
-	struct byte_buffer *payload;
-	int err;
-
-	*ret_process = PROFILE_NONE;
-	if (recorder->counts.nr_processes == RECORDING_MAX_PROCESSES)
-		return 0;
-	payload = record_stream_begin(&recorder->stream);
-	byte_buffer_int(payload, info->pid);
-	put_process_string(recorder, payload, info->command_line);
-	byte_buffer_int(payload, info->parent_pid);
-	put_process_string(recorder, payload, info->name);
-	byte_buffer_uint(payload, info->start_ns / US_NS);
-	err = record_stream_end(&recorder->stream, RECORD_PROCESS, NULL, 0);
-	if (!err)
-		*ret_process = recorder->counts.nr_processes++;
-	return err;
+	return process_records_add(&recorder->processes, info, ret_process);
 }
 
 int recorder_end_process(struct recorder *recorder, uint32_t process, uint64_t end_ns)
 {
-	struct byte_buffer *payload;
-
-	if (process >= recorder->counts.nr_processes)
-		return 0;
-	payload = record_stream_begin(&recorder->stream);
-	byte_buffer_uint(payload, process);
-	byte_buffer_uint(payload, end_ns / US_NS);
-	return record_stream_end(&recorder->stream, RECORD_PROCESS_END, NULL, 0);
+	return process_records_end(&recorder->processes, process, end_ns, &recorder->stream);
 }
 
 void recorder_set_stats(struct recorder *recorder, const struct sampler_stats *stats)

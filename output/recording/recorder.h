@@ -36,9 +36,9 @@ struct sample_sink *recorder_sink(struct recorder *recorder);
 
 /*
  * Add a process, at any time before the first sample of its threads, whose process is then
- * *ret_process; PROFILE_NONE beyond RECORDING_MAX_PROCESSES. info, with start_ns in
- * CLOCK_MONOTONIC, is copied. A string is dropped if all would exceed
- * RECORDING_MAX_COMMAND_BYTES. Returns 0; -ENOMEM; the error of a write.
+ * *ret_process; PROFILE_NONE beyond RECORDING_MAX_PROCESSES. It is written with that sample. info,
+ * with start_ns in CLOCK_MONOTONIC, is copied. A string is dropped if all would exceed
+ * RECORDING_MAX_COMMAND_BYTES; names have precedence. Returns 0 or -ENOMEM.
  */
 int recorder_add_process(struct recorder *recorder, const struct process_info *info,
 			 uint32_t *ret_process);

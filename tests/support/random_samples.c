@@ -213,7 +213,7 @@ static int play_sample(struct random_samples *samples, struct random_thread *thr
 static int add_process(struct random_samples *samples, struct recorder *recorder)
 {
 	const struct process_info process = {
-		.pid = (pid_t)below(samples, 100) + 1,
+		.pid = (pid_t)(RANDOM_FIRST_PID + samples->last_process + 1),
 		.parent_pid = (pid_t)below(samples, 3),
 		.name = below(samples, 2) ? "python app.py" : NULL,
 		.command_line = "python",

@@ -12,6 +12,9 @@
 
 enum { RANDOM_FUNCTIONS = 40, RANDOM_THREADS = 6, RANDOM_MAX_DEPTH = 12 };
 
+/* The id of the first process; each further one has the next. */
+enum { RANDOM_FIRST_PID = 7 };
+
 struct random_options {
 	uint64_t seed;
 	uint32_t nr_ticks;
@@ -64,7 +67,7 @@ void random_samples_done(struct random_samples *samples);
 struct run random_samples_run(const struct random_samples *samples);
 
 /*
- * Pass all samples to a recorder, which has one process, and add others. Returns 0 or the first
+ * Pass all samples to a recorder, which has one process, of RANDOM_FIRST_PID, and add others. Returns 0 or the first
  * error.
  */
 int random_samples_play(struct random_samples *samples, struct recorder *recorder);

@@ -46,8 +46,8 @@ static struct recording *open_file(int fd)
 /* Counts of everything in a recording. */
 struct counts {
 	uint32_t nr_processes, nr_functions, nr_nodes, nr_threads, nr_samples, nr_resets;
-	uint64_t command_bytes;
-	uint32_t max_nodes, deepest; /* node index of a sample */
+	uint64_t command_bytes, name_bytes; /* of processes */
+	uint32_t max_nodes, deepest;	    /* node index of a sample */
 	uint64_t wall_ns, cpu_ns;
 	uint64_t nr_in_jit;
 	uint32_t flags; /* of the last sample */
@@ -60,6 +60,7 @@ static int count_process(void *context, const struct process_info *process)
 
 	counts->nr_processes++;
 	counts->command_bytes += strlen(process->command_line);
+	counts->name_bytes += strlen(process->name);
 	return 0;
 }
 
@@ -334,7 +335,6 @@ Test(recorder, reports_a_write_error, .signal = 0)
 	cr_assert(eq(int, err, -EFBIG));
 	cr_assert(eq(int, push(recorder, time_ns, 1), -EFBIG));
 	cr_assert(eq(int, push(recorder, time_ns + NS_PER_S, 1), -EFBIG));
-	cr_assert(eq(int, record_process(recorder, 1, NULL), -EFBIG));
 	cr_assert(eq(int, recorder_finish(recorder, &run), -EFBIG));
 	recorder_destroy(recorder);
 	cr_assert(eq(long, (long)lseek(fd, 0, SEEK_END), 20000));
@@ -460,36 +460,79 @@ Test(recorder, refuses_threads_beyond_the_limit)
 	(void)close(fd);
 }
 
+/* Push a sample of the only thread of a process. */
+static int push_of(struct recorder *recorder, uint32_t process)
+{
+	const struct sample_thread thread = {.id = process, .slot = process, .process = process};
+	struct sample_sink *sink = recorder_sink(recorder);
+
+	return sink->ops->sample(sink, &(struct sample){.time_ns = NS_PER_S, .thread = &thread});
+}
+
 /*
- * Strings beyond the limit of all together are left out, and processes beyond the limit, without
- * an end of the recording.
+ * Command lines beyond the limit of all together are left out, but no name, and processes beyond
+ * the limit, without an end of the recording.
  */
 Test(recorder, leaves_out_processes_beyond_the_limit)
 {
-	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / RECORDING_MAX_STRING_BYTES };
+	/* Their names have one byte each. An eighth of the room is for names only. */
+	enum { NR_LONG = RECORDING_MAX_COMMAND_BYTES / 8 * 7 / (RECORDING_MAX_STRING_BYTES + 1) };
 	const struct run run = {0};
 	int fd = new_file();
 	struct recorder *recorder = new_recorder(fd, &run);
 	char *line = malloc(100000);
-	const struct process_info more = {.pid = 1, .name = line};
+	const struct process_info process = {.pid = 1, .name = "n", .command_line = line};
 	struct counts counts;
 	uint32_t index;
 
 	cr_assert(line != NULL);
 	memset(line, 'x', 100000);
 	line[99999] = '\0';
-	for (uint32_t i = 0; i < RECORDING_MAX_PROCESSES; i++)
-		cr_assert(eq(int, record_process(recorder, 1, line), 0));
-	cr_assert(eq(int, recorder_add_process(recorder, &more, &index), 0));
+	for (uint32_t i = 0; i < RECORDING_MAX_PROCESSES; i++) {
+		cr_assert(eq(int, recorder_add_process(recorder, &process, &index), 0));
+		cr_assert(eq(u32, index, i));
+	}
+	cr_assert(eq(int, recorder_add_process(recorder, &process, &index), 0));
 	cr_expect(eq(u32, index, PROFILE_NONE));
-	cr_assert(eq(int, push(recorder, NS_PER_S, 1), 0));
+	for (uint32_t i = 0; i <= RECORDING_MAX_PROCESSES; i++)
+		cr_assert(eq(int, push_of(recorder, i), 0));
 	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
 	recorder_destroy(recorder);
 	counts = count(fd);
 	cr_assert(eq(u64, counts.torn_bytes, 0));
 	cr_assert(eq(u32, counts.nr_processes, RECORDING_MAX_PROCESSES));
 	cr_assert(eq(u64, counts.command_bytes, (uint64_t)NR_LONG * RECORDING_MAX_STRING_BYTES));
+	cr_assert(eq(u64, counts.name_bytes, RECORDING_MAX_PROCESSES));
 	free(line);
+	(void)close(fd);
+}
+
+/* A process is written with its first thread, and its end, too, if that came before. */
+Test(recorder, leaves_out_processes_without_samples)
+{
+	const struct run run = {0};
+	int fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	const struct profile_process *rows;
+	struct recording *recording;
+
+	for (pid_t pid = 1; pid <= 4; pid++)
+		cr_assert(eq(int, record_process(recorder, pid, "python"), 0));
+	for (uint32_t i = 2; i < 4; i++)
+		cr_assert(eq(int, recorder_end_process(recorder, i, NS_PER_S), 0));
+	cr_assert(eq(int, push_of(recorder, 3), 0));
+	cr_assert(eq(int, push_of(recorder, 1), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+
+	recording = open_file(fd);
+	rows = recording_processes(recording)->rows;
+	cr_assert(eq(u32, recording_processes(recording)->nr, 2));
+	cr_expect(eq(int, rows[0].pid, 4));
+	cr_expect(rows[0].end_ns > 0);
+	cr_expect(eq(int, rows[1].pid, 2));
+	cr_expect(eq(u64, rows[1].end_ns, 0));
+	recording_close(recording);
 	(void)close(fd);
 }
 

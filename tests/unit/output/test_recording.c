@@ -18,6 +18,7 @@
 #define NR(array) (sizeof(array) / sizeof((array)[0]))
 
 enum { MAX_FUNCTIONS = 4096, MAX_NODES = 1 << 18, MAX_READ_THREADS = 65536 };
+enum { MAX_READ_PROCESSES = 65536 };
 
 /* Compares what is read with what was written. */
 struct reading {
@@ -30,6 +31,7 @@ struct reading {
 	} nodes[MAX_NODES];
 	uint32_t nr_nodes, nr_threads, nr_processes, nr_samples, nr_resets;
 	char names[MAX_READ_THREADS][THREAD_NAME_MAX_BYTES];
+	pid_t pids[MAX_READ_PROCESSES];
 	uint64_t epoch_us;
 	uint32_t flags; /* of the last sample */
 	int fail_with;	/* returned by sample() */
@@ -40,7 +42,9 @@ static int read_process(void *context, const struct process_info *process)
 	struct reading *reading = context;
 
 	if (reading->samples) {
-		cr_assert(process->pid > 0);
+		cr_assert(process->pid >= RANDOM_FIRST_PID);
+		cr_assert(reading->nr_processes < MAX_READ_PROCESSES);
+		reading->pids[reading->nr_processes] = process->pid;
 		cr_assert(eq(str, (char *)process->command_line, (char *)"python"));
 	}
 	reading->nr_processes++;
@@ -64,8 +68,8 @@ static int read_thread(void *context, uint32_t process, const struct profile_thr
 	cr_assert(process == PROFILE_NONE || process < reading->nr_processes);
 	cr_assert(reading->nr_threads < MAX_READ_THREADS);
 	if (reading->samples)
-		cr_assert(
-			eq(u32, process, reading->samples->thread_processes[reading->nr_threads]));
+		cr_assert(eq(u32, (uint32_t)(reading->pids[process] - RANDOM_FIRST_PID),
+			     reading->samples->thread_processes[reading->nr_threads]));
 	memcpy(reading->names[reading->nr_threads++], thread->name, THREAD_NAME_MAX_BYTES);
 	return 0;
 }
@@ -219,7 +223,7 @@ static int record(struct random_samples *samples, const struct random_options *o
 	random_samples_init(samples, options);
 	run = random_samples_run(samples);
 	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-	cr_assert(eq(int, record_process(recorder, 7, "python"), 0));
+	cr_assert(eq(int, record_process(recorder, RANDOM_FIRST_PID, "python"), 0));
 	cr_assert(eq(int, random_samples_play(samples, recorder), 0));
 	if (finish)
 		cr_assert(eq(int, recorder_finish(recorder, &run), 0));
