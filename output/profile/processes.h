@@ -6,6 +6,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "output/tables/pair_map.h"
+
 /* What is known of a process when it is first seen. Strings are borrowed. */
 struct process_info {
 	pid_t pid;	  /* in the PID namespace it was sampled from; 0: unknown */
@@ -47,3 +49,29 @@ void process_rows_cut(struct process_rows *processes, uint32_t nr);
 
 /* Free the rows and empty the table. */
 void process_rows_done(struct process_rows *processes);
+
+/*
+ * Finds rows by what the process is. Rows are of one process, which several recordings may have
+ * seen, if pid, name and command line are equal. Empty when all zero.
+ */
+struct process_index {
+	struct pair_map of_process; /* halves of a hash → the first row that has it */
+	struct pair_map of_name;    /* the same of process_name() */
+};
+
+/* Enter a row. Returns 0 or -ENOMEM. */
+int process_index_add(struct process_index *index, const struct process_rows *processes,
+		      uint32_t row);
+
+/*
+ * Returns the row of a process, or the first row of a process with the same process_name();
+ * PAIR_MAP_NONE if there is none. Of rows that differ but share a hash, only the first is found.
+ */
+uint32_t process_index_find(const struct process_index *index, const struct process_rows *processes,
+			    const struct profile_process *process);
+uint32_t process_index_find_name(const struct process_index *index,
+				 const struct process_rows *processes,
+				 const struct profile_process *process);
+
+/* Free the maps and empty the index. */
+void process_index_done(struct process_index *index);

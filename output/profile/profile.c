@@ -39,7 +39,8 @@ struct main_thread {
 
 /* What is kept of a process besides its row. */
 struct process_state {
-	uint32_t root; /* with by_process, its node in the tree; PROFILE_NONE: not made yet */
+	uint32_t root;	/* with by_process, its node in the tree; PROFILE_NONE: not made yet */
+	uint32_t owner; /* the process whose root it uses: itself, or the first of its name */
 	struct main_thread main;
 };
 
@@ -47,6 +48,7 @@ struct process_states {
 	struct process_state *states; /* owned; parallel to the rows of processes */
 	uint32_t max;
 	uint32_t shared_root; /* of processes without a row; PROFILE_NONE if there are none */
+	struct process_index index;
 };
 
 struct profile {
@@ -65,26 +67,68 @@ struct profile {
 	struct thread_paths paths; /* below the threads' roots with by_thread */
 };
 
+/* Enter the last row, which is new, where processes are found. */
+static int enter_process(struct profile *profile)
+{
+	const struct process_rows *processes = &profile->processes;
+	struct process_states *all = &profile->process_states;
+	const uint32_t row = processes->nr - 1;
+	uint32_t owner = PAIR_MAP_NONE;
+
+	if (profile->options.merges_names)
+		owner = process_index_find_name(&all->index, processes, &processes->rows[row]);
+	all->states[row] = (struct process_state){
+		.root = PROFILE_NONE,
+		.owner = owner == PAIR_MAP_NONE ? row : owner,
+	};
+	return process_index_add(&all->index, processes, row);
+}
+
 int profile_add_process(struct profile *profile, const struct process_info *info,
 			uint32_t *ret_process)
 {
-	const uint32_t index = profile->processes.nr;
+	const uint32_t row = profile->processes.nr;
 	struct process_states *all = &profile->process_states;
 	struct process_state *states;
 	int err;
 
 	*ret_process = PROFILE_NONE;
-	if (index >= PROFILE_MAX_PROCESSES)
+	if (row >= PROFILE_MAX_PROCESSES)
 		return 0;
-	states = array_reserve(all->states, index + 1, &all->max, sizeof(*states));
+	states = array_reserve(all->states, row + 1, &all->max, sizeof(*states));
 	if (!states)
 		return -ENOMEM;
 	all->states = states;
-	states[index] = (struct process_state){.root = PROFILE_NONE};
 	err = process_rows_add(&profile->processes, info);
 	if (!err)
-		*ret_process = index;
+		err = enter_process(profile);
+	if (err)
+		process_rows_cut(&profile->processes, row);
+	else
+		*ret_process = row;
 	return err;
+}
+
+int profile_get_process(struct profile *profile, const struct profile_process *process,
+			uint32_t *ret_process)
+{
+	const struct process_info info = {
+		.pid = process->pid,
+		.parent_pid = process->parent_pid,
+		.name = process->name,
+		.command_line = process->command_line,
+		.start_ns = process->start_ns,
+	};
+
+	*ret_process =
+		process_index_find(&profile->process_states.index, &profile->processes, process);
+	return *ret_process == PROFILE_NONE ? profile_add_process(profile, &info, ret_process) : 0;
+}
+
+uint32_t profile_process_owner(const struct profile *profile, uint32_t process)
+{
+	return process < profile->processes.nr ? profile->process_states.states[process].owner
+					       : PROFILE_NONE;
 }
 
 void profile_end_process(struct profile *profile, uint32_t process, uint64_t end_ns)
@@ -157,24 +201,6 @@ static int root_get(struct profile *profile, const struct profile_frame *frame, 
 	return err;
 }
 
-/* Returns the process whose root a process uses. */
-static uint32_t root_owner(const struct profile *profile, uint32_t process)
-{
-	const struct process_rows *processes = &profile->processes;
-	size_t length, other_length;
-	const char *name, *other;
-
-	if (!profile->options.merges_names)
-		return process;
-	name = process_name(&processes->rows[process], &length);
-	for (uint32_t i = 0; i < process; i++) {
-		other = process_name(&processes->rows[i], &other_length);
-		if (length == other_length && memcmp(name, other, length) == 0)
-			return i;
-	}
-	return process;
-}
-
 int profile_root(struct profile *profile, uint32_t process, uint32_t thread, uint32_t *ret_node)
 {
 	const struct profile_options *options = &profile->options;
@@ -185,7 +211,7 @@ int profile_root(struct profile *profile, uint32_t process, uint32_t thread, uin
 
 	if (options->by_process) {
 		if (process < profile->processes.nr) {
-			frame.owner = root_owner(profile, process);
+			frame.owner = profile_process_owner(profile, process);
 			own = &profile->process_states.states[frame.owner].root;
 		}
 		err = root_get(profile, &frame, PROFILE_NONE, own,
@@ -544,6 +570,7 @@ void profile_destroy(struct profile *profile)
 		return;
 	thread_paths_done(&profile->paths);
 	process_rows_done(&profile->processes);
+	process_index_done(&profile->process_states.index);
 	free(profile->process_states.states);
 	profile_tree_done(&profile->tree);
 	free(profile->base.rows);

@@ -95,6 +95,19 @@ struct sample_sink *profile_sink(struct profile *profile);
 int profile_add_process(struct profile *profile, const struct process_info *info,
 			uint32_t *ret_process);
 
+/*
+ * Find a process that the profile has from another recording (struct process_index), or add it.
+ * The rest is as with profile_add_process().
+ */
+int profile_get_process(struct profile *profile, const struct profile_process *process,
+			uint32_t *ret_process);
+
+/*
+ * Returns the process whose root a process uses: itself or, with merges_names, the first one of
+ * an equal name; PROFILE_NONE for PROFILE_NONE.
+ */
+uint32_t profile_process_owner(const struct profile *profile, uint32_t process);
+
 /* A process ended at end_ns, in the clock of the samples. PROFILE_NONE is ignored. */
 void profile_end_process(struct profile *profile, uint32_t process, uint64_t end_ns);
 

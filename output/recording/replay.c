@@ -124,35 +124,15 @@ static int play_thread(void *context, uint32_t process, const struct profile_thr
 	return 0;
 }
 
-/* Whether two rows are of one process, which several recordings may have seen. */
-static bool same_process(const struct profile_process *a, const struct profile_process *b)
-{
-	return a->pid == b->pid && strcmp(a->name, b->name) == 0 &&
-	       strcmp(a->command_line, b->command_line) == 0;
-}
-
 /* Find the profile's row of a process of the recording, or add it. */
 static int process_get(struct player *player, uint32_t index, uint32_t *ret_row)
 {
 	const struct profile_process *process = &player->processes->rows[index];
-	const struct process_info info = {
-		.pid = process->pid,
-		.parent_pid = process->parent_pid,
-		.name = process->name,
-		.command_line = process->command_line,
-		.start_ns = process->start_ns,
-	};
 	struct played_process *played = &player->threads.processes[index];
-	uint32_t nr;
-	const struct profile_process *rows = profile_processes(player->profile, &nr);
-	int err = 0;
+	int err;
 
 	if (!played->has_row) {
-		for (played->row = 0; played->row < nr; played->row++)
-			if (same_process(&rows[played->row], process))
-				break;
-		if (played->row == nr)
-			err = profile_add_process(player->profile, &info, &played->row);
+		err = profile_get_process(player->profile, process, &played->row);
 		if (err)
 			return err;
 		profile_end_process(player->profile, played->row, process->end_ns);
@@ -168,28 +148,14 @@ static bool compares_processes(const struct player *player)
 	return player->side == PROFILE_BASE && player->options->by_process;
 }
 
-/* Returns the hash of the name of a process of the profile. */
-static uint32_t process_hash(const struct player *player, uint32_t process)
-{
-	uint32_t nr;
-	const struct profile_process *rows = profile_processes(player->profile, &nr);
-	size_t length;
-	const char *name;
-
-	if (process == PROFILE_NONE)
-		return 0;
-	name = process_name(&rows[process], &length);
-	return text_hash_n(name, length);
-}
-
 /*
- * Returns what a thread is found by besides its name: its tid, on the base's side nothing or its
- * process's name.
+ * Returns what a thread is found by besides its name: its tid, on the base's side nothing or the
+ * process whose root its process uses.
  */
 static uint32_t thread_key(const struct player *player, const struct profile_thread *thread)
 {
 	if (compares_processes(player))
-		return process_hash(player, thread->process);
+		return profile_process_owner(player->profile, thread->process);
 	return player->side == PROFILE_BASE ? 0 : (uint32_t)thread->tid;
 }
 
@@ -199,7 +165,7 @@ static bool same_thread(const struct player *player, const struct profile_thread
 	if (strcmp(a->name, b->name) != 0)
 		return false;
 	if (compares_processes(player))
-		return process_hash(player, a->process) == process_hash(player, b->process);
+		return thread_key(player, a) == thread_key(player, b);
 	return player->side == PROFILE_BASE || (a->tid == b->tid && a->process == b->process &&
 						a->interpreter_id == b->interpreter_id);
 }

@@ -42,20 +42,14 @@ void text_printf(struct text *text, const char *format, ...) __attribute__((form
 /* Returns the plural ending for nr things: "" for one, else "s"; static. */
 const char *text_plural(uint64_t nr);
 
-/* Returns the 32-bit FNV-1a hash of bytes. */
-static inline uint32_t text_hash_n(const char *bytes, size_t length)
+/* Returns the 32-bit FNV-1a hash of a string. */
+static inline uint32_t text_hash(const char *string)
 {
 	uint32_t hash = 0x811c9dc5u;
 
-	for (size_t i = 0; i < length; i++)
-		hash = (hash ^ (unsigned char)bytes[i]) * 0x01000193u;
+	for (; *string; string++)
+		hash = (hash ^ (unsigned char)*string) * 0x01000193u;
 	return hash;
-}
-
-/* Returns the same hash of a string. */
-static inline uint32_t text_hash(const char *string)
-{
-	return text_hash_n(string, strlen(string));
 }
 
 /*

@@ -214,3 +214,85 @@ Test(process_roots, a_replay_keeps_what_is_known_of_processes)
 	cr_expect(eq(u64, rows[0].end_ns, 0));
 	profile_destroy(profile);
 }
+
+/* Record a sample of one process. */
+static struct recording *record_one(const struct process_info *process)
+{
+	const struct run run = {.info.engine = "tick"};
+	const struct frame frame = {&work, 11};
+	const struct sample sample = {
+		.time_ns = 1000000,
+		.wall_ns = 1000000,
+		.thread = &threads[0],
+		.frames = &frame,
+		.nr_frames = 1,
+	};
+	int fd = memfd_create("recording", MFD_CLOEXEC); /* open until the test ends */
+	struct message message = {0};
+	struct recording *recording;
+	struct recorder *recorder;
+	uint32_t index;
+
+	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
+	cr_assert(eq(int, recorder_add_process(recorder, process, &index), 0));
+	cr_assert(
+		eq(int, recorder_sink(recorder)->ops->sample(recorder_sink(recorder), &sample), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recorder_destroy(recorder);
+	cr_assert(eq(int, recording_open(fd, &recording, &message), 0), "%s", message.text);
+	return recording;
+}
+
+/* Two processes are one if pid, name and command line are equal; in a comparison, the name. */
+Test(process_roots, processes_are_identified_by_what_they_are)
+{
+	/* The 32-bit FNV-1a hashes of the last two names are equal. */
+	static const struct {
+		struct process_info first, second;
+		uint32_t nr_processes;
+		uint32_t nr_roots; /* in a comparison */
+	} pairs[] = {
+		{{.pid = 1, .name = "a"}, {.pid = 1, .name = "a"}, 1, 1},
+		{{.pid = 1, .name = "a"}, {.pid = 2, .name = "a"}, 2, 1},
+		{{.pid = 1, .name = "a"}, {.pid = 1, .name = "b"}, 2, 2},
+		{{.pid = 1, .name = "a", .command_line = "a 1"},
+		 {.pid = 1, .name = "a", .command_line = "a 2"},
+		 2,
+		 1},
+		{{.pid = 1, .name = "python 24878.py"},
+		 {.pid = 1, .name = "python 505500.py"},
+		 2,
+		 2},
+	};
+
+	for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]); i++)
+		for (int side = 0; side < NR_PROFILE_SIDES; side++) {
+			const struct process_info *both[] = {&pairs[i].first, &pairs[i].second};
+			const struct profile_options options = {
+				.by_process = true,
+				.merges_names = side == PROFILE_BASE,
+				.keep_threads = true,
+			};
+			const uint32_t nr_expected =
+				side == PROFILE_BASE ? pairs[i].nr_roots : pairs[i].nr_processes;
+			struct profile *profile = profile_create(&options);
+			uint32_t nr_processes, nr_threads, nr_nodes;
+
+			for (int k = 0; k < 2; k++) {
+				struct recording *recording = record_one(both[k]);
+
+				cr_assert(eq(int,
+					     replay(recording, &(struct replay_filter){0}, profile,
+						    k ? (enum profile_side)side : PROFILE_SHOWN),
+					     0));
+				recording_close(recording);
+			}
+			(void)profile_processes(profile, &nr_processes);
+			(void)profile_threads(profile, &nr_threads);
+			(void)profile_nodes(profile, &nr_nodes);
+			cr_expect(eq(u32, nr_processes, pairs[i].nr_processes), "case %zu", i);
+			cr_expect(eq(u32, nr_threads, nr_expected), "case %zu", i);
+			cr_expect(eq(u32, nr_nodes, 2 * nr_expected), "case %zu", i);
+			profile_destroy(profile);
+		}
+}
