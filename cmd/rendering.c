@@ -47,49 +47,23 @@ static struct run *copy_runs(struct recording *const *recordings, uint32_t nr)
 	return runs;
 }
 
-/* What was found of the processes that the filter selects. */
-struct found_processes {
-	const struct profile_process *first; /* borrowed; NULL: none */
-	bool are_several;
-};
-
-static bool same_name(const struct profile_process *a, const struct profile_process *b)
+/* Give each process a root only if one of the recordings has several. */
+static int choose_roots(struct rendering *rendering)
 {
-	size_t length, other_length;
-	const char *name = process_name(a, &length);
-	const char *other = process_name(b, &other_length);
+	struct recording *const *const lists[] = {rendering->recordings, rendering->bases};
+	const uint32_t nrs[] = {rendering->nr_recordings, rendering->nr_bases};
+	bool are_several = false;
+	int err = 0;
 
-	return length == other_length && memcmp(name, other, length) == 0;
-}
-
-/* Look for a second process: of another pid, or in a comparison of another name. */
-static void find_processes(const struct rendering *rendering, const struct recording *recording,
-			   struct found_processes *found)
-{
-	const struct process_rows *processes = recording_processes(recording);
-
-	for (uint32_t i = 0; i < processes->nr && !found->are_several; i++) {
-		const struct profile_process *process = &processes->rows[i];
-
-		if (!replay_filter_selects(&rendering->filter, process))
-			continue;
-		if (!found->first)
-			found->first = process;
-		found->are_several = rendering->nr_bases ? !same_name(process, found->first)
-							 : process->pid != found->first->pid;
-	}
-}
-
-/* Whether there are several processes, so that each has a root. */
-static bool has_several_processes(const struct rendering *rendering)
-{
-	struct found_processes found = {0};
-
-	for (uint32_t i = 0; i < rendering->nr_recordings; i++)
-		find_processes(rendering, rendering->recordings[i], &found);
-	for (uint32_t i = 0; i < rendering->nr_bases; i++)
-		find_processes(rendering, rendering->bases[i], &found);
-	return found.are_several;
+	rendering->profile.merges_names = rendering->nr_bases > 0;
+	if (!rendering->profile.by_process)
+		return 0;
+	for (int side = 0; side < 2; side++)
+		for (uint32_t i = 0; !err && !are_several && i < nrs[side]; i++)
+			err = replay_has_several_processes(lists[side][i], &rendering->filter,
+							   &rendering->profile, &are_several);
+	rendering->profile.by_process = are_several;
+	return err;
 }
 
 static void set_shown_mode(struct run *runs, uint32_t nr, enum profile_mode mode)
@@ -153,14 +127,18 @@ enum exit_status rendering_write(struct rendering *rendering, struct outputs *ou
 		.options = rendering->layout,
 	};
 	enum exit_status status = EXIT_OK;
+	int err;
 
 	artefact.options.hides_idle = rendering->profile.mode == PROFILE_BUSY;
 	if (!runs || !base_runs) {
 		print_error("out of memory");
 		return EXIT_ERROR;
 	}
-	rendering->profile.by_process &= has_several_processes(rendering);
-	rendering->profile.merges_names = rendering->nr_bases > 0;
+	err = choose_roots(rendering);
+	if (err) {
+		print_error("cannot read the recording: %s", strerror(-err));
+		return EXIT_ERROR;
+	}
 	while (outputs_next(outputs)) {
 		const enum exit_status written =
 			write_next(rendering, &artefact, runs, base_runs, outputs);

@@ -15,7 +15,10 @@ struct rendering {
 	struct recording *const *bases; /* the base of a comparison; none: no comparison */
 	uint32_t nr_bases;
 	struct replay_filter filter; /* for both */
-	/* by_process counts only if there are several processes. */
+	/*
+	 * by_process counts only if samples of several processes of one recording pass the
+	 * filter, so that two runs of one program are merged and compared without roots.
+	 */
 	struct profile_options profile;
 	struct artefact_options layout;
 	/*

@@ -112,8 +112,9 @@ const struct option_spec row_options[3] = {
 
 const struct option_spec processes_option[1] = {
 	{"merge-processes", NULL,
-	 "merge equal stacks of all processes: without a root frame for\n"
-	 "each process when there are several",
+	 "merge equal stacks of all processes: without the root frames\n"
+	 "that several processes have in collapsed stacks, flame graphs,\n"
+	 "summaries and callgrind files",
 	 .action = OPTION_CLEARS, .at = offsetof(struct profile_options, by_process)},
 };
 

@@ -41,7 +41,7 @@ static void append_amounts(struct text *line, const struct process_amounts *amou
 		    text_plural(amounts->nr_samples), (double)amounts->wall_ns / NS_PER_S);
 }
 
-/* Print a line for each process: "process: gunicorn app:wsgi (4711), parent 4710: …". */
+/* Print a line for each process with samples: "process: app (4711), parent 4710: …". */
 static void print_processes(struct text *line, const struct recording *recording,
 			    const struct process_amounts *amounts)
 {
@@ -50,6 +50,8 @@ static void print_processes(struct text *line, const struct recording *recording
 	for (uint32_t i = 0; i < processes->nr; i++) {
 		const struct profile_process *process = &processes->rows[i];
 
+		if (!amounts[i].nr_samples)
+			continue;
 		text_clear(line);
 		text_puts(line, "process: ");
 		label_append_process(line, process, LABEL_DISPLAY);
@@ -95,19 +97,20 @@ static void append_processes(struct json *json, const struct recording *recordin
 	for (uint32_t i = 0; i < processes->nr; i++) {
 		const struct profile_process *process = &processes->rows[i];
 
+		if (!amounts[i].nr_samples)
+			continue;
 		json_object_begin(json);
 		json_key(json, "pid");
 		json_i64(json, process->pid);
-		json_key(json, "parent_pid");
-		json_i64(json, process->parent_pid);
+		json_member_known(json, "parent_pid", (uint64_t)process->parent_pid);
 		json_member_string(json, "name", process->name);
 		json_member_string(json, "command_line", process->command_line);
 		json_member_u64(json, "threads", amounts[i].nr_threads);
 		json_member_u64(json, "samples", amounts[i].nr_samples);
 		json_member_u64(json, "wall_ns", amounts[i].wall_ns);
 		json_member_u64(json, "cpu_ns", amounts[i].cpu_ns);
-		json_member_u64(json, "start_ns", process->start_ns);
-		json_member_u64(json, "end_ns", process->end_ns);
+		json_member_known(json, "start_ns", process->start_ns);
+		json_member_known(json, "end_ns", process->end_ns);
 		json_object_end(json);
 	}
 	json_array_end(json);

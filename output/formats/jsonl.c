@@ -63,16 +63,6 @@ static void put_line(struct json *json, const char *key, int32_t line)
 		json_null(json);
 }
 
-/* Write a number, or null if it is 0, which means that it is unknown. */
-static void put_known(struct json *json, const char *key, uint64_t number)
-{
-	json_key(json, key);
-	if (number)
-		json_u64(json, number);
-	else
-		json_null(json);
-}
-
 static void runs_write(struct writer *writer)
 {
 	struct json *json = &writer->json;
@@ -99,9 +89,9 @@ static void processes_write(struct writer *writer)
 		json_i64(json, processes[i].pid);
 		json_member_string(json, "command_line", processes[i].command_line);
 		json_member_string(json, "name", processes[i].name);
-		put_known(json, "parent_pid", (uint64_t)processes[i].parent_pid);
-		put_known(json, "start_ns", processes[i].start_ns);
-		put_known(json, "end_ns", processes[i].end_ns);
+		json_member_known(json, "parent_pid", (uint64_t)processes[i].parent_pid);
+		json_member_known(json, "start_ns", processes[i].start_ns);
+		json_member_known(json, "end_ns", processes[i].end_ns);
 		object_end(json);
 	}
 }

@@ -2,7 +2,6 @@
 #include "output/profile/processes.h"
 
 #include <errno.h>
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,7 +70,7 @@ void process_rows_done(struct process_rows *processes)
 
 /* Finding. */
 
-static bool same_process(const struct profile_process *a, const struct profile_process *b)
+bool process_is_same(const struct profile_process *a, const struct profile_process *b)
 {
 	return a->pid == b->pid && strcmp(a->name, b->name) == 0 &&
 	       strcmp(a->command_line, b->command_line) == 0;
@@ -129,8 +128,9 @@ uint32_t process_index_find(const struct process_index *index, const struct proc
 {
 	const uint32_t row = map_find(&index->of_process, hash_process(process));
 
-	return row != PAIR_MAP_NONE && same_process(&processes->rows[row], process) ? row
-										    : PAIR_MAP_NONE;
+	return row != PAIR_MAP_NONE && process_is_same(&processes->rows[row], process)
+		       ? row
+		       : PAIR_MAP_NONE;
 }
 
 uint32_t process_index_find_name(const struct process_index *index,

@@ -2,6 +2,7 @@
 /* The processes of a profile or a recording, in the order in which they were added. */
 #pragma once
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -51,9 +52,12 @@ void process_rows_cut(struct process_rows *processes, uint32_t nr);
 void process_rows_done(struct process_rows *processes);
 
 /*
- * Finds rows by what the process is. Rows are of one process, which several recordings may have
- * seen, if pid, name and command line are equal. Empty when all zero.
+ * Whether two rows are of one process, which several recordings may have seen: pid, name and
+ * command line are equal.
  */
+bool process_is_same(const struct profile_process *a, const struct profile_process *b);
+
+/* Finds rows by what the process is. Empty when all zero. */
 struct process_index {
 	struct pair_map of_process; /* halves of a hash → the first row that has it */
 	struct pair_map of_name;    /* the same of process_name() */
@@ -64,7 +68,7 @@ int process_index_add(struct process_index *index, const struct process_rows *pr
 		      uint32_t row);
 
 /*
- * Returns the row of a process, or the first row of a process with the same process_name();
+ * Returns the row of the same process, or the first one of an equal process_name();
  * PAIR_MAP_NONE if there is none. Of rows that differ but share a hash, only the first is found.
  */
 uint32_t process_index_find(const struct process_index *index, const struct process_rows *processes,

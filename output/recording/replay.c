@@ -81,7 +81,8 @@ struct player {
 	const struct profile_options *options; /* the profile's */
 	const struct process_rows *processes;  /* the recording's */
 	enum profile_side side;
-	uint64_t from_ns, to_ns; /* CLOCK_REALTIME */
+	uint64_t from_ns, to_ns;	   /* CLOCK_REALTIME */
+	const struct profile_process *met; /* the first process found; borrowed */
 
 	struct played_threads threads;
 	struct played_functions functions;
@@ -91,7 +92,7 @@ struct player {
 
 /* Processes and threads. */
 
-bool replay_filter_selects(const struct replay_filter *filter,
+static bool process_passes(const struct replay_filter *filter,
 			   const struct profile_process *process)
 {
 	char name[RECORDING_MAX_STRING_BYTES + 1];
@@ -520,8 +521,7 @@ static int player_init(struct player *player, struct recording *recording)
 	if (!threads->rows || !threads->processes)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < player->processes->nr; i++)
-		threads->processes[i].passes =
-			replay_filter_selects(filter, &player->processes->rows[i]);
+		threads->processes[i].passes = process_passes(filter, &player->processes->rows[i]);
 	return 0;
 }
 
@@ -566,4 +566,46 @@ int replay(struct recording *recording, const struct replay_filter *filter, stru
 		err = recording_read(recording, &ops, &player);
 	player_done(&player);
 	return err;
+}
+
+/* End the search at the second process that a sample is of. */
+static int meet_process(void *context, const struct recorded_sample *sample)
+{
+	struct player *player = context;
+	const uint32_t index = player->threads.recorded.threads[sample->thread].process;
+	const struct profile_process *process;
+
+	if (index == PROFILE_NONE || !sample_passes(player, sample))
+		return 0;
+	process = &player->processes->rows[index];
+	if (!player->met)
+		player->met = process;
+	return process_is_same(process, player->met) ? 0 : -EEXIST;
+}
+
+int replay_has_several_processes(struct recording *recording, const struct replay_filter *filter,
+				 const struct profile_options *options, bool *ret_are_several)
+{
+	static const struct recording_ops ops = {
+		.thread = play_thread,
+		.function = play_function,
+		.node = play_node,
+		.sample = meet_process,
+		.reset = play_reset,
+	};
+	struct player player = {
+		.filter = filter,
+		.options = options,
+		.processes = recording_processes(recording),
+	};
+	int err = 0;
+
+	if (player.processes->nr > 1) {
+		err = player_init(&player, recording);
+		if (!err)
+			err = recording_read(recording, &ops, &player);
+		player_done(&player);
+	}
+	*ret_are_several = err == -EEXIST;
+	return *ret_are_several ? 0 : err;
 }

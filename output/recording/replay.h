@@ -16,7 +16,7 @@ struct replay_filter {
 	int64_t from_ns;
 	int64_t to_ns;		      /* 0: the end */
 	struct name_filter threads;   /* of the last name that a thread had */
-	struct name_filter processes; /* of process_name() */
+	struct name_filter processes; /* of process_name(); a thread without one passes none */
 	uint32_t flags_set;	      /* enum sample_flags that a sample must have */
 	uint32_t flags_clear;	      /* flags that it must not have */
 	/* Some frame's label (label.h, LABEL_DISPLAY) must match; NULL: any. */
@@ -24,14 +24,10 @@ struct replay_filter {
 	const regex_t *exclude; /* no frame's label may match; or NULL */
 };
 
-/* Whether the filter selects a process. A thread without a process passes no such filter. */
-bool replay_filter_selects(const struct replay_filter *filter,
-			   const struct profile_process *process);
-
 /*
  * Add a recording's samples to one side of a profile, with its processes and threads. May be
- * called for several recordings. Equal functions are merged, and processes with the same pid and
- * name. Threads are merged if process, tid, interpreter and last name are equal and the profile
+ * called for several recordings. Equal functions are merged, and processes that are the same
+ * (process_is_same()). Threads are merged if process, tid, interpreter and last name are equal and the profile
  * has rows of threads; on PROFILE_BASE, which usually has other processes, an equal name is
  * enough, with by_process in a process of an equal name. Samples that do not pass are left out
  * completely, even from the accounts.
@@ -44,3 +40,10 @@ bool replay_filter_selects(const struct replay_filter *filter,
  */
 int replay(struct recording *recording, const struct replay_filter *filter, struct profile *profile,
 	   enum profile_side side);
+
+/*
+ * Find whether samples of several processes of one recording pass the filter, in a profile with
+ * these options. Errors of replay().
+ */
+int replay_has_several_processes(struct recording *recording, const struct replay_filter *filter,
+				 const struct profile_options *options, bool *ret_are_several);

@@ -104,11 +104,7 @@ static void write_info(struct json *json, const struct run_info *info)
 	json_member_double(json, "cpu_sys_s", (double)info->resources.cpu_sys_ns / NS_PER_S);
 	json_member_u64(json, "max_rss_kib", info->resources.max_rss_kib);
 	json_member_string(json, "command_line", info->target.command_line);
-	json_key(json, "pid");
-	if (info->target.pid)
-		json_i64(json, info->target.pid);
-	else
-		json_null(json);
+	json_member_known(json, "pid", (uint64_t)info->target.pid);
 	json_member_string(json, "python", info->python.version);
 	json_member_bool(json, "python_free_threaded", info->python.free_threaded);
 	json_member_bool(json, "python_newer_than_tested", info->python.newer_than_tested);
@@ -116,11 +112,7 @@ static void write_info(struct json *json, const struct run_info *info)
 	json_member_string(json, "pysample", info->pysample.version);
 	json_member_string(json, "arguments", info->pysample.arguments);
 	json_member_string(json, "host", info->pysample.host);
-	json_key(json, "start_unix_ns");
-	if (info->start_unix_ns)
-		json_u64(json, info->start_unix_ns);
-	else
-		json_null(json);
+	json_member_known(json, "start_unix_ns", info->start_unix_ns);
 }
 
 void stats_append_json(struct json *json, const struct sampler_stats *stats,

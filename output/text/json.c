@@ -293,6 +293,15 @@ void json_member_u64(struct json *json, const char *key, uint64_t value)
 	json_u64(json, value);
 }
 
+void json_member_known(struct json *json, const char *key, uint64_t value)
+{
+	json_key(json, key);
+	if (value)
+		json_u64(json, value);
+	else
+		json_null(json);
+}
+
 void json_member_double(struct json *json, const char *key, double value)
 {
 	json_key(json, key);

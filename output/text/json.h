@@ -72,6 +72,8 @@ void json_null(struct json *json);
 /* Write a member: its key and value. */
 void json_member_string(struct json *json, const char *key, const char *value);
 void json_member_u64(struct json *json, const char *key, uint64_t value);
+/* The same for a number of which 0 means that it is unknown, which is null. */
+void json_member_known(struct json *json, const char *key, uint64_t value);
 void json_member_double(struct json *json, const char *key, double value);
 void json_member_bool(struct json *json, const char *key, bool value);
 

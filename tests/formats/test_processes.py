@@ -11,6 +11,7 @@ import process_tree
 import subjects
 import support
 import tools
+from oracle import Process
 from process_tree import ENDED, PROCESSES, SERVER
 
 
@@ -59,6 +60,31 @@ class Processes(unittest.TestCase):
         self.assert_collapsed(self.stacks(wanted=lambda n: n != ENDED), "--process", SERVER,
                               "--merge-processes")
 
+    def test_single(self):
+        """A process has no root if no other has samples, whatever else is in the recordings."""
+        names = {"one": "python3.11 app.py", "other": "python3.12 app.py"}
+        paths = {one: subjects.path_of(one + ".pysample") for one in names}
+        for pid, one in enumerate(names, 5000):
+            self.times = process_tree.make(paths[one], {3: Process(pid, "", 0, names[one])})
+        self.assert_collapsed(self.stacks(), paths=[paths["one"]])
+        self.assert_collapsed(self.stacks() + self.stacks(), paths=list(paths.values()))
+        text = self.report("--diff", paths["other"], form="collapsed", paths=[paths["one"]])
+        self.assertEqual(
+            {line.rsplit(" ", 2)[0]: line.split()[-2:] for line in text.splitlines()},
+            {";".join(stack): [str(nr)] * 2 for stack, nr in self.stacks().items()})
+
+    def test_filtered(self):
+        """Roots depend on the samples that pass, not on the mode that shows them."""
+        def root(number):
+            return (labels.collapsed(label(PROCESSES[number])),)
+
+        self.assert_collapsed(self.stacks(wanted=lambda n: n == 3), "--thread", "4713")
+        self.assert_collapsed(self.stacks(wanted=lambda n: n == ENDED), "--include", "help")
+        self.times = {(number, frames): ns for (number, frames), ns in self.times.items()
+                      if not process_tree.is_idle(frames)}
+        self.assert_collapsed(self.stacks(root, lambda n: n == 3), "--mode", "busy",
+                              "--process", "4710", "--process", "4713")
+
     def test_summary(self):
         text = self.report(form="summary")
         rows = re.findall(r"^ +[\d.]+ +([\d.]+) +(\S.* \(\d+\))$", text, re.M)
@@ -103,7 +129,12 @@ class Processes(unittest.TestCase):
             ns = sum(time for (owner, _), time in self.times.items() if owner == number)
             self.assertEqual((got["pid"], got["name"], got["threads"], got["wall_ns"]),
                              (process.pid, process.name, 1, ns))
+            self.assertEqual(got["parent_pid"], process.parent or None)
+            self.assertEqual(got["start_ns"],
+                             (process_tree.EPOCH_US + process.start) * 1000)
+            self.assertEqual(got["end_ns"] is None, number != ENDED)
         text = support.pysample("report", "--info", self.path).stdout
+        self.assertNotIn(process_tree.UNSAMPLED.name, text)
         self.assertIn("process: gunicorn app:wsgi (4711), parent 4710: 1 thread, "
                       "200 samples, 2.000 s", text)
 
