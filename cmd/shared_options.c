@@ -169,19 +169,31 @@ const struct option_spec full_command_option[1] = {
 	 .action = OPTION_SETS, .at = 0},
 };
 
+#define MODE_HELP                                                           \
+	"which samples count, and by what:\n"                               \
+	"busy: samples of threads that do not wait, by elapsed time:\n"     \
+	"they hold the GIL, wait for it (3.15), or are on a CPU or ready\n" \
+	"to run. Formats that keep every sample have all;\n"                \
+	"wall: all samples, by elapsed time;\n"                             \
+	"cpu: only samples that used the CPU, by that CPU time;\n"          \
+	"gil: only samples of threads that held the GIL;\n"                 \
+	"exception: only samples while an exception was handled.\n"
+#define MODE_WORDS "busy wall cpu gil exception"
+#define IDLE_HELP  "show threads that wait, too: --mode wall"
+
 const struct option_spec mode_options[2] = {
+	{"mode", "NAME", MODE_HELP "Default: busy. A recording keeps all samples",
+	 .apply = apply_mode, .words = MODE_WORDS},
+	{"idle", NULL, IDLE_HELP, .action = OPTION_SETS,
+	 .at = offsetof(struct mode_choice, shows_idle)},
+};
+
+const struct option_spec recorded_mode_options[2] = {
 	{"mode", "NAME",
-	 "which samples count, and by what:\n"
-	 "busy: samples of threads that do not wait, by elapsed time\n"
-	 "(default): they hold the GIL, wait for it (3.15), or are on a\n"
-	 "CPU or ready to run. Formats that keep every sample have all;\n"
-	 "wall: all samples, by elapsed time;\n"
-	 "cpu: only samples that used the CPU, by that CPU time;\n"
-	 "gil: only samples of threads that held the GIL;\n"
-	 "exception: only samples while an exception was handled.\n"
-	 "A recording keeps all samples",
-	 .apply = apply_mode, .words = "busy wall cpu gil exception"},
-	{"idle", NULL, "show threads that wait, too: --mode wall", .action = OPTION_SETS,
+	 MODE_HELP "Default: that of the first recording, or wall if one does not\n"
+		   "tell which threads waited, and for --state idle",
+	 .apply = apply_mode, .words = MODE_WORDS},
+	{"idle", NULL, IDLE_HELP, .action = OPTION_SETS,
 	 .at = offsetof(struct mode_choice, shows_idle)},
 };
 

@@ -54,6 +54,7 @@ struct mode_choice {
 	bool shows_idle;	/* --idle: PROFILE_WALL */
 };
 extern const struct option_spec mode_options[2];
+extern const struct option_spec recorded_mode_options[2]; /* the default is in the recordings */
 
 /*
  * Returns in *ret_mode what was chosen; usual if nothing was. Returns false after printing an

@@ -194,7 +194,7 @@ const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
 	{NULL, info_rows, 2, .at = 0},
 	{"Filters:", filter_rows, sizeof(filter_rows) / sizeof(*filter_rows), .at = 0},
 	{NULL, thread_option, 1, offsetof(struct report_options, threads)},
-	{NULL, mode_options, 2, offsetof(struct report_options, mode)},
+	{NULL, recorded_mode_options, 2, offsetof(struct report_options, mode)},
 	{"Layout:", row_options, 3, offsetof(struct report_options, profile)},
 	{NULL, processes_option, 1, offsetof(struct report_options, profile)},
 	{NULL, plumbing_option, 1, offsetof(struct report_options, profile)},
@@ -247,12 +247,29 @@ static bool check(const struct report_options *options)
 	return !error;
 }
 
+/*
+ * Show threads that wait if only these pass the filter. Returns false after printing an error if
+ * the mode hides them.
+ */
+static bool show_required_idle(struct report_options *options)
+{
+	if (!(options->filter.flags_set & SAMPLE_IDLE))
+		return true;
+	if (options->mode.is_made && options->mode.mode == PROFILE_BUSY) {
+		print_error("--mode busy hides threads that wait, which --state idle requires: "
+			    "leave out --mode busy");
+		return false;
+	}
+	options->mode.shows_idle |= !options->mode.is_made;
+	return true;
+}
+
 /* Check the options as a whole and complete them. Returns EXIT_USAGE after printing an error. */
 static enum exit_status complete(struct report_options *options)
 {
 	struct replay_filter *filter = &options->filter;
 
-	if (!check(options) || !outputs_choose(&options->outputs) ||
+	if (!check(options) || !show_required_idle(options) || !outputs_choose(&options->outputs) ||
 	    !mode_choose(&options->mode, PROFILE_WALL, &options->profile.mode))
 		return EXIT_USAGE;
 	if (outputs_recording(&options->outputs)) {

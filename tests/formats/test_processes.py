@@ -85,6 +85,20 @@ class Processes(unittest.TestCase):
         self.assert_collapsed(self.stacks(root, lambda n: n == 3), "--mode", "busy",
                               "--process", "4710", "--process", "4713")
 
+    def test_idle(self):
+        """A state that only threads that wait have shows them, in whatever mode the run was."""
+        path = subjects.path_of("busy.pysample")
+        self.times = {(number, frames): ns
+                      for (number, frames), ns in process_tree.make(path, mode="busy").items()
+                      if process_tree.is_idle(frames)}
+        for state in "idle", "!busy":
+            self.assert_collapsed(self.stacks(), "--state", state, "--merge-processes",
+                                  paths=[path])
+            result = support.pysample("report", path, "--state", state, "--mode", "busy")
+            self.assertEqual(result.status, 2, result.stdout)
+        result = support.pysample("report", path, "--state", "busy", "--mode", "busy")
+        self.assertEqual(result.status, 0, result.stderr)
+
     def test_summary(self):
         text = self.report(form="summary")
         rows = re.findall(r"^ +[\d.]+ +([\d.]+) +(\S.* \(\d+\))$", text, re.M)
