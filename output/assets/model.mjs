@@ -65,7 +65,7 @@ export function isTimeless(meta) {
 }
 
 /* Samples are stored thread by thread, in order of time. */
-function decodeSamples(column, meta, idleNode) {
+function decodeSamples(column, meta, endOf) {
 	const ticks = running(column["tick.time"], meta.first_us), counts = column["thread.count"];
 	const tick = column["sample.tick"], weight = column["sample.weight"], flags = Uint16Array.from(column["sample.flags"]);
 	const cpus = column["sample.cpu"], cpu = cpus && new Float64Array(tick.length);
@@ -82,8 +82,7 @@ function decodeSamples(column, meta, idleNode) {
 				weight[i] = 1;
 			else if (i > start)
 				weight[i] += time[i] - time[i - 1];
-			const stack = column["stack.node"][column["sample.stack"][i]];
-			node[i] = stack ? stack - 1 : idleNode;
+			node[i] = endOf(column["stack.node"][column["sample.stack"][i]] - 1);
 			sum += weight[i];
 			if (cpu && flags[i] & HAS_CPU)
 				cpuSum += cpu[i] = cpus[nextCpu++] + ((flags[i] & RUNNING) === RUNNING ? weight[i] : 0);
@@ -144,28 +143,34 @@ export function decode(payload) {
 	}
 	const functions = decodeFunctions(column, meta);
 	const nr = column["node.frame"].length, nrFrames = column["frame.function"].length;
-	const func = new Int32Array(nr + 1), line = new Int32Array(nr + 1), parent = new Int32Array(nr + 1);
-	const frame = new Int32Array(nr + 1);
+	/* {what a node of NO_FRAMES is below: that node}; each root has a single node. */
+	const roots = new Set([...meta.process_roots, ...meta.thread_roots]), idle = new Map([[-1, nr]]);
+	const n = nr + 1 + roots.size, func = new Int32Array(n), line = new Int32Array(n), parent = new Int32Array(n);
+	const frame = new Int32Array(n), endOf = node => idle.get(node) ?? node;
 	let nextFrame = 0; /* the first that no node has had */
 	for (let i = 0; i < nr; i++) {
 		frame[i] = column["node.frame"][i] ? nextFrame - column["node.frame"][i] : nextFrame++;
 		func[i] = column["frame.function"][frame[i]];
 		line[i] = column["frame.line"][frame[i]] + functions.first[func[i]];
 		parent[i] = column["node.parent"][i] ? i - column["node.parent"][i] : -1;
+		if (roots.has(func[i]))
+			idle.set(i, nr + idle.size);
 	}
-	func[nr] = functions.idle;
-	frame[nr] = nrFrames;
-	parent[nr] = -1;
-	const base = { t: new Float64Array(nr + 1), n: new Float64Array(nr + 1) };
-	base.t[nr] = meta.base_idle?.weight ?? 0;
-	base.n[nr] = meta.base_idle?.samples ?? 0;
+	for (const [above, node] of idle) {
+		func[node] = functions.idle;
+		frame[node] = nrFrames;
+		parent[node] = above;
+	}
+	const base = { t: new Float64Array(n), n: new Float64Array(n) };
+	base.t[endOf(-1)] = meta.base_idle?.weight ?? 0;
+	base.n[endOf(-1)] = meta.base_idle?.samples ?? 0;
 	if (meta.has_base)
 		running(column["base.node"]).forEach((node, i) => {
-			base.t[node] = column["base.weight"][i];
-			base.n[node] = column["base.samples"][i];
+			base.t[endOf(node)] = column["base.weight"][i];
+			base.n[endOf(node)] = column["base.samples"][i];
 		});
-	const nodes = { n: nr + 1, func, line, parent, frame, nrFrames: nrFrames + 1 };
-	const decoded = decodeSamples(column, meta, nr);
+	const nodes = { n, func, line, parent, frame, nrFrames: nrFrames + 1 };
+	const decoded = decodeSamples(column, meta, endOf);
 	return { meta, functions, base, nodes, late: lateLines(column, meta, nodes, decoded.samples), ...decoded };
 }
 

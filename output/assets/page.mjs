@@ -355,11 +355,17 @@ class Page {
 		const amounts = this.timeless ? [el("b", {}, this.amount(sums.n))] : [el("b", {}, duration(sums.t)), ` · ${count(sums.n)} samples`];
 		const sum = el("span", { className: "sum" }, ...amounts, ` · ${percent(w / (all || 1))} of all`);
 		host.replaceChildren(...out, sum);
-		if (this.isDiff && (state.from !== null || state.threads || !["busy", "all"].includes(state.state)))
+		if (this.isOneSided())
 			sum.append(el("span", { className: "bad", title: "This file has only the sums of the base, not its samples" }, " · the base is not filtered"));
 		const { hidden } = this.selection, idle = this.byCount ? hidden.n : hidden.t;
 		if (idle)
 			sum.append(" · ", el("button", { className: "chip", title: "Samples of threads that wait; percentages are of what is shown (i)", onclick: () => this.set({ state: "all" }) }, `${percent(idle / (all || 1))} idle hidden`));
+	}
+
+	/* Whether a filter leaves out samples of one side only. The base has none that the page hides at first. */
+	isOneSided() {
+		const { state, profile: { meta } } = this, whole = meta.hides_idle ? ["busy", "all"] : ["all"];
+		return this.isDiff && (state.from !== null || !!state.threads || !whole.includes(state.state));
 	}
 
 	/* Search. */
@@ -539,9 +545,8 @@ class Page {
 			...(this.timeless ? [meta.runs.length > 1 ? `${meta.runs.length} cores` : run.death && shown(run.death)]
 				: [rate && `${count(rate)}${requested ? " of " + count(requested) : ""} Hz`, `${meta.mode} time`, meta.runs.length > 1 && `${meta.runs.length} runs`]),
 		].filter(Boolean).map(text => el("span", {}, text));
-		const [approximate] = /^approximate( in part)?/.exec(meta.caveats) ?? [];
-		if (approximate)
-			facts.push(el("span", { className: "bad", title: meta.caveats }, approximate));
+		if (meta.approximate)
+			facts.push(el("span", { className: "bad", title: meta.caveats }, meta.approximate < 1 ? "approximate in part" : "approximate"));
 		if (!this.timeless)
 			facts.push(el("span", { className: part > 0.01 ? "bad" : "", title: reasons }, `${percent(part)} lost`));
 		$("facts").append(...facts);
@@ -720,7 +725,7 @@ class Page {
 		}
 		return {
 			total: sums.t, samples: sums.n, base: sums.b, self, totals, matched: found && { us: found.t, samples: found.n },
-			hidden: this.selection.hidden, all: this.whole(), view: this.state.view,
+			hidden: this.selection.hidden, all: this.whole(), view: this.state.view, oneSided: this.isOneSided(),
 		};
 	}
 	zoom(names) {

@@ -3,8 +3,6 @@
 
 #include <assert.h>
 
-#include "output/profile/thread_samples.h"
-
 #define NS_PER_US 1000u
 
 /* The flags of samples in recordings, and one that only pages have. */
@@ -162,13 +160,6 @@ static void write_node_frames(const struct page_index *index, struct page_number
 	}
 }
 
-/* Whether a node has weight in the base. The weight of threads' roots belongs to no node. */
-static bool is_in_base(const struct page_index *index, const struct profile_weight *base,
-		       uint32_t node)
-{
-	return base[node].samples && thread_samples_node(index->profile, node) != PROFILE_NONE;
-}
-
 static void write_base_nodes(const struct page_index *index, struct page_numbers *numbers)
 {
 	uint32_t nr;
@@ -176,7 +167,7 @@ static void write_base_nodes(const struct page_index *index, struct page_numbers
 	const struct profile_weight *base = profile_base(index->profile, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		if (!is_in_base(index, base, i))
+		if (!base[i].samples)
 			continue;
 		put_unsigned(numbers, i - previous);
 		previous = i;
@@ -190,7 +181,7 @@ static void write_base_weights(const struct page_index *index, struct page_numbe
 	const struct profile_weight *base = profile_base(index->profile, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (is_in_base(index, base, i))
+		if (base[i].samples)
 			put_unsigned(numbers, round_us(&rounding, base[i].ns));
 }
 
@@ -200,7 +191,7 @@ static void write_base_samples(const struct page_index *index, struct page_numbe
 	const struct profile_weight *base = profile_base(index->profile, &nr);
 
 	for (uint32_t i = 0; i < nr; i++)
-		if (is_in_base(index, base, i))
+		if (base[i].samples)
 			put_unsigned(numbers, base[i].samples);
 }
 

@@ -91,20 +91,21 @@ static void write_processes(struct json *json, const struct profile *profile)
 	text_done(&name);
 }
 
-/* Write the numbers of the functions that are roots of processes. */
-static void write_process_roots(struct json *json, const struct page_index *index)
+/* Write the numbers of the functions that are roots of one kind. */
+static void write_roots(struct json *json, const char *key, const struct page_index *index,
+			enum root_kind kind)
 {
 	uint32_t nr;
 	uint32_t root; /* the next; roots come after the functions */
 	const struct profile_frame *frames = profile_frames(index->profile, &nr);
 
 	(void)profile_functions(index->profile, &root);
-	json_key(json, "process_roots");
+	json_key(json, key);
 	json_array_begin(json);
 	for (uint32_t i = 0; i < index->nr_frames; i++) {
 		const struct profile_frame *frame = &frames[index->frames[i]];
 
-		if (frame->root == ROOT_PROCESS)
+		if (frame->root == kind)
 			json_u64(json, root);
 		root += frame->root != ROOT_NONE;
 	}
@@ -203,18 +204,31 @@ static void write_columns(struct json *json, const struct page_data *data)
 	json_array_end(json);
 }
 
-/* Write the base's samples without frames, which have no node. */
+/* Write the base's samples without frames and root, which have no node. */
 static void write_base_idle(struct json *json, const struct profile *profile)
 {
-	const struct profile_sums *base = profile_sums(profile, PROFILE_BASE);
+	const struct profile_weight base = profile_rootless_idle(profile, PROFILE_BASE);
 
 	json_key(json, "base_idle");
 	json_object_begin(json);
-	json_key(json, "samples");
-	json_u64(json, base->nr_frameless);
-	json_key(json, "weight");
-	json_u64(json, (base->frameless_ns + NS_PER_US / 2) / NS_PER_US);
+	json_member_u64(json, "samples", base.samples);
+	json_member_u64(json, "weight", (base.ns + NS_PER_US / 2) / NS_PER_US);
 	json_object_end(json);
+}
+
+/* Write the share of the samples shown, of both sides, that is approximate. */
+static void write_approximate(struct json *json, const struct profile *profile)
+{
+	uint64_t nr = 0, nr_shown = 0;
+
+	for (int side = 0; side < NR_PROFILE_SIDES; side++) {
+		const struct profile_account *account =
+			&profile_sums(profile, (enum profile_side)side)->account;
+
+		nr += account->nr_approximate;
+		nr_shown += account->nr_shown;
+	}
+	json_member_double(json, "approximate", nr_shown ? (double)nr / (double)nr_shown : 0);
 }
 
 static void write_caveats(struct json *json, const struct artefact *artefact)
@@ -247,12 +261,14 @@ static int meta_write(const struct page_data *data, FILE *out)
 	write_runs(&json, "runs", artefact->runs, artefact->nr_runs);
 	write_runs(&json, "base_runs", artefact->base_runs, artefact->nr_base_runs);
 	write_caveats(&json, artefact);
+	write_approximate(&json, artefact->profile);
 	if (artefact->has_base)
 		write_base_idle(&json, artefact->profile);
 	write_strings(&json, &data->index.strings);
 	write_processes(&json, artefact->profile);
 	write_threads(&json, artefact->profile);
-	write_process_roots(&json, &data->index);
+	write_roots(&json, "process_roots", &data->index, ROOT_PROCESS);
+	write_roots(&json, "thread_roots", &data->index, ROOT_THREAD);
 	write_names(&json);
 	json_key(&json, "sources");
 	json_array_begin(&json);

@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "output/profile/label.h"
-#include "output/profile/thread_samples.h"
 
 #define NS_PER_US 1000u
 
@@ -113,16 +112,14 @@ static int index_functions(struct page_index *index)
 	return err;
 }
 
-static uint32_t stack_key(const struct page_index *index, const struct profile_sample *sample)
+static uint32_t stack_key(const struct profile_sample *sample)
 {
-	const uint32_t node = thread_samples_node(index->profile, sample->node);
-
-	return node == PROFILE_NONE ? 0 : node + 1;
+	return sample->node == PROFILE_NONE ? 0 : sample->node + 1;
 }
 
 uint32_t page_index_stack(const struct page_index *index, const struct profile_sample *sample)
 {
-	return index->stack_of[stack_key(index, sample)];
+	return index->stack_of[stack_key(sample)];
 }
 
 /* More samples first; stack_of still has their counts. */
@@ -150,7 +147,7 @@ static int index_stacks(struct page_index *index)
 	if (!index->stacks || !index->stack_of)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < nr_samples; i++)
-		index->stack_of[stack_key(index, &samples[i])]++;
+		index->stack_of[stack_key(&samples[i])]++;
 	for (uint32_t i = 0; i <= nr_nodes; i++)
 		if (index->stack_of[i])
 			index->stacks[index->nr_stacks++] = i;

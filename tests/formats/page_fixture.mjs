@@ -135,7 +135,7 @@ export class Builder {
 		});
 		const meta = {
 			version: 1, pysample: "0.1.0", mode: "wall", unit: "us", has_base: this.base.size > 0, start_ms: 1790000000000, first_us: this.ticks[0], runs: this.runs,
-			base_runs: this.baseRuns, strings: this.strings, processes: this.processes, process_roots: [], threads: this.threads, kinds: KINDS, origins: ORIGINS,
+			base_runs: this.baseRuns, strings: this.strings, processes: this.processes, process_roots: [], thread_roots: [], approximate: 0, threads: this.threads, kinds: KINDS, origins: ORIGINS,
 			sources: this.sources.map(s => ({ ...s, path: this.string(s.path) })),
 			columns: parts.map(({ name, type, unit, count, data }) => ({ name, type, count, bytes: data.length, unit })),
 		};

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Opens a page of the interactive flame graph and asks window.pysample for its totals. Steps are
 // ["set", {...}] and ["zoom", [label, ...]]; the answer is
-// {"totals": [one for each step], "title", "complaints": [...], "requests": [...]}.
+// {"totals": [one for each step], "facts": [of the header], "title", "complaints": [...], "requests": [...]}.
 import { pathToFileURL } from 'node:url';
 
 export async function look(browser, npm, file, steps) {
@@ -23,6 +23,7 @@ export async function look(browser, npm, file, steps) {
       const { self, totals, ...others } = window.pysample[what](argument);
       return { ...others, self: Object.entries(self), totals: Object.entries(totals) };
     }, [what, argument]));
+  const facts = await page.evaluate(() => [...document.querySelectorAll('#facts > *')].map(fact => fact.textContent));
   // Draw every view once, with every name in it.
   for (const view of ['flame', 'inverted', 'chart', 'table', 'source'])
     await page.evaluate(view => new Promise(drawn => {
@@ -31,5 +32,5 @@ export async function look(browser, npm, file, steps) {
     }), view);
   const title = await page.title();
   const markup = await page.evaluate(() => document.querySelectorAll('b b, img, iframe').length);
-  return { totals, title, markup, complaints, requests };
+  return { totals, facts, title, markup, complaints, requests };
 }

@@ -44,8 +44,9 @@ def sample(slot, frames):
     """A sample of a stack, as recording_writer has it."""
     wall = TICK_NS // 1000
     ran = 0 if is_idle(frames) else oracle.ON_CPU
+    approximate = oracle.APPROXIMATE * (bool(frames) and frames[-1].function == HELP)
     return (slot, frames, wall, wall if ran else 0,
-            oracle.CPU_MEASURED | ran | oracle.WAITING * (not ran))
+            oracle.CPU_MEASURED | ran | oracle.WAITING * (not ran) | approximate)
 
 
 def make(path, processes=None, mode="wall"):

@@ -188,14 +188,19 @@ class Page(unittest.TestCase):
 
     @subjects.each
     def test_base(self, subject):
-        """Threads that wait are hidden on both sides, although the base has only sums."""
+        """Threads that wait are hidden on both sides, although the base has only sums. Where they
+        are there, the page says that only one side can hide them."""
         for mode in "busy", "wall":
             path = self.write(subject, "--diff", subject.path, "--mode", mode)
-            whole = subject.view(mode=mode).whole()
-            for got in self.run_steps(path, [["set", BUSY], ["set", {"state": "all"}]])[mode == "wall":]:
+            base, busy = subject.view(mode=mode).whole(), subject.view(mode="busy").whole()
+            steps = [["set", BUSY], ["set", {"state": "all"}], ["set", {"state": "gil"}]]
+            *states, gil = self.run_steps(path, steps)
+            for got, shown in zip(states, (busy, base), strict=True):
                 with self.subTest(mode):
                     self.assertEqual((got["samples"], got["total"], got["base"]),
-                                     (whole.samples, whole.ns // 1000, whole.ns // 1000))
+                                     (shown.samples, shown.ns // 1000, base.ns // 1000))
+            self.assertEqual([got["oneSided"] for got in (*states, gil)],
+                             [mode == "wall", False, True])
 
     @subjects.each
     def test_search(self, subject):

@@ -171,11 +171,23 @@ class Processes(unittest.TestCase):
         for (number, frames), time in self.times.items():
             for name in {labels.by_function(frame) for frame in frames}:
                 ns[number, name] += time
-            ns[number, None] += time if frames else 0
-        for number, process in enumerate(PROCESSES[1:], 1):
+            ns[number, None] += time
+        for number, process in enumerate(PROCESSES):
             self.assertEqual(found[0][label(process)], ns[number, None] // 1000)
         self.assertEqual(found[1][view], ns[3, view] // 1000)
         self.assertNotIn(one, found[2])
         self.assertEqual(found[2][view], sum(ns[n, view] for n in range(len(PROCESSES))) // 1000)
         self.assertEqual(found[3][view], ns[3, view] // 1000)
         self.assertEqual(found[4], found[3])
+
+    def test_page_compared(self):
+        """The page says that stacks are approximate, whatever else there is to say, and whether a
+        filter leaves out samples of one side only."""
+        path = subjects.path_of("compared.html")
+        for mode in "busy", "wall":
+            self.report("-o", path, "--diff", self.path, "--mode", mode, form="flamegraph")
+            asked = tools.in_browser("page_totals.mjs", path, [
+                ["set", {"state": state}] for state in ("busy", "all", "gil")])
+            self.assertIn("approximate in part", asked["facts"])
+            self.assertEqual([totals["oneSided"] for totals in asked["totals"]],
+                             [mode == "wall", False, True])

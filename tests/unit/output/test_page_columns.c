@@ -203,7 +203,7 @@ Test(page_columns, use_the_greatest_common_unit)
 	profile_destroy(profile);
 }
 
-/* The root of a thread is a function after all others, and has no weight. */
+/* The root of a thread is a function after all others. Stacks without frames end in it. */
 Test(page_columns, include_thread_roots_as_functions)
 {
 	static const struct expected expected[] = {
@@ -213,9 +213,9 @@ Test(page_columns, include_thread_roots_as_functions)
 		{"function.origin", 4, {0, 2, 5, 7}},
 		{"frame.function", 5, {0, 1, 1, 2, 3}},
 		{"frame.line", 5, {1, 2, 4, 0, 0}},
-		{"base.node", 2, {1, 2}},
-		{"base.weight", 2, {3, 3}},
-		{"base.samples", 2, {2, 1}},
+		{"base.node", 3, {1, 2, 2}},
+		{"base.weight", 3, {3, 3, 9}},
+		{"base.samples", 3, {2, 1, 1}},
 	};
 	static const struct profile_sample idle = {1, 9000, 0, 0, ROOT, 1, 0};
 	struct profile *profile = make_profile(PROFILE_WALL, true);
