@@ -438,8 +438,10 @@ struct profile_options output_profile_options(const struct output *output,
 	options.by_line |= output->format->by_line;
 	options.keep_samples |= output->format->keep_samples;
 	/* Formats with single samples tell which of them wait. A base has only sums. */
-	if (options.mode == PROFILE_BUSY && output->format->keep_samples && !options.has_base)
+	if (options.mode == PROFILE_BUSY && output->format->keep_samples && !options.has_base) {
 		options.mode = PROFILE_WALL;
+		options.counts_idle = true;
+	}
 	return options;
 }
 

@@ -105,8 +105,9 @@ void caveats_append_idle(struct text *text, const struct profile_account *accoun
 	text_printf(text,
 		    "%.3f s of %.3f s, which is hidden: ", (double)account->idle_ns / NS_PER_S,
 		    (double)account->wall_ns / NS_PER_S);
-	text_puts(text, account->nr_shown ? "percentages are of the rest; --idle shows all"
-					  : "no thread was busy; --idle shows all");
+	text_puts(text, account->nr_samples > account->nr_idle
+				? "percentages are of the rest; --idle shows all"
+				: "no thread was busy; --idle shows all");
 }
 
 static void append_in_jit(struct text *text, const struct profile_account *account)
@@ -124,7 +125,8 @@ void caveats_append(struct text *text, const struct artefact *artefact)
 	const size_t begin = text->length;
 	struct sums sums = {0};
 
-	caveats_append_idle(text, account);
+	if (profile_mode(artefact->profile) == PROFILE_BUSY)
+		caveats_append_idle(text, account);
 	add_runs(&sums, artefact->runs, artefact->nr_runs);
 	add_runs(&sums, artefact->base_runs, artefact->nr_base_runs);
 	if (account->nr_approximate + base->nr_approximate)

@@ -12,7 +12,7 @@
 void caveats_append_approximate(struct text *text, uint64_t nr, uint64_t nr_all);
 
 /*
- * Append a sentence about the samples that PROFILE_BUSY hides: how many threads waited, and how
+ * Append a sentence about the samples that PROFILE_BUSY hides (nr_idle): how many threads waited, and how
  * long. Nothing if there are none.
  */
 void caveats_append_idle(struct text *text, const struct profile_account *account);

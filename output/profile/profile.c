@@ -389,6 +389,10 @@ int profile_add(struct profile *profile, enum profile_side side,
 	}
 	profile_sums_add(sums, profile->options.mode, &entry, is_shown,
 			 !profile_tree_is_root(&profile->tree, entry.node));
+	if (profile->options.counts_idle && (entry.flags & SAMPLE_IDLE)) {
+		sums->account.nr_idle++;
+		sums->account.idle_ns += entry.wall_ns;
+	}
 	return 0;
 }
 

@@ -44,6 +44,7 @@ struct profile_options {
 	bool keep_samples;  /* keep each sample, 48 bytes, besides the sums */
 	bool keep_threads;  /* keep rows of threads, whatever the other options are */
 	bool has_base;	    /* there will be samples of PROFILE_BASE */
+	bool counts_idle;   /* the account has what PROFILE_BUSY would hide, which is shown */
 	uint32_t max_nodes; /* 0: PROFILE_MAX_NODES */
 };
 
@@ -136,7 +137,7 @@ int profile_root(struct profile *profile, uint32_t process, uint32_t thread, uin
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample);
 
-/* Count a thread that has samples that PROFILE_BUSY hides, once. */
+/* Count a thread that has samples of nr_idle, once. */
 void profile_add_idle_thread(struct profile *profile, enum profile_side side);
 
 /* Totals of the samples received, shown by the mode or not. */
@@ -147,7 +148,7 @@ struct profile_account {
 	uint64_t wall_ns, cpu_ns; /* the weights of all samples */
 	uint64_t nr_cpu_measured; /* samples with a measured CPU time, even if it is 0 */
 	uint64_t nr_approximate;  /* of those shown, with an approximate stack */
-	/* Hidden by PROFILE_BUSY: */
+	/* Hidden by PROFILE_BUSY, or with counts_idle: */
 	uint64_t nr_idle;	  /* samples of threads that wait */
 	uint64_t idle_ns;	  /* their wall_ns */
 	uint64_t nr_idle_threads; /* threads with such samples */

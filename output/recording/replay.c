@@ -29,7 +29,7 @@ struct played_process {
 struct played_thread {
 	bool passes;	 /* it matches the filter's threads and processes */
 	bool has_row;	 /* row and root are set */
-	bool has_waited; /* it had samples that were hidden because it waited */
+	bool has_waited; /* it had samples that PROFILE_BUSY hides */
 	uint32_t row;	 /* in the profile; PROFILE_NONE if it has none */
 	uint32_t root;	 /* node of the profile; PROFILE_NONE: none */
 };
@@ -452,9 +452,13 @@ static int sample_place(struct player *player, const struct recorded_sample *sam
 	return node_get(player, thread->root, sample->node, &entry->node);
 }
 
-/* Count the thread of a sample that is hidden because it waited. */
+/* Count the thread of a sample that PROFILE_BUSY hides, if the profile counts these. */
 static void count_idle(struct player *player, struct played_thread *thread)
 {
+	const struct profile_options *options = player->options;
+
+	if (options->mode != PROFILE_BUSY && !options->counts_idle)
+		return;
 	if (!thread->has_waited)
 		profile_add_idle_thread(player->profile, player->side);
 	thread->has_waited = true;
@@ -479,7 +483,7 @@ static int play_sample(void *context, const struct recorded_sample *sample)
 	if (profile_mode_shows(player->options->mode, sample->flags, sample->wall_ns,
 			       sample->cpu_ns, &weight_ns))
 		err = sample_place(player, sample, &entry);
-	else if (player->options->mode == PROFILE_BUSY)
+	if (sample->flags & SAMPLE_IDLE)
 		count_idle(player, &player->threads.rows[sample->thread]);
 	return err ? err : profile_add(player->profile, player->side, &entry);
 }

@@ -99,6 +99,16 @@ class Processes(unittest.TestCase):
         result = support.pysample("report", path, "--state", "busy", "--mode", "busy")
         self.assertEqual(result.status, 0, result.stderr)
 
+    def test_idle_note(self):
+        """It is printed for formats that hide threads that wait, now or at first."""
+        path = subjects.path_of("noted.pysample")
+        process_tree.make(path, mode="busy")
+        for suffix, is_hidden in ("html", True), ("collapsed", True), ("jsonl", False):
+            output = subjects.path_of("noted." + suffix)
+            notes = support.pysample("report", path, "-o", output).stderr
+            self.assertEqual("8 threads waited for 9.000 s of 17.000 s, which is hidden" in notes,
+                             is_hidden, (suffix, notes))
+
     def test_summary(self):
         text = self.report(form="summary")
         rows = re.findall(r"^ +[\d.]+ +([\d.]+) +(\S.* \(\d+\))$", text, re.M)
