@@ -107,7 +107,7 @@ void caveats_append_idle(struct text *text, const struct profile_account *accoun
 		    (double)account->wall_ns / NS_PER_S);
 	text_puts(text, account->nr_samples > account->nr_idle
 				? "percentages are of the rest; --idle shows all"
-				: "no thread was busy; --idle shows all");
+				: "none of them was busy; --idle shows all");
 }
 
 static void append_in_jit(struct text *text, const struct profile_account *account)

@@ -305,12 +305,17 @@ static void print_header(struct summary_page *page)
 static void print_empty(struct summary_page *page)
 {
 	const struct artefact *artefact = page->artefact;
-	const bool has_samples = samples_taken(artefact->runs, artefact->nr_runs);
+	const struct profile_account *account =
+		&profile_sums(artefact->profile, PROFILE_SHOWN)->account;
+	const uint64_t nr_taken = samples_taken(artefact->runs, artefact->nr_runs);
 
-	if (profile_sums(artefact->profile, PROFILE_SHOWN)->account.nr_idle)
+	if (account->nr_idle && account->nr_samples < nr_taken)
+		text_puts(&page->out,
+			  "all samples selected are of threads that waited: use --idle\n");
+	else if (account->nr_idle)
 		text_puts(&page->out, "all threads waited all the time: use --idle\n");
 	else
-		text_puts(&page->out, has_samples ? "no samples of this mode\n" : "no samples\n");
+		text_puts(&page->out, nr_taken ? "no samples of this mode\n" : "no samples\n");
 }
 
 static bool is_empty(const struct artefact *artefact)

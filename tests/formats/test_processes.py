@@ -109,6 +109,19 @@ class Processes(unittest.TestCase):
             self.assertEqual("8 threads waited for 9.000 s of 17.000 s, which is hidden" in notes,
                              is_hidden, (suffix, notes))
 
+    def test_all_idle(self):
+        """A summary of samples of threads that waited says so of what the filter selects."""
+        path = subjects.path_of("idle.pysample")
+        process_tree.make(path, {0: PROCESSES[0], 3: PROCESSES[3]}, mode="busy")
+        result = support.pysample("report", path, "--thread", "4710", "-f", "summary")
+        self.assertIn("\nall samples selected are of threads that waited: use --idle\n",
+                      result.stdout)
+        self.assertIn("1 thread waited for 2.000 s of 2.000 s, which is hidden: none of them was "
+                      "busy", result.stderr)
+        process_tree.make(path, {0: PROCESSES[0]}, mode="busy")
+        self.assertIn("\nall threads waited all the time: use --idle\n",
+                      self.report(form="summary", paths=[path]))
+
     def test_summary(self):
         text = self.report(form="summary")
         rows = re.findall(r"^ +[\d.]+ +([\d.]+) +(\S.* \(\d+\))$", text, re.M)

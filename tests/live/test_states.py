@@ -267,7 +267,7 @@ class OnlyWaiting(unittest.TestCase):
                 result = self.attach("-o", path)
                 self.assertEqual(result.status, 0, result.stderr)
                 self.assertRegex(result.stderr, r"(?m)^pysample: 1 thread waited for \S+ s of \S+ s, "
-                                 "which is hidden: no thread was busy; --idle shows all$")
+                                 "which is hidden: none of them was busy; --idle shows all$")
                 self.assertTrue(os.path.exists(path))
         self.assertEqual(support.read(os.path.join(self.folder, "a.collapsed")), "")
         self.assertIn("all threads waited all the time: use --idle",

@@ -166,7 +166,7 @@ Test(caveats, mention_hidden_threads)
 		  .nr_idle = 1,
 		  .idle_ns = 1000000,
 		  .nr_idle_threads = 1},
-		 "1 thread waited for 0.001 s of 0.001 s, which is hidden: no thread was busy; "
+		 "1 thread waited for 0.001 s of 0.001 s, which is hidden: none of them was busy; "
 		 "--idle shows all"},
 	};
 
