@@ -583,13 +583,13 @@ static void marker_phase(struct writer *writer, const struct gecko_marker *marke
 
 static void marker_category(struct writer *writer, const struct gecko_marker *marker)
 {
-	static const enum origin origins[NR_GECKO_MARKERS] = {
+	static const int categories[NR_GECKO_MARKERS] = {
 		[GECKO_COLLECTS] = ORIGIN_COLLECTOR,  [GECKO_HAS_GIL] = ORIGIN_OTHER,
 		[GECKO_WAITS_FOR_GIL] = ORIGIN_OTHER, [GECKO_IN_JIT] = ORIGIN_JIT,
-		[GECKO_APPROXIMATE] = ORIGIN_OTHER,
+		[GECKO_APPROXIMATE] = ORIGIN_OTHER,   [GECKO_WAITS] = IDLE,
 	};
 
-	json_u64(&writer->json, (uint64_t)origins[marker->kind]);
+	json_u64(&writer->json, (uint64_t)categories[marker->kind]);
 }
 
 static void marker_data(struct writer *writer, const struct gecko_marker *marker)

@@ -10,6 +10,7 @@ static const struct {
 	[GECKO_WAITS_FOR_GIL] = {"Waits for GIL", SAMPLE_WAITS_FOR_GIL},
 	[GECKO_IN_JIT] = {"In JIT", SAMPLE_IN_JIT},
 	[GECKO_APPROXIMATE] = {"Approximate", SAMPLE_APPROXIMATE},
+	[GECKO_WAITS] = {"Idle", SAMPLE_IDLE},
 };
 
 const char *gecko_marker_name(enum gecko_marker_kind kind)

@@ -13,6 +13,7 @@ enum gecko_marker_kind {
 	GECKO_WAITS_FOR_GIL,
 	GECKO_IN_JIT,	   /* in CPython's JIT: lines may be a few statements late */
 	GECKO_APPROXIMATE, /* stacks were read while the thread ran */
+	GECKO_WAITS,	   /* idle: what PROFILE_BUSY hides */
 	NR_GECKO_MARKERS,
 };
 

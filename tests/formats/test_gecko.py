@@ -149,6 +149,12 @@ class Gecko(unittest.TestCase):
         self.assertEqual(bool(found), bool(int(subject.recording.info.get("jit_samples", 0))))
 
     @subjects.each
+    def test_idle(self, subject):
+        found = self.marker_ends(subject, "Idle", oracle.WAITING)
+        self.assertEqual(bool(found), any(sample.flags & oracle.WAITING
+                                          for sample in subject.recording.samples))
+
+    @subjects.each
     def test_approximate(self, subject):
         found = self.marker_ends(subject, "Approximate", oracle.APPROXIMATE)
         self.assertEqual(bool(found), bool(int(subject.recording.info.get("approximate", 0))))

@@ -143,6 +143,15 @@ class Processes(unittest.TestCase):
         self.assertEqual(round(threads[ENDED]["processStartupTime"] - first), 500)
         self.assertEqual(round(threads[ENDED]["processShutdownTime"] - first), 1500)
         self.assertIsNone(threads[1]["processShutdownTime"])
+        with gzip.open(path) as file:
+            strings = json.load(file)["shared"]["stringArray"]
+        marked = [sum(end - start for name, start, end in zip(
+            one["markers"]["name"], one["markers"]["startTime"], one["markers"]["endTime"],
+            strict=True) if strings[name] == "Idle") for one in threads]
+        idle = [sum(ns for (owner, frames), ns in self.times.items()
+                    if owner == number and process_tree.is_idle(frames)) / 1e6
+                for number in range(len(PROCESSES))]
+        self.assertEqual([round(time) for time in marked], idle)
 
     def test_jsonl(self):
         rows = [json.loads(line) for line in self.report(form="jsonl").splitlines()]

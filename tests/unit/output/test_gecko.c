@@ -87,7 +87,7 @@ static const struct timed_sample samples[] = {
 	"\"stringArray\":[\"<module>\",\"Math.fib\","                                          \
 	"\"</script>;\\\"\\\\ \\u000a\\u001b[2J\\ufffd\xf0\x9f\x90\x8d\",\"memcpy\",\"<GC>\"," \
 	"\"?\",\"[no python frames]\",\"app.py\",\"lib/math.py\",\"/lib/libc.so.6\",\"GC\","   \
-	"\"Has GIL\",\"Waits for GIL\",\"In JIT\",\"Approximate\"]"
+	"\"Has GIL\",\"Waits for GIL\",\"In JIT\",\"Approximate\",\"Idle\"]"
 
 Test(gecko, writes_shared_tables)
 {
