@@ -9,6 +9,7 @@
 #include "procmem/clock.h"
 #include "procmem/sched/cpu_clock.h"
 #include "procmem/tree/process_name.h"
+#include "sampler/cpython/threads/threads.h"
 
 /* A process of less than this age may also end soon. */
 #define NEW_NS 1000000000u
@@ -360,11 +361,25 @@ int session_process_fork(struct session *session, struct session_process *proces
 	return 0;
 }
 
-/* Whether the program began so recently that its interpreter may not be complete. */
-static bool may_be_starting(const struct session_process *process, uint64_t now_ns)
+/* Whether its thread lists are damaged, such as circular, and not only incomplete. */
+static bool has_endless_list(struct target *target)
 {
-	return process_age_ns(&process->target.process) < STARTING_NS ||
-	       (process->executed_ns && now_ns - process->executed_ns < STARTING_NS);
+	struct thread_list list;
+	const int err = thread_list_read(&target->live.memory, &target->runtime.build,
+					 target->runtime.addr, false, &list);
+
+	if (!err)
+		thread_list_done(&list);
+	return err == -E2BIG;
+}
+
+/* Whether the program began so recently that its interpreter may not be complete. */
+static bool may_be_starting(struct session_process *process, uint64_t now_ns)
+{
+	const bool is_young = process_age_ns(&process->target.process) < STARTING_NS ||
+			      (process->executed_ns && now_ns - process->executed_ns < STARTING_NS);
+
+	return is_young && !has_endless_list(&process->target);
 }
 
 int session_process_search(struct session *session, struct session_process *process,

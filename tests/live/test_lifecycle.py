@@ -229,7 +229,8 @@ class Unreadable(LifecycleTestCase):
         """Returns False if there should be samples and none could be proven."""
         args = ["later"] if samples else []
         with support.python_target(interpreter, "circular_thread_list", *args) as target:
-            process = support.start_pysample("attach", target.pid, "-v", "-o", "/dev/null")
+            process = support.start_pysample("attach", target.pid, "-v", "-o", "/dev/null",
+                                             "--stats-json", self.stats)
             if samples:
                 self.assertIn(b"sampling process", process.stderr.readline())
                 time.sleep(0.3)
@@ -242,6 +243,8 @@ class Unreadable(LifecycleTestCase):
         self.assertEqual(result.status, 0 if samples else 5, result)
         self.assertRegex(result.stderr, "the interpreter's threads can no longer be listed; [1-9]"
                          if samples else "could not be listed: ")
+        # It is tried for half a second, and with samples once again.
+        self.assertLess(json.loads(support.read(self.stats))["failed_ticks"], 200)
         return True
 
 
