@@ -51,7 +51,7 @@ struct recorded_sums {
 struct session_course {
 	unsigned int nr_followed;    /* programs after the first one */
 	enum target_next after;	     /* what came after the last program, if that is gone */
-	struct message not_followed; /* why the next program was refused */
+	struct message not_followed; /* why the next program is not sampled */
 	enum sampler_end end;	     /* why the sampling ended */
 	enum frame_cache_reason cache_reason; /* for the last program */
 };
@@ -82,12 +82,16 @@ struct session_process {
 	struct session_course course;
 };
 
+/* The processes that could not be sampled, with the root, if a tree is sampled. */
+struct session_refusals {
+	uint64_t nr;
+	struct message why; /* the first was refused: a sentence that names it */
+};
+
 /* All processes but the root. */
 struct session_children {
 	struct session_process **list; /* owned, and each element, too */
 	uint32_t nr, max;
-	uint64_t nr_refused;   /* that could not be sampled */
-	struct message why;    /* the first of these was refused */
 	uint64_t nr_too_short; /* that ended before a stack could be read */
 	int err;	       /* the first that ends the run; 0: none */
 };
@@ -108,6 +112,7 @@ struct session {
 
 	struct session_process root; /* the process that was named or started */
 	struct session_children children;
+	struct session_refusals refused;
 	struct unsampled_children unsampled; /* if only the root is sampled */
 	struct process_tree *tree;   /* which processes there are; NULL: only the root is sampled */
 	struct sampler_group *group; /* of all samplers; NULL when nothing is sampled */

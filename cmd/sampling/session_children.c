@@ -103,7 +103,7 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid, uint6
 		free(child);
 		if (!process_tree_has(session->tree, pid) || kill(pid, 0) != 0)
 			return -ESRCH;
-		session_process_refuse(session, &why);
+		session_process_refuse(session, pid, &why);
 		return 0;
 	}
 	if (session->options.full_command)

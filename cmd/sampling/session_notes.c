@@ -321,11 +321,9 @@ void session_notes_end(const struct session *session)
 		print_note("the new program is not sampled: %s",
 			   session->root.course.not_followed.text);
 	print_unsampled(&session->unsampled);
-	if (session->children.nr_refused)
-		print_note("%" PRIu64 " process%s could not be sampled: %s",
-			   session->children.nr_refused,
-			   session->children.nr_refused == 1 ? "" : "es",
-			   session->children.why.text);
+	if (session->refused.nr)
+		print_note("%" PRIu64 " process%s could not be sampled: %s", session->refused.nr,
+			   session->refused.nr == 1 ? "" : "es", session->refused.why.text);
 	if (nr_other)
 		print_note("%" PRIu64 " sample%s in " PROFILE_OTHER_STACKS
 			   ": the limit on stacks was reached",
@@ -457,15 +455,23 @@ void session_notes_followed(const struct session *session, const struct session_
 	print_engine(&process->engine);
 }
 
-/* The same where no other engine can continue. */
-static void explain_no_reach(const struct session *session, struct message *reterr)
+void session_notes_refused(struct session *session, const struct message *why)
 {
-	const bool can_race = session->options.engine.native &&
-			      racing_supports(&session->root.target.runtime.build);
+	if (!session->options.verbose || session->options.quiet)
+		return;
+	progress_clear(&session->progress);
+	print_note("not sampled: %s", why->text);
+}
+
+void session_explain_no_reach(const struct session *session, const struct session_process *process,
+			      struct message *retmessage)
+{
+	const bool can_race =
+		session->options.engine.native && racing_supports(&process->target.runtime.build);
 	struct message reach;
 
-	explain_reach(&session->root, ":", &reach);
-	message_set(reterr, "%s%s", reach.text,
+	explain_reach(process, ":", &reach);
+	message_set(retmessage, "%s%s", reach.text,
 		    can_race ? "; without -n it can be sampled approximately" : "");
 }
 
@@ -475,7 +481,7 @@ void session_explain_no_sample(const struct session *session, struct message *re
 	const uint64_t nr_lost = loss_total(&session->before.stats);
 
 	if (sampler_end_is_out_of_reach(session->root.course.end))
-		explain_no_reach(session, reterr);
+		session_explain_no_reach(session, &session->root, reterr);
 	else if (session->root.course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (session->before.has_foreign_runners)

@@ -19,6 +19,9 @@ void session_notes_change(const struct session *session, const struct session_pr
 /* With --verbose, print which program of the process is sampled now, and how. */
 void session_notes_followed(const struct session *session, const struct session_process *process);
 
+/* With --verbose, print which process of the tree is not sampled, and why. */
+void session_notes_refused(struct session *session, const struct message *why);
+
 /*
  * Print what was sampled and lost, in one line, and what must be known to read the profile; with
  * --verbose all counters. Prints nothing with --quiet.
@@ -30,6 +33,10 @@ void session_notes_end(const struct session *session);
  * Prints nothing with --quiet.
  */
 void session_notes_written(const struct session *session);
+
+/* Set the message for a process whose CPU cannot be taken: one sentence with the remedy. */
+void session_explain_no_reach(const struct session *session, const struct session_process *process,
+			      struct message *retmessage);
 
 /* Set the message for a run without errors that has no sample: one sentence with the remedy. */
 void session_explain_no_sample(const struct session *session, struct message *reterr);

@@ -2,6 +2,8 @@
 #include "cmd/sampling/session_process.h"
 
 #include <errno.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "cmd/print.h"
 #include "cmd/sampling/session_notes.h"
@@ -209,10 +211,35 @@ static void follow(struct session *session, struct session_process *process)
 	process->state = PROCESS_SEARCHED;
 }
 
-void session_process_refuse(struct session *session, const struct message *why)
+void session_process_refuse(struct session *session, pid_t pid, const struct message *why)
 {
-	if (!session->children.nr_refused++)
-		session->children.why = *why;
+	char subject[sizeof("process 2147483647")];
+	struct message named;
+
+	(void)snprintf(subject, sizeof(subject), "process %d", pid);
+	if (strstr(why->text, subject))
+		named = *why;
+	else
+		message_set(&named, "%s: %s", subject, why->text);
+	session_notes_refused(session, &named);
+	if (!session->refused.nr++)
+		session->refused.why = named;
+}
+
+/* The process is not sampled, unless it calls exec. In a tree it is counted. */
+static void give_up(struct session *session, struct session_process *process,
+		    const struct message *why)
+{
+	struct session_course *course = &process->course;
+
+	release_sampler(process);
+	process->state = PROCESS_UNSAMPLED;
+	course->after = TARGET_REFUSED;
+	course->not_followed = *why;
+	if (!sampler_end_is_out_of_reach(course->end))
+		course->end = END_REPLACED;
+	if (session->tree)
+		session_process_refuse(session, process->pid, why);
 }
 
 /*
@@ -222,7 +249,7 @@ void session_process_refuse(struct session *session, const struct message *why)
  */
 static int contain(struct session *session, struct session_process *process, int err)
 {
-	struct session_course *course = &process->course;
+	struct message why = {0};
 
 	if (!err || err == -ENOMEM || session->sink.error || (!session->tree && err != -ESRCH))
 		return err;
@@ -231,17 +258,14 @@ static int contain(struct session *session, struct session_process *process, int
 		follow(session, process);
 		return 0;
 	}
-	release_sampler(process);
-	process->state = PROCESS_UNSAMPLED;
-	(void)target_explain(&process->target, err, &course->not_followed);
-	course->after = TARGET_REFUSED;
-	course->end = END_REPLACED;
-	session_process_refuse(session, &course->not_followed);
+	(void)target_explain(&process->target, err, &why);
+	give_up(session, process, &why);
 	return 0;
 }
 
 int session_process_begin(struct session *session, struct session_process *process)
 {
+	struct message why;
 	int err;
 
 	process->course.end = END_DURATION;
@@ -258,7 +282,11 @@ int session_process_begin(struct session *session, struct session_process *proce
 		if (err)
 			break;
 	}
-	return err == -ENOTSUP ? 0 : contain(session, process, err);
+	if (err != -ENOTSUP)
+		return contain(session, process, err);
+	session_explain_no_reach(session, process, &why);
+	give_up(session, process, &why);
+	return 0;
 }
 
 int session_process_ended(struct session *session, struct session_process *process,
@@ -295,10 +323,11 @@ int session_process_ended(struct session *session, struct session_process *proce
 }
 
 /*
- * Whether the next program can be sampled as requested. --exact is required; a named engine is
- * only preferred.
+ * Whether the next program can be sampled as requested; if not, *reterr says why. --exact is
+ * required; a named engine is only preferred.
  */
-static bool may_continue(const struct session *session, struct session_process *process)
+static bool may_continue(const struct session *session, struct session_process *process,
+			 struct message *reterr)
 {
 	struct message why = {0};
 
@@ -310,9 +339,7 @@ static bool may_continue(const struct session *session, struct session_process *
 				   engine_name(process->engine.kind), why.text);
 		return true;
 	}
-	process->course.not_followed = why;
-	process->course.after = TARGET_REFUSED;
-	process->course.end = END_REPLACED;
+	*reterr = why;
 	return false;
 }
 
@@ -322,6 +349,7 @@ static int begin_found(struct session *session, struct session_process *process)
 	const bool had_interrupts =
 		process->engine.kind == ENGINE_BPF || process->engine.kind == ENGINE_TICK;
 	const bool is_new = process->course.after == TARGET_FOLLOWED;
+	struct message why;
 	int err;
 
 	if (!process->is_recorded) {
@@ -331,6 +359,7 @@ static int begin_found(struct session *session, struct session_process *process)
 	} else {
 		process->course.nr_followed += is_new;
 	}
+	process->course.not_followed = (struct message){0};
 	process->engine_options = session->options.engine;
 	progress_clear(&session->progress);
 	err = create_sampler(session, process);
@@ -345,7 +374,10 @@ static int begin_found(struct session *session, struct session_process *process)
 			    "to load a BPF program for it was given up when sampling began");
 	if (is_new)
 		session_notes_followed(session, process);
-	return may_continue(session, process) ? session_process_begin(session, process) : 0;
+	if (may_continue(session, process, &why))
+		return session_process_begin(session, process);
+	give_up(session, process, &why);
+	return 0;
 }
 
 int session_process_fork(struct session *session, struct session_process *process,
@@ -402,6 +434,17 @@ int session_process_search(struct session *session, struct session_process *proc
 	    (course->after == TARGET_SAME &&
 	     (process->had_ticks || may_be_starting(process, now_ns))))
 		return begin_found(session, process);
+	if (course->after == TARGET_REFUSED) {
+		give_up(session, process, &course->not_followed);
+		return 0;
+	}
+	if (course->after == TARGET_SAME && session->tree) {
+		message_set(&course->not_followed,
+			    "the threads of process %d cannot be listed: run 'pysample doctor %d' "
+			    "for details",
+			    process->pid, process->pid);
+		session_process_refuse(session, process->pid, &course->not_followed);
+	}
 	if (course->after == TARGET_INTERRUPTED)
 		course->end = END_STOPPED;
 	else

@@ -8,8 +8,11 @@
 
 #include "cmd/sampling/session.h"
 
-/* Count a process of the tree that cannot be sampled, and why. */
-void session_process_refuse(struct session *session, const struct message *why);
+/*
+ * Count a process of the tree that cannot be sampled, and keep why. With --verbose it is printed
+ * at once.
+ */
+void session_process_refuse(struct session *session, pid_t pid, const struct message *why);
 
 /* Tell the sink of the process. Returns 0 or what the sink returned. */
 int session_process_record(struct session *session, struct session_process *process);

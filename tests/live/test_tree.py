@@ -460,6 +460,82 @@ class Unsampled(TreeTestCase):
         self.assertEqual(self.line(result), ["2 Python children are not sampled: -s"])
 
 
+class Refused(TreeTestCase):
+    """What is said of processes that cannot be sampled."""
+
+    def renew(self):
+        super().renew()
+        shutil.copy(os.path.join(support.TARGETS, "processes", "refused.py"), self.folder)
+
+    def target(self, way):
+        self.command = lambda way: [*self.interpreter.command(), self.inside + "/refused.py", way,
+                                    self.inside]
+        return super().target(way)
+
+    def until_refused(self, process):
+        """Returns what is printed of the process that is refused. The process has no buffer."""
+        printed = b""
+        os.set_blocking(process.stderr.fileno(), False)
+
+        def was_told():
+            nonlocal printed
+            printed += process.stderr.read() or b""
+            return b" not sampled: " in printed and printed.endswith(b"\n")
+
+        support.wait_until(was_told, "a process is refused")
+        os.set_blocking(process.stderr.fileno(), True)
+        return re.search(rb" not sampled: (.*\n)", printed).group(1).decode()
+
+    def check_as_nobody(self, way, reason, *options):
+        self.interpreter = support.Interpreter(SYSTEM_PYTHON, "")
+        self.renew()
+        target = self.target(way)
+        self.until_reported("root", "child")
+        process = self.attach(target.pid, *options, program=support.pysample_for_nobody(),
+                              wrapper=support.AS_NOBODY, cwd="/", bufsize=0)
+        self.check_reason(process, self.facts("child")[0]["pid"], reason)
+
+    def check_reason(self, process, pid, reason):
+        """The root is sampled; the other is named at once, and when the run is over."""
+        why = self.until_refused(process)
+        self.assertRegex(why, r"process %d\b.*%s" % (pid, reason))
+        self.until_sampled(process, "root")
+        self.remove("go")
+        result, recording = self.end(process)
+        self.assertIn("pysample: 1 process could not be sampled: " + why, result.stderr)
+        self.assertNotIn(pid, recording.functions)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_permission(self):
+        self.check_as_nobody("user", "belongs to another user")
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_real_time(self):
+        self.check_as_nobody("real_time", "has a real-time priority that pysample lacks", "--exact")
+
+    def test_unsupported_version(self):
+        for refused in support.refused_interpreters():
+            with self.subTest(refused.version):
+                self.renew()
+                code = ("import os, subprocess, sys; sys.path.insert(0, %r); import working\n"
+                        "child = subprocess.Popen(%r)\n"
+                        "working.report(%r, 'child', child=child.pid)\n"
+                        "working.work(%r, 'root'); child.kill(); child.wait()"
+                        % (self.folder, [*refused.command(), "-c", "while True: pass"],
+                           *2 * [self.folder]))
+                process = self.start("run", "-s", "-v", "-o", self.recording, "--", SYSTEM_PYTHON,
+                                     "-c", code, bufsize=0)
+                (facts,) = self.until_reported("child")
+                self.check_reason(process, facts["child"],
+                                  "CPython %s.*supports" % re.escape(refused.minor))
+
+    def test_unreadable(self):
+        target = self.target("threads")
+        (facts,) = self.until_reported("child")
+        process = self.attach(target.pid, bufsize=0)
+        self.check_reason(process, facts["pid"], "cannot be listed")
+
+
 class Options(TreeTestCase):
     def test_periods(self):
         target = self.target("fork")
