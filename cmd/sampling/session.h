@@ -49,7 +49,7 @@ struct recorded_sums {
 
 /* Which programs a process ran, and why its sampling ended. */
 struct session_course {
-	unsigned int nr_followed;    /* programs after the first one */
+	unsigned int nr_programs;    /* with an interpreter */
 	enum target_next after;	     /* what came after the last program, if that is gone */
 	struct message not_followed; /* why the next program is not sampled */
 	enum sampler_end end;	     /* why the sampling ended */
@@ -127,6 +127,7 @@ struct session {
 	struct recorded_sums recorded;
 	uint64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	bool begun;	      /* there are counters to report */
+	bool has_interpreter; /* some process was sampled, so a named engine is only preferred */
 };
 
 #define SESSION_NONE \

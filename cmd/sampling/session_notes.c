@@ -230,9 +230,9 @@ static void print_account(const struct session *session)
 	struct text rate = {0};
 
 	progress_append_rate(stats->ticks, stats->active_ns, session->options.rate_hz, &rate);
-	if (session->root.course.nr_followed)
+	if (session->root.course.nr_programs > 1)
 		message_set(&followed, "followed into %s%s; ", session->root.target.command_line,
-			    session->root.course.nr_followed > 1 ? ", the last of several programs"
+			    session->root.course.nr_programs > 2 ? ", the last of several programs"
 								 : "");
 	print_note("%s%s%" PRIu64 " sample%s of %" PRIu64
 		   " tick%s in %.1f s, %s, %.2f %% lost, %" PRIu64 " tick%s late",
@@ -482,6 +482,10 @@ void session_explain_no_sample(const struct session *session, struct message *re
 
 	if (sampler_end_is_out_of_reach(session->root.course.end))
 		session_explain_no_reach(session, &session->root, reterr);
+	else if (session->refused.nr)
+		*reterr = session->refused.why;
+	else if (session->root.course.after == TARGET_REFUSED)
+		*reterr = session->root.course.not_followed;
 	else if (session->root.course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (session->before.has_foreign_runners)

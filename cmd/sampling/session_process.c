@@ -153,6 +153,7 @@ enum exit_status session_process_prepare(struct session *session, struct session
 
 	if (status != EXIT_OK)
 		return status;
+	process->course.nr_programs = 1;
 	process->engine_options = session->options.engine;
 	err = create_sampler(session, process);
 	if (err)
@@ -181,9 +182,11 @@ static int add_to_group(struct session *session, struct session_process *process
 
 	process->live_before = process->target.live;
 	err = sampler_group_add(session->group, process->sampler, &options, &process->course.end);
-	if (!err)
-		process->state = PROCESS_SAMPLED;
-	return err;
+	if (err)
+		return err;
+	process->state = PROCESS_SAMPLED;
+	session->has_interpreter = true;
+	return 0;
 }
 
 /* Free the sampler and its engine. */
@@ -323,24 +326,27 @@ int session_process_ended(struct session *session, struct session_process *proce
 }
 
 /*
- * Whether the next program can be sampled as requested; if not, *reterr says why. --exact is
- * required; a named engine is only preferred.
+ * Whether the program that was found can be sampled as requested; if not, *reterr says why. The
+ * first interpreter of a session must be sampled by a named engine, for later ones it is only
+ * preferred; --exact is always required.
  */
-static bool may_continue(const struct session *session, struct session_process *process,
-			 struct message *reterr)
+static bool may_begin(const struct session *session, const struct session_process *process,
+		      struct message *reterr)
 {
 	struct message why = {0};
 
+	if (check_mode(session, process, reterr) != EXIT_OK)
+		return false;
 	if (check_engine(session, process, &why) == EXIT_OK)
 		return true;
-	if (!session->options.engine.is_exact) {
-		if (!session->options.quiet)
-			print_note("sampling continues with engine %s: %s",
-				   engine_name(process->engine.kind), why.text);
-		return true;
+	if (session->options.engine.is_exact || !session->has_interpreter) {
+		*reterr = why;
+		return false;
 	}
-	*reterr = why;
-	return false;
+	if (!session->options.quiet)
+		print_note("sampling continues with engine %s: %s",
+			   engine_name(process->engine.kind), why.text);
+	return true;
 }
 
 /* Begin with the interpreter that a search has found. Returns errors that end the run. */
@@ -349,17 +355,10 @@ static int begin_found(struct session *session, struct session_process *process)
 	const bool had_interrupts =
 		process->engine.kind == ENGINE_BPF || process->engine.kind == ENGINE_TICK;
 	const bool is_new = process->course.after == TARGET_FOLLOWED;
-	struct message why;
+	struct message why = {0};
 	int err;
 
-	if (!process->is_recorded) {
-		err = session_process_record(session, process);
-		if (err)
-			return err;
-	} else {
-		process->course.nr_followed += is_new;
-	}
-	process->course.not_followed = (struct message){0};
+	process->course.not_followed = why;
 	process->engine_options = session->options.engine;
 	progress_clear(&session->progress);
 	err = create_sampler(session, process);
@@ -372,12 +371,15 @@ static int begin_found(struct session *session, struct session_process *process)
 		message_set(&process->engine.why_no_interrupts,
 			    "this CPython has another layout than the previous one, and the right "
 			    "to load a BPF program for it was given up when sampling began");
+	if (!may_begin(session, process, &why)) {
+		give_up(session, process, &why);
+		return 0;
+	}
+	process->course.nr_programs += is_new;
 	if (is_new)
 		session_notes_followed(session, process);
-	if (may_continue(session, process, &why))
-		return session_process_begin(session, process);
-	give_up(session, process, &why);
-	return 0;
+	err = process->is_recorded ? 0 : session_process_record(session, process);
+	return err ? err : session_process_begin(session, process);
 }
 
 int session_process_fork(struct session *session, struct session_process *process,

@@ -529,6 +529,29 @@ class Refused(TreeTestCase):
                 self.check_reason(process, facts["child"],
                                   "CPython %s.*supports" % re.escape(refused.minor))
 
+    def check_first(self, options, reason, command):
+        self.interpreter = support.Interpreter(SYSTEM_PYTHON, "")
+        self.renew()
+        process = self.start(
+            "run", "-s", "-v", "-o", self.recording, *options, "--", *command, SYSTEM_PYTHON,
+            self.path("working.py"), self.folder, "root", program=support.pysample_for_nobody(),
+            wrapper=[*support.WITHOUT_BPF, *support.AS_NOBODY], cwd="/", bufsize=0)
+        why = self.until_refused(process)
+        self.assertRegex(why, r"\Aprocess \d+: %s" % reason)
+        self.remove("go")
+        result, recording = self.end(process)
+        self.assertIn("pysample: " + why, result.stderr)
+        self.assertFalse(recording.functions)
+
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_engine_of_the_first(self):
+        """What was requested is required of the first interpreter, wherever it is."""
+        for options, reason in ((["--exact", "-n"], "--exact with C frames requires engine bpf"),
+                                (["--engine", "bpf"], "--engine bpf: ")):
+            for command in [], ["sh", "-c", '"$@"; exit $?', "sh"]:
+                with self.subTest(options, command=command):
+                    self.check_first(options, reason, command)
+
     def test_unreadable(self):
         target = self.target("threads")
         (facts,) = self.until_reported("child")
