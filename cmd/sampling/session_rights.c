@@ -44,6 +44,9 @@ static uint64_t rights_to_read(const struct session *session)
 	/* A process that comes later may have another layout, which needs a program of its own. */
 	if (session->tree || (session->root.engine.interrupts && bpf_needs_capability()))
 		rights |= CAPABILITY(CAP_BPF);
+	/* Such a program for a process that comes later must find the kernel's tick. */
+	if (session->tree && engine->is_named && engine->kind == ENGINE_TICK)
+		rights |= CAPABILITY(CAP_SYSLOG);
 	/*
 	 * CAP_SYS_ADMIN replaces those that we do not have, or that kernels before 5.8 and 5.9
 	 * lack.

@@ -622,6 +622,22 @@ class Options(TreeTestCase):
             self.assertLessEqual({"python", "native"}, recording.kinds[facts["pid"]])
 
 
+    @unittest.skipUnless(os.geteuid() == 0, "needs root")
+    def test_tick(self):
+        """The rights that the engine needs are kept until there is an interpreter."""
+        result = support.pysample("attach", "--engine", "tick", "-d", "0.1", "-o", "/dev/null",
+                                  os.getpid())
+        if result.status == 4:
+            self.skipTest(result.stderr)
+        process = self.run_tree("spawn", "--engine", "tick")
+        self.until_sampled(process, "root", "worker", "worker")
+        self.remove("go")
+        result, _ = self.end(process)
+        self.assertRegex(result.stderr, "capabilities kept: .*syslog")
+        self.assertIn("engine tick", result.stderr)
+        self.assertNotIn("engine preempt", result.stderr)
+
+
 APP = """\
 import os
 
