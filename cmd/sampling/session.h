@@ -31,6 +31,7 @@ enum { HOST_MAX_BYTES = 64 + sizeof(", mount namespace of process 4294967295") }
 struct session_invocation {
 	char *arguments; /* owned; our own command line, separated by spaces; NULL: unknown */
 	char host[HOST_MAX_BYTES];
+	uint64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 };
 
 /* Counters of several programs, of one process or of several. */
@@ -82,6 +83,15 @@ struct session_process {
 	struct session_course course;
 };
 
+/* Of so many distinct notes, none is printed twice in a session; of more, none. */
+enum { MAX_NOTES_ONCE = 64 };
+
+/* What was printed. */
+struct printed_notes {
+	uint64_t hashes[MAX_NOTES_ONCE];
+	uint32_t nr;
+};
+
 /* The processes that could not be sampled, with the root, if a tree is sampled. */
 struct session_refusals {
 	uint64_t nr;
@@ -109,6 +119,7 @@ struct session {
 
 	bool is_child; /* the root is our child and uses our terminal */
 	struct progress progress;
+	struct printed_notes notes;
 
 	struct session_process root; /* the process that was named or started */
 	struct session_children children;
@@ -125,7 +136,6 @@ struct session {
 
 	struct session_sums before; /* of the programs that are over; at the end, of all */
 	struct recorded_sums recorded;
-	uint64_t realtime_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
 	bool begun;	      /* there are counters to report */
 	bool has_interpreter; /* some process was sampled, so a named engine is only preferred */
 };

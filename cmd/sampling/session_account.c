@@ -116,7 +116,7 @@ void session_describe(const struct session *session, struct run *ret_run)
 					     .host = session->invocation.host[0]
 							     ? session->invocation.host
 							     : NULL},
-				.start_unix_ns = session->realtime_ns +
+				.start_unix_ns = session->invocation.realtime_ns +
 						 (stats.start_ns ? stats.start_ns : clock_now_ns()),
 				.target = {.command_line = target->command_line[0]
 								   ? target->command_line

@@ -11,9 +11,41 @@
 #include "output/run/stats.h"
 #include "output/text/text.h"
 #include "procmem/clock.h"
+#include "procmem/hash.h"
 #include "sampler/native/native_stacks.h"
 #include "sampler/racing/racing.h"
 #include "sampler/sample.h"
+
+/* Whether the note with this text is said for the first time. */
+static bool is_new(struct session *session, const char *text)
+{
+	struct printed_notes *notes = &session->notes;
+	const uint64_t hash = hash_add_string(HASH_BEGIN, text);
+
+	for (uint32_t i = 0; i < notes->nr; i++)
+		if (notes->hashes[i] == hash)
+			return false;
+	if (notes->nr == MAX_NOTES_ONCE)
+		return false;
+	notes->hashes[notes->nr++] = hash;
+	return true;
+}
+
+/* Print a note once, unless --quiet is given. */
+static void print_once(struct session *session, const struct message *note)
+{
+	if (session->options.quiet || !is_new(session, note->text))
+		return;
+	progress_clear(&session->progress);
+	print_note("%s", note->text);
+}
+
+/* The same for a note that names a process: only the first with this reason, unless --verbose. */
+static void print_first(struct session *session, const char *reason, const struct message *note)
+{
+	if (is_new(session, reason) || session->options.verbose)
+		print_once(session, note);
+}
 
 /* Returns how the run ended, for the line that sums it up. */
 static const char *end_reason(const struct session *session)
@@ -368,27 +400,29 @@ void session_notes_written(const struct session *session)
 			return;
 }
 
-/* Print which engine samples, and why it is not the best one. */
-static void print_engine(const struct engine *engine)
+/*
+ * Print what must be known of the CPython of a process; with --verbose also where it is, which
+ * engine samples it, and why that is not the best one.
+ */
+static void print_interpreter(struct session *session, const struct session_process *process)
 {
-	print_note("engine %s%s%s", engine_name(engine->kind),
-		   engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
-		   engine->why_no_interrupts.text);
-}
+	const struct target *target = &process->target;
+	const struct engine *engine = &process->engine;
+	struct message note;
 
-/* Print what is known of the interpreter of the root, unless it has none yet. */
-static void print_root(const struct session *session)
-{
-	if (!session->root.sampler)
+	if (target->runtime.build.newer_than_tested && is_new(session, target->version))
+		target_print_untested(target);
+	if (!session->options.verbose)
 		return;
-	target_print_untested(&session->root.target);
-	if (session->options.verbose) {
-		target_print_found(&session->root.target);
-		print_engine(&session->root.engine);
-	}
+	if (is_new(session, target->runtime.image_path))
+		target_print_found(target);
+	message_set(&note, "engine %s%s%s", engine_name(engine->kind),
+		    engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
+		    engine->why_no_interrupts.text);
+	print_once(session, &note);
 }
 
-void session_notes_begin(const struct session *session)
+void session_notes_begin(struct session *session)
 {
 	const struct sampling_options *options = &session->options;
 	const char *const stop = options->duration_ns || session->is_child
@@ -404,55 +438,76 @@ void session_notes_begin(const struct session *session)
 	else
 		print_note("sampling process %d and the processes it starts%s", session->root.pid,
 			   stop);
-	print_root(session);
+	if (session->root.sampler)
+		print_interpreter(session, &session->root);
 	if (session->tree && options->verbose)
 		print_source(process_tree_source(session->tree));
 }
 
-void session_notes_native(const struct session *session, const struct session_process *process)
+void session_notes_native(struct session *session, const struct session_process *process)
 {
 	const struct engine *engine = &process->engine;
+	struct message note;
 
-	if (session->options.quiet)
-		return;
-	if (engine->kind == ENGINE_TICK)
-		print_note("%.4g samples a second of each running thread, at the kernel's tick: "
-			   "work "
-			   "in step with it is misrepresented",
-			   (double)NS_PER_S / (double)engine->period_ns);
-	if (engine->why_no_native.text[0])
-		print_note("no C frames for running threads: %s", engine->why_no_native.text);
-	if (engine->why_no_kernel.text[0])
-		print_note("no kernel frames: %s", engine->why_no_kernel.text);
-}
-
-void session_notes_change(const struct session *session, const struct session_process *process)
-{
-	struct message reach;
-
-	if (session->options.quiet)
-		return;
-	if (process->course.end == END_TOO_DEEP) {
-		print_note("a stack has more frames than engine bpf can read: continuing with "
-			   "engine preempt");
-		return;
+	if (engine->kind == ENGINE_TICK) {
+		message_set(&note,
+			    "%.4g samples a second of each running thread, at the kernel's tick: "
+			    "work in step with it is misrepresented",
+			    (double)NS_PER_S / (double)engine->period_ns);
+		print_once(session, &note);
 	}
-	explain_reach(
-		process,
-		", so its stacks are read while it runs, which is approximate; for exact stacks",
-		&reach);
-	print_note("%s", reach.text);
+	if (engine->why_no_native.text[0]) {
+		message_set(&note, "no C frames for running threads: %s",
+			    engine->why_no_native.text);
+		print_once(session, &note);
+	}
+	if (engine->why_no_kernel.text[0]) {
+		message_set(&note, "no kernel frames: %s", engine->why_no_kernel.text);
+		print_once(session, &note);
+	}
 }
 
-void session_notes_followed(const struct session *session, const struct session_process *process)
+void session_notes_change(struct session *session, const struct session_process *process)
 {
-	if (!session->options.verbose || session->options.quiet)
+	const bool is_deep = process->course.end == END_TOO_DEEP;
+	struct message note;
+
+	if (is_deep)
+		message_set(&note,
+			    "a stack of process %d has more frames than engine bpf can read: "
+			    "continuing with engine preempt",
+			    process->pid);
+	else
+		explain_reach(process,
+			      ", so its stacks are read while it runs, which is approximate; for "
+			      "exact stacks",
+			      &note);
+	print_first(session, is_deep ? "too deep" : "out of reach", &note);
+}
+
+void session_notes_other_engine(struct session *session, const struct session_process *process,
+				const struct message *why)
+{
+	struct message note;
+
+	message_set(&note, "process %d: sampling continues with engine %s: %s", process->pid,
+		    engine_name(process->engine.kind), why->text);
+	print_first(session, why->text, &note);
+}
+
+void session_notes_found(struct session *session, const struct session_process *process)
+{
+	const struct target *target = &process->target;
+
+	if (session->options.quiet)
 		return;
-	print_note("followed into %s, CPython %s", process->target.command_line,
-		   process->target.version);
-	target_print_untested(&process->target);
-	target_print_found(&process->target);
-	print_engine(&process->engine);
+	progress_clear(&session->progress);
+	if (session->options.verbose && session->tree)
+		print_note("new process %d: %s, CPython %s", process->pid, target->command_line,
+			   target->version);
+	else if (session->options.verbose)
+		print_note("followed into %s, CPython %s", target->command_line, target->version);
+	print_interpreter(session, process);
 }
 
 void session_notes_refused(struct session *session, const struct message *why)

@@ -5,19 +5,28 @@
 #include "cmd/sampling/session.h"
 
 /* Print what is sampled, when sampling begins. Prints nothing with --quiet. */
-void session_notes_begin(const struct session *session);
-
-/* Print which C frames are missing, and why. Prints nothing with --quiet. */
-void session_notes_native(const struct session *session, const struct session_process *process);
+void session_notes_begin(struct session *session);
 
 /*
- * Print that another engine continues, why, and for racing the remedy. Prints nothing with
- * --quiet.
+ * The next four print each sentence once, of whichever process it is said first. With --quiet they
+ * print nothing.
  */
-void session_notes_change(const struct session *session, const struct session_process *process);
 
-/* With --verbose, print which program of the process is sampled now, and how. */
-void session_notes_followed(const struct session *session, const struct session_process *process);
+/* Print which C frames are missing, and why. */
+void session_notes_native(struct session *session, const struct session_process *process);
+
+/* Print that another engine continues, why, and for racing the remedy. */
+void session_notes_change(struct session *session, const struct session_process *process);
+
+/* Print that an engine samples that is not the named one, and why. */
+void session_notes_other_engine(struct session *session, const struct session_process *process,
+				const struct message *why);
+
+/*
+ * Print what must be known of an interpreter that was found; with --verbose also which process or
+ * program is sampled now, and how.
+ */
+void session_notes_found(struct session *session, const struct session_process *process);
 
 /* With --verbose, print which process of the tree is not sampled, and why. */
 void session_notes_refused(struct session *session, const struct message *why);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cmd/print.h"
 #include "cmd/sampling/session_notes.h"
 #include "cmd/signals.h"
 #include "procmem/clock.h"
@@ -278,7 +277,6 @@ int session_process_begin(struct session *session, struct session_process *proce
 		    !engine_change(&process->engine, &process->target, process->course.end,
 				   &process->engine_options))
 			break;
-		progress_clear(&session->progress);
 		session_notes_change(session, process);
 		release_sampler(process);
 		err = create_sampler(session, process);
@@ -311,7 +309,6 @@ int session_process_ended(struct session *session, struct session_process *proce
 	if (err || end == END_DURATION || end == END_STOPPED)
 		return contain(session, process, err);
 	if (engine_change(&process->engine, &process->target, end, &process->engine_options)) {
-		progress_clear(&session->progress);
 		session_notes_change(session, process);
 		release_sampler(process);
 		err = create_sampler(session, process);
@@ -330,7 +327,7 @@ int session_process_ended(struct session *session, struct session_process *proce
  * first interpreter of a session must be sampled by a named engine, for later ones it is only
  * preferred; --exact is always required.
  */
-static bool may_begin(const struct session *session, const struct session_process *process,
+static bool may_begin(struct session *session, const struct session_process *process,
 		      struct message *reterr)
 {
 	struct message why = {0};
@@ -343,9 +340,7 @@ static bool may_begin(const struct session *session, const struct session_proces
 		*reterr = why;
 		return false;
 	}
-	if (!session->options.quiet)
-		print_note("sampling continues with engine %s: %s",
-			   engine_name(process->engine.kind), why.text);
+	session_notes_other_engine(session, process, &why);
 	return true;
 }
 
@@ -360,7 +355,6 @@ static int begin_found(struct session *session, struct session_process *process)
 
 	process->course.not_followed = why;
 	process->engine_options = session->options.engine;
-	progress_clear(&session->progress);
 	err = create_sampler(session, process);
 	if (err)
 		return contain(session, process, err);
@@ -377,7 +371,7 @@ static int begin_found(struct session *session, struct session_process *process)
 	}
 	process->course.nr_programs += is_new;
 	if (is_new)
-		session_notes_followed(session, process);
+		session_notes_found(session, process);
 	err = process->is_recorded ? 0 : session_process_record(session, process);
 	return err ? err : session_process_begin(session, process);
 }

@@ -188,7 +188,7 @@ static int begin_sink(struct session *session, struct message *reterr)
 
 	session->sink.watcher = (struct session_watcher){ticked, session};
 	session->sink.filter = (struct name_filter){options->threads.patterns, options->threads.nr};
-	session->realtime_ns = clock_ns(CLOCK_REALTIME) - clock_now_ns();
+	session->invocation.realtime_ns = clock_ns(CLOCK_REALTIME) - clock_now_ns();
 	name_host(session);
 	session_describe(session, &run);
 	return session_sink_begin(&session->sink, &options->outputs, &options->profile, &run,

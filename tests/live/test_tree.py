@@ -178,7 +178,11 @@ class Multiprocessing(TreeTestCase):
                 process = self.run_tree(way, *engine)
                 found = self.until_sampled(process, "root", "worker", "worker")
                 self.remove("go")
-                _, recording = self.end(process)
+                result, recording = self.end(process)
+                self.assertNotIn("followed into", result.stderr)
+                for facts in found:  # a spawned one may also be seen before its exec
+                    self.assertEqual(len(recording.rows(facts["pid"])), len(re.findall(
+                        r"\npysample: new process %d: python" % facts["pid"], result.stderr)))
                 self.assert_parents(recording, found)
                 names = self.names(recording, found)
                 self.assertRegex(names["root"], WORKERS)
@@ -634,7 +638,9 @@ class Options(TreeTestCase):
         self.remove("go")
         result, _ = self.end(process)
         self.assertRegex(result.stderr, "capabilities kept: .*syslog")
-        self.assertIn("engine tick", result.stderr)
+        # There are three processes, at least.
+        for note in "engine tick\n", "at the kernel's tick":
+            self.assertEqual(result.stderr.count(note), 1, result.stderr)
         self.assertNotIn("engine preempt", result.stderr)
 
 
