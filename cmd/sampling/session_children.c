@@ -40,15 +40,6 @@ static struct session_process *find(struct session *session, pid_t pid)
 	return NULL;
 }
 
-/* Tell the sink that a process has ended, if it knows it. Returns 0 or what the sink returned. */
-static int end_row(struct session *session, struct session_process *process, uint64_t time_ns)
-{
-	if (!process->is_recorded)
-		return 0;
-	process->is_recorded = false;
-	return session_sink_end_process(&session->sink, process->index, time_ns);
-}
-
 /*
  * Whether a child has ended that has no sample and may have been a Python: no search has read its
  * mappings and found none. A process that has ended has no mappings.
@@ -125,7 +116,7 @@ static int join(struct session *session, pid_t pid, pid_t parent_pid, uint64_t t
 }
 
 /* A process has called exec. */
-static int execute(struct session *session, pid_t pid, pid_t parent_pid)
+static int execute(struct session *session, pid_t pid, pid_t parent_pid, uint64_t time_ns)
 {
 	struct session_process *process = find(session, pid);
 	int err;
@@ -135,9 +126,7 @@ static int execute(struct session *session, pid_t pid, pid_t parent_pid)
 		err = add_child(session, pid, parent_pid, 0);
 		return err == -ESRCH ? 0 : err;
 	}
-	/* Another program is another process to those who read the profile. */
-	err = process == &session->root ? 0 : end_row(session, process, clock_now_ns());
-	return err ? err : session_process_executed(session, process);
+	return session_process_executed(session, process, time_ns);
 }
 
 /* A process has ended. */
@@ -157,7 +146,7 @@ static int end(struct session *session, pid_t pid, uint64_t time_ns)
 	process->course.after = TARGET_ENDED;
 	process->state = PROCESS_UNSAMPLED;
 	if (!err)
-		err = end_row(session, process, time_ns);
+		err = session_process_end_row(session, process, time_ns);
 	for (uint32_t i = 0; i < children->nr; i++)
 		if (children->list[i] == process) {
 			drop(children, i);
@@ -179,7 +168,7 @@ static void handle_change(void *context, const struct process_tree_change *chang
 		err = join(session, change->pid, change->parent_pid, change->time_ns);
 		break;
 	case PROCESS_HAS_EXECUTED:
-		err = execute(session, change->pid, change->parent_pid);
+		err = execute(session, change->pid, change->parent_pid, change->time_ns);
 		break;
 	case PROCESS_ENDED:
 		err = end(session, change->pid, change->time_ns);
@@ -188,29 +177,42 @@ static void handle_change(void *context, const struct process_tree_change *chang
 	session->children.err = err;
 }
 
+/* Search a process if that is due. Lowers *ret_next_ns, and returns errors that end the run. */
+static int search(struct session *session, struct session_process *process, uint64_t now_ns,
+		  uint64_t *ret_next_ns, bool *ret_is_searched)
+{
+	const int err = session_process_search(session, process, now_ns);
+
+	if (process->state != PROCESS_SEARCHED)
+		return err;
+	*ret_is_searched = true;
+	if (process->search.next_ns < *ret_next_ns)
+		*ret_next_ns = process->search.next_ns;
+	return err;
+}
+
 int session_children_update(struct session *session, uint64_t now_ns, uint64_t *ret_next_ns,
 			    bool *ret_is_over)
 {
 	struct session_children *children = &session->children;
 	struct process_tree_stats stats;
-	int err = process_tree_read(session->tree, handle_change, session);
-	bool is_searched = session->root.state == PROCESS_SEARCHED;
+	bool is_searched = false;
+	int err;
 
-	if (err == -EAGAIN) {
-		*ret_next_ns = now_ns;
+	/* First, so that what is found belongs to the program that was reported last. */
+	err = process_tree_read(session->tree, handle_change, session);
+	*ret_next_ns = err == -EAGAIN ? now_ns : UINT64_MAX;
+	if (err == -EAGAIN)
 		err = 0;
-	}
+	if (!err && !children->err)
+		err = search(session, &session->root, now_ns, ret_next_ns, &is_searched);
 	for (uint32_t i = children->nr; !err && !children->err && i-- > 0;) {
 		struct session_process *child = children->list[i];
 
-		err = session_process_search(session, child, now_ns);
+		err = search(session, child, now_ns, ret_next_ns, &is_searched);
 		if (child->state == PROCESS_UNSAMPLED) {
-			err = err ? err : end_row(session, child, now_ns);
+			err = err ? err : session_process_end_row(session, child, now_ns);
 			drop(children, i);
-		} else if (child->state == PROCESS_SEARCHED) {
-			is_searched = true;
-			if (child->search.next_ns < *ret_next_ns)
-				*ret_next_ns = child->search.next_ns;
 		}
 	}
 	stats = process_tree_stats(session->tree);

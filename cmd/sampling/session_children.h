@@ -15,9 +15,9 @@
 enum exit_status session_children_open(struct session *session, struct message *reterr);
 
 /*
- * Between ticks: follow what processes have begun and ended, and search new ones. Lowers
- * *ret_next_ns to the time of the next search, and sets *ret_is_over: there is nothing more to
- * sample. Returns 0, or an error that ends the run.
+ * Between ticks: follow what processes have begun and ended, and search new ones, and the root.
+ * Sets *ret_next_ns to the time of the next search, UINT64_MAX if none is due, and *ret_is_over:
+ * there is nothing more to sample. Returns 0, or an error that ends the run.
  */
 int session_children_update(struct session *session, uint64_t now_ns, uint64_t *ret_next_ns,
 			    bool *ret_is_over);

@@ -144,6 +144,15 @@ int session_process_record(struct session *session, struct session_process *proc
 	return err;
 }
 
+int session_process_end_row(struct session *session, struct session_process *process,
+			    uint64_t time_ns)
+{
+	if (!process->is_recorded)
+		return 0;
+	process->is_recorded = false;
+	return session_sink_end_process(&session->sink, process->index, time_ns);
+}
+
 enum exit_status session_process_prepare(struct session *session, struct session_process *process,
 					 struct message *reterr)
 {
@@ -448,17 +457,21 @@ int session_process_search(struct session *session, struct session_process *proc
 	return 0;
 }
 
-int session_process_executed(struct session *session, struct session_process *process)
+int session_process_executed(struct session *session, struct session_process *process,
+			     uint64_t time_ns)
 {
+	int err;
+
 	process->executed_ns = clock_now_ns();
 	if (process->state == PROCESS_SAMPLED) {
-		const int err =
-			sampler_group_remove(session->group, process->sampler, END_REPLACED);
-
-		return session_process_ended(session, process, END_REPLACED, err);
+		err = sampler_group_remove(session->group, process->sampler, END_REPLACED);
+		err = session_process_ended(session, process, END_REPLACED, err);
+	} else {
+		follow(session, process);
+		err = 0;
 	}
-	follow(session, process);
-	return 0;
+	/* After the last samples. */
+	return err ? err : session_process_end_row(session, process, time_ns);
 }
 
 void session_process_close(struct session_process *process)

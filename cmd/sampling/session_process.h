@@ -17,6 +17,10 @@ void session_process_refuse(struct session *session, pid_t pid, const struct mes
 /* Tell the sink of the process. Returns 0 or what the sink returned. */
 int session_process_record(struct session *session, struct session_process *process);
 
+/* Tell the sink that the process has ended, if it knows it. Returns 0 or what the sink returned. */
+int session_process_end_row(struct session *session, struct session_process *process,
+			    uint64_t time_ns);
+
 /*
  * Create the sampler of the interpreter that was found, and check that it can do what the options
  * request. Returns EXIT_OK, or another status with a message.
@@ -52,8 +56,12 @@ int session_process_fork(struct session *session, struct session_process *proces
 int session_process_search(struct session *session, struct session_process *process,
 			   uint64_t now_ns);
 
-/* It has executed another program: search that. Returns 0, or an error that ends the run. */
-int session_process_executed(struct session *session, struct session_process *process);
+/*
+ * A process of the tree has executed another program at time_ns, which is another process to those
+ * who read the profile: search that. Returns 0, or an error that ends the run.
+ */
+int session_process_executed(struct session *session, struct session_process *process,
+			     uint64_t time_ns);
 
 /* Free what the process uses. It must not be in the group. */
 void session_process_close(struct session_process *process);

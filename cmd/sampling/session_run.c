@@ -273,13 +273,14 @@ static int before_sleep(void *context, uint64_t now_ns, uint64_t *ret_next_ns, b
 {
 	struct session *session = context;
 	const struct session_process *root = &session->root;
-	int err = session_process_search(session, &session->root, now_ns);
+	int err;
 
+	if (session->tree)
+		return session_children_update(session, now_ns, ret_next_ns, ret_is_over);
+	err = session_process_search(session, &session->root, now_ns);
 	*ret_next_ns = root->state == PROCESS_SEARCHED ? root->search.next_ns : UINT64_MAX;
 	*ret_is_over = root->state == PROCESS_UNSAMPLED;
-	return err || !session->tree
-		       ? err
-		       : session_children_update(session, now_ns, ret_next_ns, ret_is_over);
+	return err;
 }
 
 /* Sample until the run ends. */

@@ -242,9 +242,12 @@ class Programs(TreeTestCase):
                 support.wait_until(are_sampled, "%s are sampled after %s" % (pids, nr))
                 self.remove("go")
                 _, recording = self.end(process)
-                (worker,) = self.facts("worker")
-                self.assertEqual([row["name"].split()[-1] for row in recording.rows(worker["pid"])],
-                                 ["workers.py", "working.py"])
+                for pid in pids:
+                    first, second = recording.rows(pid)
+                    self.assertEqual([row["name"].split()[-1] for row in (first, second)],
+                                     ["workers.py", "working.py"])
+                    self.assertLessEqual(first["end_ns"], second["start_ns"])
+                    self.assertIsNotNone(second["end_ns"])
 
     def test_shell_as_root(self):
         process = self.start("run", "-s", "-v", "-o", self.recording, "--", "sh", "-c",
