@@ -67,7 +67,7 @@ enum session_process_state {
 /* A process that is sampled, or may be. It must not be moved. */
 struct session_process {
 	pid_t pid, parent_pid; /* parent_pid is 0 for the root */
-	uint64_t forked_ns;    /* when it began with the interpreter of its parent; 0: it did not */
+	uint64_t begun_ns;     /* when its program was found, or forked from its parent's */
 	enum session_process_state state;
 	struct target target;
 	struct target_search search;	      /* of PROCESS_SEARCHED */

@@ -88,7 +88,6 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid, uint6
 	}
 	child->pid = pid;
 	child->parent_pid = parent_pid;
-	child->forked_ns = forked_ns;
 	if (target_open_process(pid, &child->target, &why) != EXIT_OK) {
 		session_process_close(child);
 		free(child);
@@ -100,7 +99,7 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid, uint6
 	if (session->options.full_command)
 		target_show_arguments(&child->target);
 	children->list[children->nr++] = child;
-	return session_process_fork(session, child, find(session, parent_pid), &wait);
+	return session_process_fork(session, child, find(session, parent_pid), forked_ns, &wait);
 }
 
 /* A process has begun. */

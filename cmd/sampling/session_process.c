@@ -132,7 +132,7 @@ int session_process_record(struct session *session, struct session_process *proc
 		.parent_pid = process->parent_pid,
 		.name = name,
 		.command_line = session->options.full_command ? process->target.command_line : NULL,
-		.start_ns = clock_now_ns(),
+		.start_ns = process->begun_ns,
 	};
 	int err;
 
@@ -161,6 +161,7 @@ enum exit_status session_process_prepare(struct session *session, struct session
 
 	if (status != EXIT_OK)
 		return status;
+	process->begun_ns = clock_now_ns();
 	process->course.nr_programs = 1;
 	process->engine_options = session->options.engine;
 	err = create_sampler(session, process);
@@ -353,8 +354,24 @@ static bool may_begin(struct session *session, const struct session_process *pro
 	return true;
 }
 
-/* Begin with the interpreter that a search has found. Returns errors that end the run. */
-static int begin_found(struct session *session, struct session_process *process)
+/*
+ * Tell the sink of the program that begins. One of a tree may be found before its exec is reported,
+ * and ends the row of the one before. Returns 0 or what the sink returned.
+ */
+static int record_program(struct session *session, struct session_process *process, bool is_new)
+{
+	int err = 0;
+
+	if (session->tree && is_new)
+		err = session_process_end_row(session, process, process->begun_ns);
+	return err || process->is_recorded ? err : session_process_record(session, process);
+}
+
+/*
+ * Begin with an interpreter that was found, at forked_ns or now if that is 0. Returns errors that
+ * end the run.
+ */
+static int begin_found(struct session *session, struct session_process *process, uint64_t forked_ns)
 {
 	const bool had_interrupts =
 		process->engine.kind == ENGINE_BPF || process->engine.kind == ENGINE_TICK;
@@ -363,13 +380,13 @@ static int begin_found(struct session *session, struct session_process *process)
 	int err;
 
 	process->course.not_followed = why;
+	process->begun_ns = forked_ns ? forked_ns : clock_now_ns();
 	process->engine_options = session->options.engine;
 	err = create_sampler(session, process);
 	if (err)
 		return contain(session, process, err);
-	if (process->forked_ns)
-		sampler_set_begin_ns(process->sampler, process->forked_ns);
-	process->forked_ns = 0;
+	if (forked_ns)
+		sampler_set_begin_ns(process->sampler, forked_ns);
 	if (had_interrupts && !process->engine.interrupts && session->bpf.has_fewer_rights)
 		message_set(&process->engine.why_no_interrupts,
 			    "this CPython has another layout than the previous one, and the right "
@@ -381,18 +398,18 @@ static int begin_found(struct session *session, struct session_process *process)
 	process->course.nr_programs += is_new;
 	if (is_new)
 		session_notes_found(session, process);
-	err = process->is_recorded ? 0 : session_process_record(session, process);
+	err = record_program(session, process, is_new);
 	return err ? err : session_process_begin(session, process);
 }
 
 int session_process_fork(struct session *session, struct session_process *process,
-			 const struct session_process *parent, const struct target_wait *wait)
+			 const struct session_process *parent, uint64_t forked_ns,
+			 const struct target_wait *wait)
 {
 	if (parent && parent->sampler && target_take_over(&process->target, &parent->target)) {
 		process->course.after = TARGET_FOLLOWED;
-		return begin_found(session, process);
+		return begin_found(session, process, forked_ns);
 	}
-	process->forked_ns = 0;
 	target_search_begin(wait, &process->search);
 	process->state = PROCESS_SEARCHED;
 	return 0;
@@ -438,7 +455,7 @@ int session_process_search(struct session *session, struct session_process *proc
 	if (course->after == TARGET_FOLLOWED ||
 	    (course->after == TARGET_SAME &&
 	     (process->had_ticks || may_be_starting(process, now_ns))))
-		return begin_found(session, process);
+		return begin_found(session, process, 0);
 	if (course->after == TARGET_REFUSED) {
 		give_up(session, process, &course->not_followed);
 		return 0;
@@ -462,6 +479,9 @@ int session_process_executed(struct session *session, struct session_process *pr
 {
 	int err;
 
+	/* A search has found the new program before. */
+	if (process->state == PROCESS_SAMPLED && time_ns < process->begun_ns)
+		return 0;
 	process->executed_ns = clock_now_ns();
 	if (process->state == PROCESS_SAMPLED) {
 		err = sampler_group_remove(session->group, process->sampler, END_REPLACED);
@@ -470,6 +490,8 @@ int session_process_executed(struct session *session, struct session_process *pr
 		follow(session, process);
 		err = 0;
 	}
+	/* A parent in vfork(2) may still have the memory of the program before. */
+	process->search.before_addr = 0;
 	/* After the last samples. */
 	return err ? err : session_process_end_row(session, process, time_ns);
 }

@@ -43,11 +43,12 @@ int session_process_ended(struct session *session, struct session_process *proce
 			  enum sampler_end end, int err);
 
 /*
- * A process that was just forked by parent, which may be NULL: begin to sample it with the parent's
- * interpreter, or else to search it for wait. Returns 0, or an error that ends the run.
+ * A process that was forked by parent, which may be NULL, at forked_ns: begin to sample it with the
+ * parent's interpreter, or else to search it for wait. Returns 0, or an error that ends the run.
  */
 int session_process_fork(struct session *session, struct session_process *process,
-			 const struct session_process *parent, const struct target_wait *wait);
+			 const struct session_process *parent, uint64_t forked_ns,
+			 const struct target_wait *wait);
 
 /*
  * If it is time for a look of a search, look, and begin to sample what was found. Returns 0, or an
