@@ -133,19 +133,11 @@ static int end(struct session *session, pid_t pid, uint64_t time_ns)
 {
 	struct session_children *children = &session->children;
 	struct session_process *process = find(session, pid);
-	int err = 0;
+	int err;
 
 	if (!process)
 		return 0;
-	if (process->state == PROCESS_SAMPLED) {
-		err = sampler_group_remove(session->group, process->sampler, END_TARGET);
-		process->course.end = END_TARGET;
-		session_add_counters(session, process);
-	}
-	process->course.after = TARGET_ENDED;
-	process->state = PROCESS_UNSAMPLED;
-	if (!err)
-		err = session_process_end_row(session, process, time_ns);
+	err = session_process_exited(session, process, time_ns);
 	for (uint32_t i = 0; i < children->nr; i++)
 		if (children->list[i] == process) {
 			drop(children, i);
@@ -209,10 +201,8 @@ int session_children_update(struct session *session, uint64_t now_ns, uint64_t *
 		struct session_process *child = children->list[i];
 
 		err = search(session, child, now_ns, ret_next_ns, &is_searched);
-		if (child->state == PROCESS_UNSAMPLED) {
-			err = err ? err : session_process_end_row(session, child, now_ns);
+		if (child->state == PROCESS_UNSAMPLED)
 			drop(children, i);
-		}
 	}
 	stats = process_tree_stats(session->tree);
 	*ret_is_over = !is_searched && stats.nr_joined && stats.nr_joined == stats.nr_ended;

@@ -144,8 +144,8 @@ int session_process_record(struct session *session, struct session_process *proc
 	return err;
 }
 
-int session_process_end_row(struct session *session, struct session_process *process,
-			    uint64_t time_ns)
+/* Tell the sink that the process has ended, if it knows it. Returns 0 or what the sink returned. */
+static int end_row(struct session *session, struct session_process *process, uint64_t time_ns)
 {
 	if (!process->is_recorded)
 		return 0;
@@ -254,16 +254,21 @@ static void give_up(struct session *session, struct session_process *process,
 		session_process_refuse(session, process->pid, why);
 }
 
+/* Whether an error of one process ends the run. In a tree most concern that process alone. */
+static bool ends_run(const struct session *session, int err)
+{
+	return err && (err == -ENOMEM || session->sink.error || (!session->tree && err != -ESRCH));
+}
+
 /*
- * After an error: whether it ends the run. A process that is gone is searched for again. In a tree
- * any other error of one process concerns that process alone, which is no longer sampled then.
- * Returns the error that ends the run, or 0.
+ * After an error that does not end the run: a process that is gone is searched for again, any other
+ * one is no longer sampled. Returns the error if it ends the run, or 0.
  */
 static int contain(struct session *session, struct session_process *process, int err)
 {
 	struct message why = {0};
 
-	if (!err || err == -ENOMEM || session->sink.error || (!session->tree && err != -ESRCH))
+	if (!err || ends_run(session, err))
 		return err;
 	/* It has ended or called exec meanwhile. */
 	if (err == -ESRCH) {
@@ -300,6 +305,17 @@ int session_process_begin(struct session *session, struct session_process *proce
 	return 0;
 }
 
+/* Its sampler has left the group: count. */
+static void count_program(struct session *session, struct session_process *process,
+			  enum sampler_end end)
+{
+	process->course.end = end;
+	process->course.cache_reason = sampler_cache_reason(process->sampler);
+	process->had_ticks = sampler_stats(process->sampler)->ticks > 0;
+	session_add_counters(session, process);
+	process->state = PROCESS_UNSAMPLED;
+}
+
 int session_process_ended(struct session *session, struct session_process *process,
 			  enum sampler_end end, int err)
 {
@@ -311,11 +327,7 @@ int session_process_ended(struct session *session, struct session_process *proce
 		err = 0;
 		end = END_REPLACED;
 	}
-	process->course.end = end;
-	process->course.cache_reason = sampler_cache_reason(process->sampler);
-	process->had_ticks = sampler_stats(process->sampler)->ticks > 0;
-	session_add_counters(session, process);
-	process->state = PROCESS_UNSAMPLED;
+	count_program(session, process, end);
 	if (err || end == END_DURATION || end == END_STOPPED)
 		return contain(session, process, err);
 	if (engine_change(&process->engine, &process->target, end, &process->engine_options)) {
@@ -363,7 +375,7 @@ static int record_program(struct session *session, struct session_process *proce
 	int err = 0;
 
 	if (session->tree && is_new)
-		err = session_process_end_row(session, process, process->begun_ns);
+		err = end_row(session, process, process->begun_ns);
 	return err || process->is_recorded ? err : session_process_record(session, process);
 }
 
@@ -436,13 +448,11 @@ static bool may_be_starting(struct session_process *process, uint64_t now_ns)
 	return is_young && !has_endless_list(&process->target);
 }
 
-int session_process_search(struct session *session, struct session_process *process,
-			   uint64_t now_ns)
+/* Look once, and begin to sample what was found. Returns 0, or an error that ends the run. */
+static int look(struct session *session, struct session_process *process, uint64_t now_ns)
 {
 	struct session_course *course = &process->course;
 
-	if (process->state != PROCESS_SEARCHED || now_ns < process->search.next_ns)
-		return 0;
 	course->after =
 		target_follow_look(&process->target, &process->search, &course->not_followed);
 	if (course->after == TARGET_UNKNOWN)
@@ -474,6 +484,20 @@ int session_process_search(struct session *session, struct session_process *proc
 	return 0;
 }
 
+int session_process_search(struct session *session, struct session_process *process,
+			   uint64_t now_ns)
+{
+	const struct session_course *course = &process->course;
+	int err = 0;
+
+	if (process->state == PROCESS_SEARCHED && now_ns >= process->search.next_ns)
+		err = look(session, process, now_ns);
+	if (err || process->state != PROCESS_UNSAMPLED || course->end == END_DURATION ||
+	    course->end == END_STOPPED)
+		return err;
+	return end_row(session, process, now_ns);
+}
+
 int session_process_executed(struct session *session, struct session_process *process,
 			     uint64_t time_ns)
 {
@@ -493,7 +517,23 @@ int session_process_executed(struct session *session, struct session_process *pr
 	/* A parent in vfork(2) may still have the memory of the program before. */
 	process->search.before_addr = 0;
 	/* After the last samples. */
-	return err ? err : session_process_end_row(session, process, time_ns);
+	return err ? err : end_row(session, process, time_ns);
+}
+
+int session_process_exited(struct session *session, struct session_process *process,
+			   uint64_t time_ns)
+{
+	int err = 0;
+
+	if (process->state == PROCESS_SAMPLED) {
+		err = sampler_group_remove(session->group, process->sampler, END_TARGET);
+		count_program(session, process, END_TARGET);
+		release_sampler(process);
+	}
+	process->course.after = TARGET_ENDED;
+	process->course.end = END_TARGET;
+	process->state = PROCESS_UNSAMPLED;
+	return ends_run(session, err) ? err : end_row(session, process, time_ns);
 }
 
 void session_process_close(struct session_process *process)

@@ -17,10 +17,6 @@ void session_process_refuse(struct session *session, pid_t pid, const struct mes
 /* Tell the sink of the process. Returns 0 or what the sink returned. */
 int session_process_record(struct session *session, struct session_process *process);
 
-/* Tell the sink that the process has ended, if it knows it. Returns 0 or what the sink returned. */
-int session_process_end_row(struct session *session, struct session_process *process,
-			    uint64_t time_ns);
-
 /*
  * Create the sampler of the interpreter that was found, and check that it can do what the options
  * request. Returns EXIT_OK, or another status with a message.
@@ -51,8 +47,8 @@ int session_process_fork(struct session *session, struct session_process *proces
 			 const struct target_wait *wait);
 
 /*
- * If it is time for a look of a search, look, and begin to sample what was found. Returns 0, or an
- * error that ends the run.
+ * If it is time for a look of a search, look, and begin to sample what was found. The row of a
+ * process that is no longer sampled ends. Returns 0, or an error that ends the run.
  */
 int session_process_search(struct session *session, struct session_process *process,
 			   uint64_t now_ns);
@@ -63,6 +59,13 @@ int session_process_search(struct session *session, struct session_process *proc
  */
 int session_process_executed(struct session *session, struct session_process *process,
 			     uint64_t time_ns);
+
+/*
+ * A process of the tree has ended at time_ns. Its row ends, and what its last samples fail by
+ * concerns no one else. Returns 0, or an error that ends the run.
+ */
+int session_process_exited(struct session *session, struct session_process *process,
+			   uint64_t time_ns);
 
 /* Free what the process uses. It must not be in the group. */
 void session_process_close(struct session_process *process);

@@ -458,6 +458,8 @@ class Unsampled(TreeTestCase):
                 result = support.run_with_samples(lambda pid=target.pid: support.pysample(
                     "attach", "-d", "0.5", "-o", self.recording, pid))
                 self.assertEqual(self.line(result), line, result)
+                (row,) = Recording(self.recording).processes.values()
+                self.assertIsNone(row["end_ns"])
                 result = support.run_with_samples(lambda pid=target.pid: support.pysample(
                     "attach", "-s", "-d", "0.5", "-o", self.recording, pid))
                 self.assertEqual(self.line(result), [], result)
@@ -469,8 +471,10 @@ class Unsampled(TreeTestCase):
         process = self.start("run", "-o", self.recording, "--", *self.command("fork"))
         self.until_sampled(process, "root")
         self.remove("go")
-        result, _ = self.end(process)
+        result, recording = self.end(process)
         self.assertEqual(self.line(result), ["2 Python children are not sampled: -s"])
+        (row,) = recording.processes.values()
+        self.assertGreaterEqual(row["end_ns"], recording.last_ns[row["pid"]] - 65000)
 
 
 class Refused(TreeTestCase):
