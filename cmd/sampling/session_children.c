@@ -91,7 +91,8 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid, uint6
 	if (target_open_process(pid, &child->target, &why) != EXIT_OK) {
 		session_process_close(child);
 		free(child);
-		if (!process_tree_has(session->tree, pid) || kill(pid, 0) != 0)
+		/* It may be another user's: EPERM. */
+		if (!process_tree_has(session->tree, pid) || (kill(pid, 0) != 0 && errno == ESRCH))
 			return -ESRCH;
 		session_process_refuse(session, pid, &why);
 		return 0;
