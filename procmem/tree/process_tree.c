@@ -361,9 +361,12 @@ int process_tree_read(struct process_tree *tree, process_tree_handler handler, v
 	const struct reading reading = {tree, handler, context};
 	int ends_err, err = 0;
 
-	/* What is found is stamped with the time before all events. */
-	if (!tree->stats.nr_joined)
+	/* What is found is stamped with the time before all events; its end may be no event. */
+	if (!tree->stats.nr_joined) {
 		err = list_members(&reading, tree->opened_ns);
+		if (!err)
+			err = suspect_gone(tree);
+	}
 	/* Before the events, because this resets the readiness of perf's descriptors. */
 	ends_err = read_pidfds(tree);
 	if (!err)

@@ -513,6 +513,26 @@ static void check_loss(enum process_tree_source source)
 	free(changes.all);
 }
 
+/* No event tells the end of a root that ended, and was not waited for, before the tree is opened. */
+static void check_ended_root(enum process_tree_source source)
+{
+	const pid_t child = fork();
+	struct changes changes = changes_begin();
+	struct process_tree *tree;
+	siginfo_t info;
+
+	if (!child)
+		_exit(0);
+	cr_assert(zero(int, waitid(P_PID, (id_t)child, &info, WEXITED | WNOWAIT)));
+	tree = open_tree(child, source);
+	read_tree(tree, &changes);
+	cr_expect(eq(u64, process_tree_stats(tree).nr_joined, 1), "%s", source_names[source]);
+	cr_expect(eq(u64, process_tree_stats(tree).nr_ended, 1), "%s", source_names[source]);
+	process_tree_close(tree);
+	free(changes.all);
+	(void)waitpid(child, NULL, 0);
+}
+
 static void check_source(enum process_tree_source source)
 {
 	follow(have_quick_children, source, NR_QUICK);
@@ -522,6 +542,7 @@ static void check_source(enum process_tree_source source)
 	check_exec_chains(source);
 	check_lost_main_threads(source);
 	check_running_tree(source, have_living_and_thread, 1);
+	check_ended_root(source);
 }
 
 Test(process_tree, connector)
@@ -552,6 +573,7 @@ Test(process_tree, perf_loses_events)
 Test(process_tree, new_ids_find_what_lives)
 {
 	check_running_tree(PROCESS_TREE_NEW_IDS, have_living, 0);
+	check_ended_root(PROCESS_TREE_NEW_IDS);
 
 	struct account accounts[NR_LIVING + 1];
 	struct story story = story_begin(have_living);
