@@ -327,6 +327,16 @@ static void print_unsampled(const struct unsampled_children *children)
 			   children->nr == 1 ? " is" : "ren are");
 }
 
+/* Print why sampling did not continue with the last program of a process that was sampled. */
+static void print_not_followed(const struct session_process *process)
+{
+	const struct session_course *course = &process->course;
+
+	if (process->has_samples && course->not_followed.text[0] &&
+	    !sampler_end_is_out_of_reach(course->end))
+		print_note("the new program is not sampled: %s", course->not_followed.text);
+}
+
 void session_notes_end(const struct session *session)
 {
 	const uint64_t nr_other = session->periods.nr_other_samples +
@@ -349,9 +359,7 @@ void session_notes_end(const struct session *session)
 			   session->before.stats.lost[LOSS_LATE], session->root.pid);
 	print_mode(session);
 	print_native(session);
-	if (session->root.course.not_followed.text[0])
-		print_note("the new program is not sampled: %s",
-			   session->root.course.not_followed.text);
+	print_not_followed(&session->root);
 	print_unsampled(&session->unsampled);
 	if (session->refused.nr)
 		print_note("%" PRIu64 " process%s could not be sampled: %s", session->refused.nr,
@@ -530,6 +538,19 @@ void session_explain_no_reach(const struct session *session, const struct sessio
 		    can_race ? "; without -n it can be sampled approximately" : "");
 }
 
+/* Set the message for a tree in which no interpreter was found. */
+static void explain_no_python(const struct session *session, struct message *reterr)
+{
+	const uint64_t nr_too_short = session->children.nr_too_short;
+	struct message missed = {0};
+
+	if (nr_too_short)
+		message_set(&missed, "; %" PRIu64 " ended before %s could be read", nr_too_short,
+			    nr_too_short == 1 ? "it" : "they");
+	message_set(reterr, "no CPython was found in process %d or in those that it started%s",
+		    session->root.pid, missed.text);
+}
+
 void session_explain_no_sample(const struct session *session, struct message *reterr)
 {
 	const pid_t pid = session->root.pid;
@@ -541,6 +562,9 @@ void session_explain_no_sample(const struct session *session, struct message *re
 		*reterr = session->refused.why;
 	else if (session->root.course.after == TARGET_REFUSED)
 		*reterr = session->root.course.not_followed;
+	else if (session->tree && !session->has_interpreter &&
+		 session->root.course.end != END_STOPPED)
+		explain_no_python(session, reterr);
 	else if (session->root.course.end == END_TARGET)
 		message_set(reterr, "process %d ended before the first sample", pid);
 	else if (session->before.has_foreign_runners)

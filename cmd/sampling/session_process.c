@@ -238,7 +238,10 @@ void session_process_refuse(struct session *session, pid_t pid, const struct mes
 		session->refused.why = named;
 }
 
-/* The process is not sampled, unless it calls exec. In a tree it is counted. */
+/*
+ * The process is not sampled, unless it calls exec. In a tree it is counted, otherwise its course
+ * says why, which may be what why points to.
+ */
 static void give_up(struct session *session, struct session_process *process,
 		    const struct message *why)
 {
@@ -247,11 +250,14 @@ static void give_up(struct session *session, struct session_process *process,
 	release_sampler(process);
 	process->state = PROCESS_UNSAMPLED;
 	course->after = TARGET_REFUSED;
-	course->not_followed = *why;
 	if (!sampler_end_is_out_of_reach(course->end))
 		course->end = END_REPLACED;
-	if (session->tree)
+	if (session->tree) {
 		session_process_refuse(session, process->pid, why);
+		course->not_followed = (struct message){0};
+	} else {
+		course->not_followed = *why;
+	}
 }
 
 /* Whether an error of one process ends the run. In a tree most concern that process alone. */
@@ -452,6 +458,7 @@ static bool may_be_starting(struct session_process *process, uint64_t now_ns)
 static int look(struct session *session, struct session_process *process, uint64_t now_ns)
 {
 	struct session_course *course = &process->course;
+	struct message why;
 
 	course->after =
 		target_follow_look(&process->target, &process->search, &course->not_followed);
@@ -471,11 +478,11 @@ static int look(struct session *session, struct session_process *process, uint64
 		return 0;
 	}
 	if (course->after == TARGET_SAME && session->tree) {
-		message_set(&course->not_followed,
+		message_set(&why,
 			    "the threads of process %d cannot be listed: run 'pysample doctor %d' "
 			    "for details",
 			    process->pid, process->pid);
-		session_process_refuse(session, process->pid, &course->not_followed);
+		session_process_refuse(session, process->pid, &why);
 	}
 	if (course->after == TARGET_INTERRUPTED)
 		course->end = END_STOPPED;

@@ -229,7 +229,8 @@ static enum exit_status open_root(struct session *session, struct message *reter
 
 	status = target_open(root->pid, &session->options.wait, &root->target, reterr);
 	if (status == EXIT_NOT_PYTHON && session->tree) {
-		root->course.not_followed = *reterr;
+		if (root->target.search_err != -ENOENT)
+			session_process_refuse(session, root->pid, reterr);
 		*reterr = (struct message){0};
 		return EXIT_OK;
 	}

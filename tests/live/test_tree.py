@@ -265,6 +265,7 @@ class Programs(TreeTestCase):
         self.remove("later")
         result, recording = self.end(process, 7)
         self.assertIn("and the processes it starts\n", result.stderr)
+        self.assertNotIn("not sampled", result.stderr)
         self.assertEqual(sorted(recording.functions), sorted(facts["pid"] for facts in found))
         self.assert_parents(recording, found)
 
@@ -568,6 +569,26 @@ class Refused(TreeTestCase):
             for command in [], ["sh", "-c", '"$@"; exit $?', "sh"]:
                 with self.subTest(options, command=command):
                     self.check_first(options, reason, command)
+
+    def test_no_python(self):
+        result = support.pysample("run", "-s", "-o", self.recording, "--", "sh", "-c", "exit 3")
+        self.assertEqual(result.status, 3)
+        self.assertRegex(result.stderr, r"\npysample: no CPython was found in process \d+ or in "
+                         r"those that it started(; 1 ended before it could be read)?\n")
+
+    def test_shell_is_attached_to(self):
+        """A root without Python is not a program that is not sampled."""
+        target = subprocess.Popen(
+            [*support.TIED_TO_US, "sh", "-c", '"$@"; exit 0', "sh", *self.interpreter.command(),
+             self.inside + "/working.py", self.inside, "root"], stdin=subprocess.DEVNULL)
+        self.addCleanup(target.wait)
+        self.addCleanup(self.remove, "go")
+        process = self.attach(target.pid)
+        self.until_sampled(process, "root")
+        self.remove("go")
+        result, _ = self.end(process)
+        self.assertNotIn("not sampled", result.stderr)
+        self.assertNotIn("no CPython", result.stderr)
 
     def test_unreadable(self):
         target = self.target("threads")
