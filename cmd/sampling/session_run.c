@@ -379,6 +379,7 @@ void session_close(struct session *session)
 	kept_files_done(&session->periods.kept);
 	session_process_close(&session->root);
 	process_tree_close(session->tree);
+	unsampled_children_done(&session->unsampled);
 	sample_ids_done(&session->ids);
 	free(session->invocation.arguments);
 }

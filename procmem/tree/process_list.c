@@ -19,12 +19,6 @@ enum { MAX_STAT_BYTES = 1024 };
 /* Fields of stat, and the flag of a kernel thread: PF_KTHREAD, include/linux/sched.h. */
 enum { FIELD_PARENT = 4, FIELD_FLAGS = 9, FIELD_NR_THREADS = 20, FLAG_KERNEL_THREAD = 0x00200000 };
 
-static void cleanup_closedir_fn(DIR **folder)
-{
-	if (*folder)
-		(void)closedir(*folder);
-}
-
 int process_list_parse(const char *stat, struct listed_process *ret_process)
 {
 	/* The process chooses the name before it, which may contain ')' and digits. */
@@ -80,31 +74,66 @@ static int compare(const void *a, const void *b)
 	return (one->pid > two->pid) - (one->pid < two->pid);
 }
 
-int process_list_read(struct process_list *ret_list)
+int process_listing_open(struct process_listing *ret_listing)
 {
-	__attribute__((cleanup(cleanup_closedir_fn))) DIR *folder = opendir("/proc");
-	cleanup_free struct listed_process *processes = NULL;
-	uint32_t nr = 0, max = 0;
+	DIR *folder = opendir("/proc");
 
 	if (!folder)
 		return -errno;
-	for (struct dirent *entry; (entry = readdir(folder));) {
-		struct listed_process process;
+	*ret_listing = (struct process_listing){.folder = folder};
+	return 0;
+}
 
-		if (read_process(dirfd(folder), entry->d_name, &process))
+int process_listing_step(struct process_listing *listing, uint32_t max_entries)
+{
+	struct process_list *list = &listing->list;
+
+	for (uint32_t i = 0; i < max_entries; i++) {
+		const struct dirent *entry = readdir(listing->folder);
+		struct listed_process process, *grown;
+
+		if (!entry) {
+			if (list->nr_processes)
+				qsort(list->processes, list->nr_processes, sizeof(process),
+				      compare);
+			return 0;
+		}
+		if (read_process(dirfd(listing->folder), entry->d_name, &process))
 			continue;
-		struct listed_process *grown =
-			array_reserve(processes, nr + 1, &max, sizeof(*processes));
-
+		grown = array_reserve(list->processes, (uint32_t)list->nr_processes + 1,
+				      &listing->max_processes, sizeof(process));
 		if (!grown)
 			return -ENOMEM;
-		processes = grown;
-		processes[nr++] = process;
+		list->processes = grown;
+		grown[list->nr_processes++] = process;
 	}
-	if (nr)
-		qsort(processes, nr, sizeof(*processes), compare);
-	*ret_list = (struct process_list){take_ptr(processes), nr};
-	return 0;
+	return -EAGAIN;
+}
+
+void process_listing_close(struct process_listing *listing)
+{
+	if (listing->folder)
+		(void)closedir(listing->folder);
+	process_list_done(&listing->list);
+	*listing = (struct process_listing){0};
+}
+
+int process_list_read(struct process_list *ret_list)
+{
+	struct process_listing listing;
+	int err = process_listing_open(&listing);
+
+	if (err)
+		return err;
+	do
+		err = process_listing_step(&listing, UINT32_MAX);
+	while (err == -EAGAIN);
+	if (!err) {
+		*ret_list = listing.list;
+		listing.list = (struct process_list){0};
+	}
+	process_listing_close(&listing);
+	return err;
 }
 
 void process_list_done(struct process_list *list)

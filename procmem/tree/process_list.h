@@ -2,6 +2,7 @@
 /* The processes that /proc shows, and which of them started which. */
 #pragma once
 
+#include <dirent.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -26,6 +27,23 @@ struct process_list {
  */
 int process_list_read(struct process_list *ret_list);
 void process_list_done(struct process_list *list);
+
+/* The same in steps, for those who cannot wait for a machine with many processes. Zeroed: closed. */
+struct process_listing {
+	DIR *folder; /* owned; /proc */
+	struct process_list list;
+	uint32_t max_processes;
+};
+
+/*
+ * Begin a list, add the next max_entries entries of /proc to it, and close it. Steps return 0 when
+ * the list is complete, which the caller then may take; -EAGAIN: there is more; or -ENOMEM.
+ * process_listing_open() returns the errno of opening /proc, and process_listing_close() accepts a
+ * closed one.
+ */
+int process_listing_open(struct process_listing *ret_listing);
+int process_listing_step(struct process_listing *listing, uint32_t max_entries);
+void process_listing_close(struct process_listing *listing);
 
 /*
  * Parse the text of /proc/PID/stat, terminated. Returns 0; -ENOENT if it is a kernel thread or has

@@ -70,6 +70,28 @@ Test(process_list, has_us_and_our_parent)
 	cr_expect(eq(ptr, (void *)process_list_find(&list, getpid()), NULL));
 }
 
+Test(process_list, is_listed_in_steps)
+{
+	struct process_listing listing;
+	unsigned int nr_steps = 0;
+	int err;
+
+	cr_assert(zero(int, process_listing_open(&listing)));
+	do {
+		const size_t nr = listing.list.nr_processes;
+
+		err = process_listing_step(&listing, 1);
+		cr_assert(le(sz, listing.list.nr_processes, nr + 1));
+		nr_steps++;
+	} while (err == -EAGAIN);
+	cr_expect(zero(int, err));
+	cr_expect(gt(uint, nr_steps, (unsigned int)listing.list.nr_processes));
+	cr_expect(ne(ptr, (void *)process_list_find(&listing.list, getpid()), NULL));
+	process_listing_close(&listing);
+	process_listing_close(&listing);
+	cr_expect(zero(sz, listing.list.nr_processes));
+}
+
 Test(process_list, ends_in_a_circle_of_parents)
 {
 	struct listed_process processes[] = {{1, 3, 1}, {2, 1, 1}, {3, 2, 1}, {4, 3, 1}};
