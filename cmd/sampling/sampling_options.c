@@ -173,7 +173,7 @@ static const struct option_spec period_rows[] = {
 	 "a gap. Their names need %t (the start in local time, as\n"
 	 "20260131T235959) or %n (1, 2, …), and may have %p (process\n"
 	 "id) and %h (host): -o 'app-%t.pysample'. If a name is taken,\n"
-	 "-2, -3, … is added; SIGUSR1 begins new files at once",
+	 "-2, -3, … is added",
 	 .apply = apply_loop},
 	{"keep", "N", "with --loop, keep the files of the last N periods only",
 	 .apply = apply_keep},
