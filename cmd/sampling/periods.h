@@ -16,6 +16,7 @@ struct periods {
 	uint64_t number;	   /* of the current period - 1 */
 	uint64_t due_ns;	   /* CLOCK_MONOTONIC of the next rotation; 0: not set yet */
 	struct run before;	   /* the run as of the end of the last period; numbers only */
+	uint64_t max_idle_threads; /* of a finished period: each has counted them again */
 	uint64_t nr_other_samples; /* of the finished periods, in PROFILE_OTHER_STACKS */
 	uint64_t nr_unwritten;	   /* samples that no file of a finished period has */
 	bool has_failed;	   /* some file could not be written */

@@ -134,6 +134,8 @@ static int rotate(struct session *session, uint64_t now_ns, bool is_requested)
 	progress_clear(&session->progress);
 	err = write_period(session, &part);
 	periods->before = whole;
+	if (part.info.account.nr_idle_threads > periods->max_idle_threads)
+		periods->max_idle_threads = part.info.account.nr_idle_threads;
 	if (!err)
 		err = begin_period(session);
 	if (!err && (is_requested || session->options.verbose))

@@ -74,12 +74,22 @@ static bool has_collapsed(const struct outputs *outputs)
 	return false;
 }
 
-/* Print how many threads waited, and how long, if an output hides that. */
+/*
+ * Print how many threads waited, and how long, if an output hides that. Of several periods the
+ * number of threads is the greatest, because most threads are in all.
+ */
 static void print_idle(const struct session *session)
 {
+	const struct periods *periods = &session->periods;
+	struct profile_account account = session_sink_sums(&session->sink)->account;
+	const uint64_t nr_threads = account.nr_idle_threads > periods->max_idle_threads
+					    ? account.nr_idle_threads
+					    : periods->max_idle_threads;
 	struct text text = {0};
 
-	caveats_append_idle(&text, &session_sink_sums(&session->sink)->account);
+	profile_account_add(&account, &periods->before.info.account);
+	account.nr_idle_threads = nr_threads;
+	caveats_append_idle(&text, &account);
 	if (text.length && outputs_hide_idle(&session->options.outputs))
 		print_note("%s", text_string(&text));
 	text_done(&text);
