@@ -89,6 +89,34 @@ static enum exit_status choose_by_name(const char *pattern, pid_t *ret_pid)
 
 /* By a question. */
 
+/* Returns the process with that id, or NULL. */
+static const struct python_process *find_row(const struct python_processes *processes, pid_t pid)
+{
+	for (uint32_t i = 0; i < processes->nr; i++)
+		if (processes->rows[i].pid == pid)
+			return &processes->rows[i];
+	return NULL;
+}
+
+/*
+ * Take a number for that of a row, or for a process id. In a container it may be both, for two
+ * processes; then it is neither, and false is returned after an error was printed.
+ */
+static bool choose_number(const struct python_processes *processes, pid_t number, pid_t *ret_pid)
+{
+	const struct python_process *row =
+		(uint32_t)number <= processes->nr ? &processes->rows[number - 1] : NULL;
+
+	if (row && row->pid != number && find_row(processes, number)) {
+		print_error("%d is the number of process %d and the id of another one: give the "
+			    "other number of the one you mean",
+			    number, row->pid);
+		return false;
+	}
+	*ret_pid = row ? row->pid : number;
+	return true;
+}
+
 /*
  * Read an answer: the number of a row or a process id. Returns false for anything else; then
  * *ret_is_over tells whether the user wants none.
@@ -113,10 +141,7 @@ static bool read_answer(const struct python_processes *processes, pid_t *ret_pid
 	if (!*word || strcmp(word, "q") == 0)
 		return false;
 	*ret_is_over = false;
-	if (!parse_pid(word, &number))
-		return false;
-	*ret_pid = (uint32_t)number <= processes->nr ? processes->rows[number - 1].pid : number;
-	return true;
+	return parse_pid(word, &number) && choose_number(processes, number, ret_pid);
 }
 
 static enum exit_status ask(const struct python_processes *processes, pid_t *ret_pid)
@@ -160,6 +185,10 @@ enum exit_status process_choose(int argc, char **argv, int first, const char *pa
 {
 	if (pattern && first < argc) {
 		print_error("give either a process id or --name, not both");
+		return EXIT_USAGE;
+	}
+	if (pattern && !*pattern) {
+		print_error("--name requires a part of a name or of a command line, or a pattern");
 		return EXIT_USAGE;
 	}
 	if (pattern)
