@@ -100,7 +100,8 @@ struct session_refusals {
 
 /* All processes but the root. */
 struct session_children {
-	struct session_process **list; /* owned, and each element, too */
+	/* owned, and each element, too; in ascending order of their ids */
+	struct session_process **list;
 	uint32_t nr, max;
 	uint64_t nr_too_short; /* that ended before a stack could be read */
 	int err;	       /* the first that ends the run; 0: none */

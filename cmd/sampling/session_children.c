@@ -29,15 +29,32 @@ enum exit_status session_children_open(struct session *session, struct message *
 	return EXIT_ERROR;
 }
 
+/* Returns the index of the first child whose id is not below pid, or the number of children. */
+static uint32_t position(const struct session_children *children, pid_t pid)
+{
+	uint32_t from = 0, to = children->nr;
+
+	while (from < to) {
+		const uint32_t middle = from + (to - from) / 2;
+
+		if (children->list[middle]->pid < pid)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from;
+}
+
 /* The process with that id; NULL: it is not sampled or searched. */
 static struct session_process *find(struct session *session, pid_t pid)
 {
+	const struct session_children *children = &session->children;
+	const uint32_t index = position(children, pid);
+
 	if (pid == session->root.pid)
 		return &session->root;
-	for (uint32_t i = 0; i < session->children.nr; i++)
-		if (session->children.list[i]->pid == pid)
-			return session->children.list[i];
-	return NULL;
+	return index < children->nr && children->list[index]->pid == pid ? children->list[index]
+									 : NULL;
 }
 
 /*
@@ -52,12 +69,23 @@ static bool was_too_short(const struct session_process *child)
 	return child->course.after == TARGET_ENDED && !child->has_samples && !was_read;
 }
 
+/* Add a child; there is room for it. */
+static void insert(struct session_children *children, struct session_process *child)
+{
+	const uint32_t index = position(children, child->pid);
+
+	memmove(children->list + index + 1, children->list + index,
+		(children->nr++ - index) * sizeof(*children->list));
+	children->list[index] = child;
+}
+
 /* Forget a child. */
 static void drop(struct session_children *children, uint32_t index)
 {
 	struct session_process *child = children->list[index];
 
-	children->list[index] = children->list[--children->nr];
+	memmove(children->list + index, children->list + index + 1,
+		(--children->nr - index) * sizeof(*children->list));
 	children->nr_too_short += was_too_short(child);
 	session_process_close(child);
 	free(child);
@@ -99,7 +127,7 @@ static int add_child(struct session *session, pid_t pid, pid_t parent_pid, uint6
 	}
 	if (session->options.full_command)
 		target_show_arguments(&child->target);
-	children->list[children->nr++] = child;
+	insert(children, child);
 	return session_process_fork(session, child, find(session, parent_pid), forked_ns, &wait);
 }
 
@@ -139,11 +167,8 @@ static int end(struct session *session, pid_t pid, uint64_t time_ns)
 	if (!process)
 		return 0;
 	err = session_process_exited(session, process, time_ns);
-	for (uint32_t i = 0; i < children->nr; i++)
-		if (children->list[i] == process) {
-			drop(children, i);
-			break;
-		}
+	if (process != &session->root)
+		drop(children, position(children, pid));
 	return err;
 }
 
