@@ -420,7 +420,7 @@ void session_notes_written(const struct session *session)
 
 /*
  * Print what must be known of the CPython of a process; with --verbose also where it is, which
- * engine samples it, and why that is not the best one.
+ * engine samples it, and why that is not the best one. In a tree, what was said is not repeated.
  */
 static void print_interpreter(struct session *session, const struct session_process *process)
 {
@@ -432,12 +432,13 @@ static void print_interpreter(struct session *session, const struct session_proc
 		target_print_untested(target);
 	if (!session->options.verbose)
 		return;
-	if (is_new(session, target->runtime.image_path))
+	if (!session->tree || is_new(session, target->runtime.image_path))
 		target_print_found(target);
 	message_set(&note, "engine %s%s%s", engine_name(engine->kind),
 		    engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
 		    engine->why_no_interrupts.text);
-	print_once(session, &note);
+	if (!session->tree || is_new(session, note.text))
+		print_note("%s", note.text);
 }
 
 void session_notes_begin(struct session *session)
