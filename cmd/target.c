@@ -306,6 +306,25 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 	return EXIT_OK;
 }
 
+/*
+ * The first mapping of the module that an address is in, or in the .bss behind it; NULL: none. Later
+ * ones change when the loader has protected what it has relocated.
+ */
+static const struct mapping *module_of(const struct maps *maps, remote_addr addr)
+{
+	for (size_t i = 0, end; i < maps->nr_mappings && maps->mappings[i].start <= addr; i = end) {
+		const struct mapping *last;
+
+		end = maps_module_end(maps, i);
+		last = &maps->mappings[end - 1];
+		if (end < maps->nr_mappings && !last[1].inode && last[1].start == last->end)
+			last++;
+		if (maps->mappings[i].inode && addr < last->end)
+			return &maps->mappings[i];
+	}
+	return NULL;
+}
+
 bool target_take_over(struct target *target, const struct target *parent)
 {
 	const remote_addr addr = parent->runtime.addr;
@@ -316,11 +335,11 @@ bool target_take_over(struct target *target, const struct target *parent)
 		return false;
 	maps_done(&target->maps);
 	target->maps = maps;
-	theirs = maps_find(&parent->maps, addr);
-	ours = maps_find(&target->maps, addr);
-	if (!theirs || !ours || !ours->inode || ours->start != theirs->start ||
-	    ours->inode != theirs->inode || ours->dev_major != theirs->dev_major ||
-	    ours->dev_minor != theirs->dev_minor || ours->file_offset != theirs->file_offset)
+	theirs = module_of(&parent->maps, addr);
+	ours = module_of(&target->maps, addr);
+	if (!theirs || !ours || ours->start != theirs->start || ours->inode != theirs->inode ||
+	    ours->dev_major != theirs->dev_major || ours->dev_minor != theirs->dev_minor ||
+	    ours->file_offset != theirs->file_offset)
 		return false;
 	target->runtime = parent->runtime;
 	describe(target);
