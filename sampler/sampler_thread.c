@@ -62,6 +62,7 @@ void sampler_thread_identify(struct sampler *sampler, struct snapshot_thread *th
 	};
 	sampler_identify(sampler, thread, sampled);
 	thread->tid = sampled->info->tid;
+	thread->ref.found_tid = (uint64_t)sampled->identity.own_tid;
 	begin_clock(sampler, sampled);
 	if (sampler->native)
 		sampler_native_add(sampler->native, sampled->info);

@@ -160,6 +160,7 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 {
 	struct addr_map known = {0};
 	bool complete = true;
+	uint64_t found_tid;
 	uint32_t slot = 0;
 
 	for (size_t i = 0; complete && i < snapshot->nr_threads; i++)
@@ -171,13 +172,13 @@ static bool refresh_threads(struct snapshot *snapshot, const struct thread_list 
 
 		/* Thread states are reused: compare the ids. */
 		if (!thread || thread->was_seen || thread->has_ended ||
-		    thread->ref.native_tid != ref->native_tid ||
-		    thread->ref.thread_id != ref->thread_id ||
-		    thread->ref.unique_id != ref->unique_id)
+		    !thread_ref_is_same(&thread->ref, ref))
 			continue;
 		threads[i] = thread;
 		thread->was_seen = true;
+		found_tid = thread->ref.found_tid;
 		thread->ref = *ref;
+		thread->ref.found_tid = found_tid;
 		used[thread->slot] = 1;
 	}
 	addr_map_done(&known);

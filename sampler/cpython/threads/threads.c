@@ -43,12 +43,23 @@ static int read_interpreter(struct remote_memory *memory, const struct py_offset
 				      offsets->interpreter.id == OFFSET_ABSENT ? 2 : 3);
 }
 
+bool thread_ref_is_same(const struct thread_ref *ref, const struct thread_ref *now)
+{
+	return now->thread_id == ref->thread_id && now->unique_id == ref->unique_id &&
+	       (now->native_tid == ref->native_tid ||
+		(ref->found_tid && now->native_tid == ref->found_tid));
+}
+
 bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *offsets,
 			const uint8_t *state)
 {
-	return field_u64(state, offsets->thread.thread_id) == ref->thread_id &&
-	       optional_u64(state, offsets->thread.native_thread_id) == ref->native_tid &&
-	       optional_u64(state, offsets->thread.unique_id) == ref->unique_id;
+	const struct thread_ref now = {
+		.thread_id = field_u64(state, offsets->thread.thread_id),
+		.native_tid = optional_u64(state, offsets->thread.native_thread_id),
+		.unique_id = optional_u64(state, offsets->thread.unique_id),
+	};
+
+	return thread_ref_is_same(ref, &now);
 }
 
 static int list_threads(struct remote_memory *memory, const struct py_build *build,

@@ -33,6 +33,11 @@ struct thread_ref {
 	uint64_t thread_id;  /* pthread_t; 0 if it was never bound to a thread */
 	uint64_t native_tid; /* in its own PID namespace; 0 if never bound, or before 3.11 */
 	uint64_t unique_id;  /* 3.7 to 3.10, else 0; the other ids are reused */
+	/*
+	 * set by the caller: the thread that it was found to be of, in the thread's PID namespace.
+	 * After a fork native_tid is still that of the parent, and soon this one; 0: unknown
+	 */
+	uint64_t found_tid;
 };
 
 /* Both lists, newest first as in CPython. Empty if zero-initialised. */
@@ -63,10 +68,12 @@ int thread_list_read(struct remote_memory *memory, const struct py_build *build,
 void thread_list_done(struct thread_list *list);
 
 /*
- * Whether a thread state, of which thread_head_bytes() were read, still belongs to the same thread.
- * Memory, pthread_t and thread ids are all reused, but seldom all at once. (3.6 has only the first
- * two.)
+ * Whether two states at one address, read one after the other, belong to the same thread. Memory,
+ * pthread_t and thread ids are all reused, but seldom all at once. (3.6 has only the first two.)
  */
+bool thread_ref_is_same(const struct thread_ref *ref, const struct thread_ref *now);
+
+/* The same for a state of which thread_head_bytes() were read now. */
 bool thread_ref_matches(const struct thread_ref *ref, const struct py_offsets *offsets,
 			const uint8_t *state);
 
