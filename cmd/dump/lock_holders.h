@@ -8,24 +8,10 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
+#include "cmd/dump/lock_index.h"
 #include "cmd/dump/tree.h"
-
-/* A thread of the tree. */
-struct tree_thread {
-	size_t process;	 /* index into the tree's processes */
-	uint32_t thread; /* index into the process's waits.threads */
-};
-
-struct lock_wait {
-	struct tree_thread waiter;
-	const char *what; /* static: "a threading.Lock" */
-	bool has_holder;
-	struct tree_thread holder; /* valid if has_holder */
-};
 
 /* Empty when all zero. */
 struct lock_waits {
@@ -40,3 +26,11 @@ void lock_waits_done(struct lock_waits *waits);
 /* Returns the wait of a thread; NULL if it waits for no known lock. */
 const struct lock_wait *lock_waits_get(const struct lock_waits *waits,
 				       const struct tree_thread *waiter);
+
+/*
+ * Find the circles: threads that wait for each other. *ret_circles is allocated (free() it); each
+ * element is the first wait of a circle in the order of the tree, and the next ones are the waits
+ * of the holders. Takes time in proportion to the number of waits. Returns 0 or -ENOMEM.
+ */
+int lock_waits_find_circles(const struct lock_waits *waits, const struct lock_wait ***ret_circles,
+			    uint32_t *ret_nr_circles);

@@ -10,6 +10,7 @@
 #include "cmd/dump/waits.h"
 #include "output/dump/thread_waiting.h"
 #include "output/text/text.h"
+#include "procmem/cleanup.h"
 
 static const struct looked_thread *thread_at(const struct tree *tree,
 					     const struct tree_thread *place)
@@ -78,50 +79,32 @@ static int describe(struct tree *tree, bool with_processes, const struct lock_wa
 	err = text.error;
 	if (!err && text.length)
 		err = dump_set_waiting(tree->taken[place->process]->dump,
-				       thread_at(tree, place)->tid, &waiting);
+				       thread_at(tree, place)->index, &waiting);
 	text_done(&text);
 	return err;
 }
 
-/*
- * Follow the holders from a wait. Returns how many threads wait for each other in a circle that
- * begins with it; 0 if there is none, or if an earlier wait is in it.
- */
-static uint32_t circle_length(const struct lock_waits *locks, const struct lock_wait *first)
-{
-	const struct lock_wait *wait = first;
-	uint32_t length = 0;
-
-	while (wait && wait->has_holder && length++ < locks->nr_waits) {
-		if (is_same_thread(&wait->holder, &first->waiter))
-			return length;
-		wait = lock_waits_get(locks, &wait->holder);
-		if (wait && wait < first)
-			return 0;
-	}
-	return 0;
-}
-
 /* Add the circle that begins with a wait. Returns 0 or -ENOMEM. */
 static int add_circle(const struct tree *tree, bool with_processes, const struct lock_waits *locks,
-		      const struct lock_wait *wait, uint32_t length, struct findings *findings)
+		      const struct lock_wait *first, struct findings *findings)
 {
+	const struct lock_wait *wait = first;
 	struct text text = {0};
 
 	if (findings->nr_sentences == FINDINGS_MAX)
 		return 0;
 	text_puts(&text, "Deadlock: ");
-	append_thread(&text, tree, with_processes, &wait->waiter);
-	for (uint32_t i = 0; i < length && wait; i++) {
-		text_puts(&text, i ? ", which waits for " : " waits for ");
-		if (length == 1)
+	append_thread(&text, tree, with_processes, &first->waiter);
+	do {
+		text_puts(&text, wait == first ? " waits for " : ", which waits for ");
+		if (is_same_thread(&wait->holder, &wait->waiter))
 			text_printf(&text, "%s that it holds itself", wait->what);
-		else if (i + 1 == length)
-			text_printf(&text, "the first");
+		else if (is_same_thread(&wait->holder, &first->waiter))
+			text_puts(&text, "the first");
 		else
 			append_thread(&text, tree, with_processes, &wait->holder);
 		wait = lock_waits_get(locks, &wait->holder);
-	}
+	} while (wait && wait != first);
 	text_puts(&text, ".");
 	if (text.error) {
 		text_done(&text);
@@ -129,6 +112,19 @@ static int add_circle(const struct tree *tree, bool with_processes, const struct
 	}
 	findings->sentences[findings->nr_sentences++] = text.bytes;
 	return 0;
+}
+
+/* Add all circles. Returns 0 or -ENOMEM. */
+static int add_circles(const struct tree *tree, bool with_processes, const struct lock_waits *locks,
+		       struct findings *findings)
+{
+	cleanup_free const struct lock_wait **circles = NULL;
+	uint32_t nr_circles = 0;
+	int err = lock_waits_find_circles(locks, &circles, &nr_circles);
+
+	for (uint32_t i = 0; !err && i < nr_circles; i++)
+		err = add_circle(tree, with_processes, locks, circles[i], findings);
+	return err;
 }
 
 int waiting_describe(struct tree *tree, bool with_processes, struct findings *findings)
@@ -142,13 +138,8 @@ int waiting_describe(struct tree *tree, bool with_processes, struct findings *fi
 		for (uint32_t k = 0; !err && k < nr; k++)
 			err = describe(tree, with_processes, &locks, &(struct tree_thread){i, k});
 	}
-	for (uint32_t i = 0; !err && i < locks.nr_waits; i++) {
-		const uint32_t length = circle_length(&locks, &locks.waits[i]);
-
-		if (length)
-			err = add_circle(tree, with_processes, &locks, &locks.waits[i], length,
-					 findings);
-	}
+	if (!err)
+		err = add_circles(tree, with_processes, &locks, findings);
 	lock_waits_done(&locks);
 	return err;
 }

@@ -42,6 +42,7 @@ static int add(struct waits *waits, const struct sample *sample)
 						      &waits->max_threads, sizeof(*threads));
 	struct looked_thread thread = {
 		.tid = sample->thread->tid,
+		.index = waits->nr_samples - 1,
 		.ident = sample->thread->ident,
 		.nr_locks = sample->nr_locks,
 	};
@@ -65,7 +66,10 @@ static int waits_sample(struct sample_sink *sink, const struct sample *sample)
 	struct waits *waits = (struct waits *)sink;
 	int err = waits->next->ops->sample(waits->next, sample);
 
-	return err || !sample->thread->tid ? err : add(waits, sample);
+	if (err)
+		return err;
+	waits->nr_samples++;
+	return sample->thread->tid ? add(waits, sample) : 0;
 }
 
 static int waits_task(struct sample_sink *sink, const struct task_sample *task)

@@ -15,6 +15,7 @@
 /* A thread, and what it did while its stack was read. */
 struct looked_thread {
 	pid_t tid;
+	uint32_t index; /* of its sample, among those that were passed on */
 	uint64_t ident; /* the C library's; 0: unknown */
 	char name[THREAD_NAME_MAX_BYTES];
 	bool is_waiting; /* or stopped; wait is valid */
@@ -28,12 +29,13 @@ struct looked_thread {
 /* Empty when all zero. */
 struct waits {
 	struct sample_sink sink;
-	struct looked_thread *threads; /* owned */
+	struct looked_thread *threads; /* owned; those with a known id */
 	uint32_t nr_threads, max_threads;
 
 	/* Private. */
 	struct sample_sink *next; /* borrowed */
 	const struct process *process;
+	uint32_t nr_samples;
 	struct thread_call before;
 	bool has_before; /* the thread that is being looked at was in a call */
 };

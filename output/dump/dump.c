@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump/dump.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -214,28 +215,18 @@ void dump_write_findings(struct json *json, const char *const *findings, size_t 
 	json_array_end(json);
 }
 
-const struct dumped_thread *dump_threads(const struct dump *dump, uint32_t *ret_nr)
+int dump_set_waiting(struct dump *dump, uint32_t index, const struct thread_waiting *waiting)
 {
-	*ret_nr = dump->nr_threads;
-	return dump->threads;
-}
+	struct thread_waiting copy;
+	int err;
 
-int dump_set_waiting(struct dump *dump, pid_t tid, const struct thread_waiting *waiting)
-{
-	int err = 0;
-
-	for (uint32_t i = 0; !err && i < dump->nr_threads; i++) {
-		struct thread_waiting copy;
-
-		if (dump->threads[i].thread.tid != tid)
-			continue;
-		err = thread_waiting_copy(&copy, waiting);
-		if (err)
-			break;
-		thread_waiting_done(&dump->threads[i].waiting);
-		dump->threads[i].waiting = copy;
-	}
-	return err;
+	assert(index < dump->nr_threads && !dump->nr_crashed);
+	err = thread_waiting_copy(&copy, waiting);
+	if (err)
+		return err;
+	thread_waiting_done(&dump->threads[index].waiting);
+	dump->threads[index].waiting = copy;
+	return 0;
 }
 
 int dump_add_to_groups(const struct dump *dump, pid_t pid, const char *name,

@@ -75,11 +75,11 @@ void dump_set_findings(struct dump *dump, const char *const *findings, size_t nr
 void dump_append_findings(struct text *text, const char *const *findings, size_t nr_findings);
 void dump_write_findings(struct json *json, const char *const *findings, size_t nr_findings);
 
-/* The threads, in the order of the text; borrowed until the next sample. */
-const struct dumped_thread *dump_threads(const struct dump *dump, uint32_t *ret_nr);
-
-/* Say what thread tid waits in, which is copied. Returns 0 or -ENOMEM. */
-int dump_set_waiting(struct dump *dump, pid_t tid, const struct thread_waiting *waiting);
+/*
+ * Say what the thread of a sample waits in, which is copied: the first sample that the sink took
+ * has index 0. Not for a core file. Returns 0 or -ENOMEM.
+ */
+int dump_set_waiting(struct dump *dump, uint32_t index, const struct thread_waiting *waiting);
 
 /*
  * What the dump says about asyncio tasks, which come through the sink like samples: nothing,
