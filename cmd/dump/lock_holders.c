@@ -44,21 +44,10 @@ void lock_waits_done(struct lock_waits *waits)
 	*waits = (struct lock_waits){.waits = NULL};
 }
 
-static int compare_waiters(const void *a, const void *b)
-{
-	const struct lock_wait *one = a, *two = b;
-
-	return tree_thread_compare(&one->waiter, &two->waiter);
-}
-
 const struct lock_wait *lock_waits_get(const struct lock_waits *waits,
 				       const struct tree_thread *waiter)
 {
-	const struct lock_wait wanted = {.waiter = *waiter};
-
-	return waits->nr_waits ? bsearch(&wanted, waits->waits, waits->nr_waits, sizeof(wanted),
-					 compare_waiters)
-			       : NULL;
+	return lock_wait_find(waits->waits, waits->nr_waits, waiter);
 }
 
 /* Returns the wait of the thread that holds what a wait is for; NULL if it has none. */

@@ -28,13 +28,15 @@ struct identity {
 struct claim {
 	struct lock_key key;
 	struct tree_thread thread; /* NOBODY: one that is not in the tree */
+	bool is_weak;		   /* it waits for the lock itself */
 };
 
 /* All claims to one lock. */
 struct holder {
 	struct lock_key key;
 	struct tree_thread thread;
-	bool is_only; /* no other thread has a claim */
+	bool is_weak;
+	bool is_only; /* no other thread has as good a claim */
 };
 
 #define NOBODY ((struct tree_thread){SIZE_MAX, UINT32_MAX})
@@ -101,12 +103,22 @@ static int compare_identities(const void *a, const void *b)
 	return order ? order : compare_numbers(one->ident, two->ident);
 }
 
+/* By lock, and weak ones last. */
 static int compare_claims(const void *a, const void *b)
 {
 	const struct claim *one = a, *two = b;
-	const int order = compare_keys(&one->key, &two->key);
+	int order = compare_keys(&one->key, &two->key);
 
+	if (!order)
+		order = compare_numbers(one->is_weak, two->is_weak);
 	return order ? order : tree_thread_compare(&one->thread, &two->thread);
+}
+
+static int compare_waiters(const void *a, const void *b)
+{
+	const struct lock_wait *one = a, *two = b;
+
+	return tree_thread_compare(&one->waiter, &two->waiter);
 }
 
 /* Sort rows, of which there may be none. */
@@ -121,6 +133,14 @@ static const void *find(const void *wanted, const void *rows, size_t nr, size_t 
 			int (*compare)(const void *, const void *))
 {
 	return nr ? bsearch(wanted, rows, nr, size, compare) : NULL;
+}
+
+const struct lock_wait *lock_wait_find(const struct lock_wait *waits, uint32_t nr_waits,
+				       const struct tree_thread *waiter)
+{
+	const struct lock_wait wanted = {.waiter = *waiter};
+
+	return find(&wanted, waits, nr_waits, sizeof(wanted), compare_waiters);
 }
 
 static const struct looked_thread *thread_at(const struct lock_index *index,
@@ -302,18 +322,44 @@ static bool find_claim(const struct lock_index *index, const struct reference *r
 	return true;
 }
 
-/* Collect and sort all claims. Returns 0 or -ENOMEM. */
-static int collect_claims(struct lock_index *index)
+/* Whether a thread is inside a `with` statement on a lock that is also another reference's. */
+static bool is_inside(const struct lock_index *index, const struct tree_thread *place,
+		      const struct sample_lock *lock)
+{
+	const struct looked_thread *thread = thread_at(index, place);
+
+	for (uint32_t i = 0; i < thread->nr_locks; i++)
+		if (thread->locks[i].is_inside &&
+		    thread->locks[i].semaphore_addr == lock->semaphore_addr)
+			return true;
+	return false;
+}
+
+/*
+ * Collect and sort all claims. After fork(2) the child's copy of a lock of multiprocessing says
+ * that the child holds it, so a child that waits for it must be inside a `with` statement, too.
+ * Returns 0 or -ENOMEM.
+ */
+static int collect_claims(struct lock_index *index, const struct lock_wait *waits,
+			  uint32_t nr_waits)
 {
 	for (size_t i = 0; i < index->nr_references; i++) {
+		const struct reference *reference = &index->by_mutex[i];
 		struct claim *claims = array_reserve(index->claims, index->nr_claims + 1,
 						     &index->max_claims, sizeof(*claims));
+		struct claim claim;
+		const struct lock_wait *wait;
 
 		if (!claims)
 			return -ENOMEM;
 		index->claims = claims;
-		index->nr_claims +=
-			find_claim(index, &index->by_mutex[i], &claims[index->nr_claims]);
+		if (!find_claim(index, reference, &claim))
+			continue;
+		wait = lock_wait_find(waits, nr_waits, &claim.thread);
+		claim.is_weak = wait && compare_keys(&wait->key, &claim.key) == 0;
+		if (!claim.is_weak || reference->lock->kind != SAMPLE_LOCK_PROCESS ||
+		    is_inside(index, &claim.thread, reference->lock))
+			claims[index->nr_claims++] = claim;
 	}
 	sort(index->claims, index->nr_claims, sizeof(*index->claims), compare_claims);
 	return 0;
@@ -329,12 +375,14 @@ static int sum_up(struct lock_index *index)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < index->nr_claims; i++) {
 		const struct claim *claim = &index->claims[i];
+		struct holder *last = nr ? &holders[nr - 1] : NULL;
 
-		if (nr && compare_keys(&holders[nr - 1].key, &claim->key) == 0)
-			holders[nr - 1].is_only &=
-				tree_thread_compare(&holders[nr - 1].thread, &claim->thread) == 0;
-		else
-			holders[nr++] = (struct holder){claim->key, claim->thread, true};
+		if (!last || compare_keys(&last->key, &claim->key) != 0)
+			holders[nr++] = (struct holder){claim->key, claim->thread, claim->is_weak,
+							.is_only = true};
+		else if (last->is_weak == claim->is_weak &&
+			 tree_thread_compare(&last->thread, &claim->thread) != 0)
+			last->is_only = false;
 	}
 	free(index->holders);
 	index->holders = holders;
@@ -344,7 +392,7 @@ static int sum_up(struct lock_index *index)
 
 int lock_index_find_holders(struct lock_index *index, struct lock_wait *waits, uint32_t nr_waits)
 {
-	int err = collect_claims(index);
+	int err = collect_claims(index, waits, nr_waits);
 
 	if (!err)
 		err = sum_up(index);

@@ -37,6 +37,10 @@ struct lock_wait {
 	struct tree_thread holder; /* valid if has_holder */
 };
 
+/* Returns the wait of a thread, of waits in the order of the tree; NULL if it waits for no lock. */
+const struct lock_wait *lock_wait_find(const struct lock_wait *waits, uint32_t nr_waits,
+				       const struct tree_thread *waiter);
+
 struct lock_index;
 
 /* Index the locks of a tree, which is borrowed. Returns NULL if out of memory. */
@@ -47,5 +51,9 @@ void lock_index_destroy(struct lock_index *index);
 bool lock_index_find_wait(const struct lock_index *index, const struct tree_thread *waiter,
 			  struct lock_wait *ret_wait);
 
-/* Find the holders of the locks of waits, which are in the order of the tree. Returns 0 or -ENOMEM. */
+/*
+ * Find the holders of the locks of waits, which are in the order of the tree. A thread that waits
+ * for a lock itself counts as its holder only if no other thread does: it may have released the
+ * lock, or have copied the claim from its parent by fork(2). Returns 0 or -ENOMEM.
+ */
 int lock_index_find_holders(struct lock_index *index, struct lock_wait *waits, uint32_t nr_waits);

@@ -80,6 +80,9 @@ class Locks(HangTestCase):
     def test_recursive_locks_of_three_processes(self):
         self.check_holders("recursive_processes", "a multiprocessing lock")
 
+    def test_a_child_has_a_copy_of_the_claim(self):
+        self.check_holders("forked", "a multiprocessing lock")
+
 
 @support.per_minor(*VERSIONS)
 class Waits(HangTestCase):

@@ -17,6 +17,7 @@ enum type_kind {
 	TYPE_BUILTIN,	 /* a bound method written in C */
 	TYPE_METHOD,	 /* a bound method written in Python */
 	TYPE_DESCRIPTOR, /* a method written in C, not bound */
+	TYPE_FUNCTION,	 /* of Python */
 	TYPE_WRAPPER,	 /* may be a class of multiprocessing.synchronize */
 };
 
@@ -30,6 +31,7 @@ static const struct {
 	{"builtin_function_or_method", TYPE_BUILTIN},
 	{"method", TYPE_METHOD},
 	{"method_descriptor", TYPE_DESCRIPTOR},
+	{"function", TYPE_FUNCTION},
 	{"Lock", TYPE_WRAPPER},
 	{"RLock", TYPE_WRAPPER},
 };
@@ -173,9 +175,12 @@ static int read_method(const struct search *search, enum type_kind kind, remote_
 		err = read_kind(search, self_addr, &self_kind);
 	if (!err)
 		err = read_object(search, self_kind, self_addr, lock);
-	if (!err && kind == TYPE_BUILTIN && lock->kind != LOCK_OBJECT_NONE)
-		err = is_exit(search, addr, &lock->is_exit);
-	return err;
+	if (err || lock->kind == LOCK_OBJECT_NONE)
+		return err;
+	if (kind == TYPE_BUILTIN)
+		return is_exit(search, addr, &lock->is_exit);
+	lock->is_exit = true;
+	return 0;
 }
 
 /* Whether the value below an object on the stack is the method __exit__ for it. */
@@ -187,7 +192,7 @@ static int is_below_exit(const struct search *search, remote_addr below_addr, bo
 	size_t size = string_compare_bytes(&search->build->offsets, strlen("__exit__"));
 	int err = read_kind(search, below_addr, &kind);
 
-	*ret_is_exit = false;
+	*ret_is_exit = !err && kind == TYPE_FUNCTION;
 	if (err || kind != TYPE_DESCRIPTOR || size > sizeof(bytes))
 		return err;
 	err = remote_memory_read_u64(search->memory,

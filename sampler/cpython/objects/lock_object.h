@@ -23,7 +23,11 @@ struct lock_object {
 	uint64_t mutex_addr;	 /* the end of ob_type, where the object's own data begins */
 	uint64_t semaphore_addr; /* the first word there */
 	uint64_t owner_ident;	 /* who holds it; 0: nobody in this process, or unknown */
-	bool is_exit; /* found through its method __exit__, as a `with` statement keeps it */
+	/*
+	 * Found as a `with` statement keeps it: through its method __exit__. Of methods written in
+	 * Python, as of the locks of multiprocessing, the name is not read.
+	 */
+	bool is_exit;
 };
 
 /* What is known of types by address. Empty if all zero. */
@@ -37,7 +41,7 @@ struct lock_types {
 
 /*
  * Read the lock that value_addr refers to. below_addr is the value below it on the stack, or 0: a
- * `with` statement keeps the method and its object in two words since 3.14. Returns 0, with kind
+ * `with` statement keeps the function and its object in two words since 3.14. Returns 0, with kind
  * LOCK_OBJECT_NONE if there is no lock, also if value_addr is no object at all; -E2BIG, -ESRCH,
  * -EPERM.
  *

@@ -2,6 +2,7 @@
 """Hangs in one of several ways: hangs.py WAY. The report says who waits for whom."""
 import ctypes
 import multiprocessing
+import os
 import queue
 import signal
 import socket
@@ -123,6 +124,24 @@ def processes(kind):
             "deadlock": [first, second], "join": third}
 
 
+def forked():
+    """A child, by a bare fork, waits for the lock that its parent holds, as its copy says that it
+    does itself."""
+    lock, pids = multiprocessing.Lock(), queue.Queue()
+
+    def hold():
+        with lock:
+            pid = os.fork()
+            if not pid:
+                tie_to_parent()
+                lock_with(lock)
+            pids.put(pid)
+            time.sleep(3600)
+
+    tid = start(hold, name="holder")
+    return {"holders": {pids.get(): tid}, "deadlock": []}
+
+
 def pool():
     """Six threads wait for one of two connections, which two others keep."""
     connections = threading.BoundedSemaphore(2)
@@ -162,6 +181,7 @@ WAYS = {
     "unknown": unknown_holders,
     "processes": lambda: processes(multiprocessing.Lock),
     "recursive_processes": lambda: processes(multiprocessing.RLock),
+    "forked": forked,
     "pool": pool,
     "socket": silent_server,
     "children": pipe_and_child,
