@@ -12,6 +12,12 @@
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
 
+/*
+ * It is inside a `with` statement on the lock, but may have released it there, or have been forked
+ * there.
+ */
+#define HELD_BY_ITSELF "that it is likely to hold itself"
+
 static const struct looked_thread *thread_at(const struct tree *tree,
 					     const struct tree_thread *place)
 {
@@ -49,11 +55,13 @@ static void append_lock(struct text *text, const struct tree *tree, bool with_pr
 		text_printf(text, "waits in futex, for %s", wait->what);
 		return;
 	}
-	text_printf(text, "waits for %s held by ", wait->what);
-	if (is_same_thread(&wait->holder, &wait->waiter))
-		text_puts(text, "itself");
-	else
+	text_printf(text, "waits for %s ", wait->what);
+	if (is_same_thread(&wait->holder, &wait->waiter)) {
+		text_puts(text, HELD_BY_ITSELF);
+	} else {
+		text_puts(text, "held by ");
 		append_thread(text, tree, with_processes, &wait->holder);
+	}
 }
 
 /* Describe one thread. Returns 0 or -ENOMEM. */
@@ -93,12 +101,13 @@ static int add_circle(const struct tree *tree, bool with_processes, const struct
 
 	if (findings->nr_sentences == FINDINGS_MAX)
 		return 0;
-	text_puts(&text, "Deadlock: ");
+	text_puts(&text, is_same_thread(&first->holder, &first->waiter) ? "Likely deadlock: "
+									: "Deadlock: ");
 	append_thread(&text, tree, with_processes, &first->waiter);
 	do {
 		text_puts(&text, wait == first ? " waits for " : ", which waits for ");
 		if (is_same_thread(&wait->holder, &wait->waiter))
-			text_printf(&text, "%s that it holds itself", wait->what);
+			text_printf(&text, "%s " HELD_BY_ITSELF, wait->what);
 		else if (is_same_thread(&wait->holder, &first->waiter))
 			text_puts(&text, "the first");
 		else

@@ -37,7 +37,7 @@ class HangTestCase(unittest.TestCase):
         support.wait_until(look, "the threads hang")
         return found[0]
 
-    def check_holders(self, way, kind):
+    def check_holders(self, way, kind, deadlock="Deadlock: "):
         """The holders are those that the program knows, and so is the deadlock."""
         with support.python_target(self.interpreter, "hangs", way) as target:
             holders = {int(tid): holder for tid, holder in target.report["holders"].items()}
@@ -52,12 +52,12 @@ class HangTestCase(unittest.TestCase):
         for tid, holder in holders.items():
             self.assertIn(kind, waiting[tid]["text"])
             self.assertIn(waiting[tid]["text"], text)
-            self.assertEqual("held by" in waiting[tid]["text"], holder is not None)
+            self.assertEqual("held by" in waiting[tid]["text"], holder not in (None, tid))
         self.assertEqual(len(dumped["findings"]), bool(target.report["deadlock"]))
         for tid in target.report["deadlock"]:
             self.assertIn(" %d " % tid, dumped["findings"][0])
-            self.assertIn("\nDeadlock: ", text)
-            self.assertIn(" %d " % tid, text[text.index("\nDeadlock: "):].split("\n")[1])
+            self.assertIn("\n" + deadlock, text)
+            self.assertIn(" %d " % tid, text[text.index("\n" + deadlock):].split("\n")[1])
 
 
 @support.per_minor(*VERSIONS)
@@ -69,7 +69,12 @@ class Locks(HangTestCase):
         self.check_holders("rlocks", "a threading.RLock")
 
     def test_one_lock_twice(self):
-        self.check_holders("twice", "a threading.Lock held by itself")
+        self.check_holders("twice", "a threading.Lock that it is likely to hold itself",
+                           "Likely deadlock: ")
+
+    def test_a_lock_released_inside_its_statement(self):
+        self.check_holders("released", "a threading.Lock that it is likely to hold itself",
+                           "Likely deadlock: ")
 
     def test_nobody_is_named_without_evidence(self):
         self.check_holders("unknown", "a threading.Lock")

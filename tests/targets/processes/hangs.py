@@ -72,6 +72,29 @@ def one_lock_twice():
     return {"holders": {tid: tid}, "deadlock": [tid]}
 
 
+def released_inside():
+    """A thread that released a Lock inside its `with` statement waits for it; another one has taken
+    it."""
+    lock, released, taken = threading.Lock(), threading.Event(), threading.Event()
+
+    def release_and_take():
+        with lock:
+            lock.release()
+            released.set()
+            taken.wait()
+            lock.acquire()
+
+    def take():
+        released.wait()
+        lock.acquire()
+        taken.set()
+        time.sleep(3600)
+
+    tid = start(release_and_take, name="A")
+    start(take, name="B")
+    return {"holders": {tid: tid}, "deadlock": [tid]}
+
+
 def unknown_holders():
     """Locks that were acquired, and a condition whose waiters have given up its lock, do not say who
     holds them."""
@@ -178,6 +201,7 @@ WAYS = {
     "locks": lambda: two_locks(threading.Lock),
     "rlocks": lambda: two_locks(threading.RLock),
     "twice": one_lock_twice,
+    "released": released_inside,
     "unknown": unknown_holders,
     "processes": lambda: processes(multiprocessing.Lock),
     "recursive_processes": lambda: processes(multiprocessing.RLock),
