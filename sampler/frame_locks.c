@@ -10,6 +10,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "sampler/cpython/frames/value_stack.h"
+#include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/lock_object.h"
 
 /* Innermost frames that are read: a recursion need not be followed to its end. */
@@ -18,6 +19,12 @@ enum { MAX_FRAMES_READ = 512 };
 /* Limits on what one thread may cost: some 10,000 values, or half a second. */
 enum { MAX_READS = 65536 };
 #define MAX_NS 500000000u
+
+/* Conditions that one thread can wait for: a signal handler may wait within a wait. */
+enum { MAX_GIVEN_UP = 8 };
+
+/* The attributes of a Condition: _lock comes first. */
+enum { CONDITION_MAX_ATTRIBUTES = 16 };
 
 /* A reading of one thread. Allocated, as it is large. */
 struct reader {
@@ -28,8 +35,19 @@ struct reader {
 	struct value_stack stack;
 	struct sample_lock *locks; /* borrowed, like nr_locks */
 	uint32_t nr_locks;
-	bool in_condition; /* a frame further in waits for a condition */
+	/* the locks of conditions that frames further in wait for, by mutex_addr */
+	uint64_t given_up[MAX_GIVEN_UP];
+	uint32_t nr_given_up;
+	bool gave_up_any; /* some of these locks are not known */
 };
+
+static bool is_given_up(const struct reader *reader, uint64_t mutex_addr)
+{
+	for (uint32_t i = 0; i < reader->nr_given_up; i++)
+		if (reader->given_up[i] == mutex_addr)
+			return true;
+	return reader->gave_up_any;
+}
 
 /* Add a lock, or what else is known about one that was found before. */
 static void add(struct reader *reader, const struct lock_object *found, bool is_inside)
@@ -56,6 +74,53 @@ static void add(struct reader *reader, const struct lock_object *found, bool is_
 		};
 }
 
+/* Whether a frame may be in Condition.wait(). */
+static bool may_wait_for_condition(const struct walked_frame *frame)
+{
+	const struct function *function = frame->code->function;
+	const char *file = function ? strrchr(function->path, '/') : NULL;
+	const char *name = function ? strrchr(function->qualname, '.') : NULL;
+
+	return function && strcmp(file ? file + 1 : function->path, "threading.py") == 0 &&
+	       strcmp(name ? name + 1 : function->qualname, "wait") == 0;
+}
+
+/* Read the attribute _lock of the object at addr. Errors of dict_find(). */
+static int read_lock_of(struct reader *reader, remote_addr addr, struct lock_object *ret_lock)
+{
+	struct remote_memory *memory = &reader->bounded.memory;
+	remote_addr lock_addr = 0;
+	struct dict attributes;
+	int err = dict_open_attributes(memory, reader->build, addr, &attributes);
+
+	if (!err)
+		err = dict_find(&attributes, CONDITION_MAX_ATTRIBUTES, "_lock", NULL, &lock_addr);
+	return err ? err
+		   : lock_object_read(memory, reader->build, &reader->types, lock_addr, 0,
+				      ret_lock);
+}
+
+/*
+ * Note the lock that Condition.wait() has given up, if the frame whose stack was read is in that.
+ * Other functions of threading.py with the name belong to objects without a lock of their own.
+ * Returns 0, -E2BIG (a limit is reached), or a fatal error.
+ */
+static int note_condition(struct reader *reader, const struct walked_frame *frame)
+{
+	struct lock_object lock = {.kind = LOCK_OBJECT_NONE};
+	int err;
+
+	if (!may_wait_for_condition(frame))
+		return 0;
+	err = reader->stack.nr_variables ? read_lock_of(reader, reader->stack.words[0], &lock)
+					 : -EBADMSG;
+	if (!err && lock.kind != LOCK_OBJECT_NONE && reader->nr_given_up < MAX_GIVEN_UP)
+		reader->given_up[reader->nr_given_up++] = lock.mutex_addr;
+	else if (err != -ENOENT && (err || lock.kind != LOCK_OBJECT_NONE))
+		reader->gave_up_any = true;
+	return err == -E2BIG || remote_error_is_fatal(err) ? err : 0;
+}
+
 /* Add the locks of a frame. Returns 0, -E2BIG (a limit is reached), or a fatal error. */
 static int read_frame(struct reader *reader, const struct walked_frame *frame, bool is_innermost)
 {
@@ -63,8 +128,11 @@ static int read_frame(struct reader *reader, const struct walked_frame *frame, b
 	uint32_t nr;
 	int err = value_stack_read(&reader->bounded.memory, reader->build, frame, stack);
 
-	if (err)
+	if (err) {
+		reader->gave_up_any |= may_wait_for_condition(frame);
 		return remote_error_is_fatal(err) ? err : 0;
+	}
+	err = note_condition(reader, frame);
 	/* What the innermost frame calls is above what is certainly alive. */
 	nr = is_innermost ? stack->nr_words : stack->nr_alive;
 	for (uint32_t i = 0; !err && i < nr; i++) {
@@ -75,19 +143,10 @@ static int read_frame(struct reader *reader, const struct walked_frame *frame, b
 		err = lock_object_read(&reader->bounded.memory, reader->build, &reader->types,
 				       stack->words[i], has_below ? stack->words[i - 1] : 0, &lock);
 		if (!err && lock.kind != LOCK_OBJECT_NONE)
-			add(reader, &lock, is_alive && lock.is_exit && !reader->in_condition);
+			add(reader, &lock,
+			    is_alive && lock.is_exit && !is_given_up(reader, lock.mutex_addr));
 	}
 	return err;
-}
-
-/* Whether a frame is in Condition.wait(), which has given up the condition's lock. */
-static bool waits_for_condition(const struct function *function)
-{
-	const char *file = strrchr(function->path, '/');
-	const char *name = strrchr(function->qualname, '.');
-
-	return strcmp(file ? file + 1 : function->path, "threading.py") == 0 &&
-	       strcmp(name ? name + 1 : function->qualname, "wait") == 0;
 }
 
 int frame_locks_read(struct remote_memory *memory, const struct py_build *build,
@@ -105,7 +164,8 @@ int frame_locks_read(struct remote_memory *memory, const struct py_build *build,
 	reader->types = (struct lock_types){0};
 	reader->locks = locks;
 	reader->nr_locks = 0;
-	reader->in_condition = false;
+	reader->nr_given_up = 0;
+	reader->gave_up_any = false;
 	cached_memory_init(&reader->cached, memory);
 	bounded_memory_init(&reader->bounded, &reader->cached.memory, MAX_READS, NULL,
 			    clock_now_ns() + MAX_NS);
@@ -114,8 +174,6 @@ int frame_locks_read(struct remote_memory *memory, const struct py_build *build,
 
 		if (!frame_visible(list, i - 1))
 			continue;
-		if (frame->code->function && waits_for_condition(frame->code->function))
-			reader->in_condition = true;
 		err = read_frame(reader, frame, is_innermost);
 		is_innermost = false;
 		nr_read++;

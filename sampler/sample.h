@@ -100,8 +100,8 @@ struct sample_lock {
 	uint64_t semaphore_addr; /* where its semaphore is if the object points to that */
 	uint64_t owner_ident;	 /* of the thread that holds it (sample_thread.ident); 0: unknown */
 	/*
-	 * A frame of this thread is inside a `with` statement on it, and has not given it up in
-	 * Condition.wait().
+	 * A frame of this thread is inside a `with` statement on it, and no frame further in has
+	 * given it up in the wait() of its Condition.
 	 */
 	bool is_inside;
 };

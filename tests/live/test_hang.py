@@ -76,6 +76,9 @@ class Locks(HangTestCase):
         self.check_holders("released", "a threading.Lock that it is likely to hold itself",
                            "Likely deadlock: ")
 
+    def test_a_holder_waits_for_something_else(self):
+        self.check_holders("held_in_a_wait", "a threading.Lock")
+
     def test_nobody_is_named_without_evidence(self):
         self.check_holders("unknown", "a threading.Lock")
 

@@ -45,6 +45,12 @@ def lock_with(lock):
         pass
 
 
+def hold_and_call(lock, held, call):
+    with lock:
+        held.set()
+        call()
+
+
 def lock_by_call(lock):
     lock.acquire()
 
@@ -70,6 +76,24 @@ def one_lock_twice():
 
     tid = start(take_twice, name="A")
     return {"holders": {tid: tid}, "deadlock": [tid]}
+
+
+def held_in_a_wait():
+    """Threads hold a Lock while they wait for an event, a queue, and a condition of another lock."""
+    condition = threading.Condition()
+
+    def wait_for_condition():
+        with condition:
+            condition.wait()
+
+    holders = {}
+    for name, wait in (("event", threading.Event().wait), ("queue", queue.Queue().get),
+                       ("condition", wait_for_condition)):
+        lock, held = threading.Lock(), threading.Event()
+        holder = start(hold_and_call, lock, held, wait, name=name)
+        held.wait()
+        holders[start(lock_with, lock, name="waiter")] = holder
+    return {"holders": holders, "deadlock": []}
 
 
 def released_inside():
@@ -201,6 +225,7 @@ WAYS = {
     "locks": lambda: two_locks(threading.Lock),
     "rlocks": lambda: two_locks(threading.RLock),
     "twice": one_lock_twice,
+    "held_in_a_wait": held_in_a_wait,
     "released": released_inside,
     "unknown": unknown_holders,
     "processes": lambda: processes(multiprocessing.Lock),
