@@ -239,25 +239,30 @@ static void append_select(struct text *text, const struct scene *scene, bool has
 		append_descriptors(text, scene, nr, first);
 }
 
-/* Append how long a thread still sleeps, or how long it wanted to. */
-static void append_sleep(struct text *text, const struct scene *scene, enum call_kind kind)
+/*
+ * Append how long a thread still sleeps, or how long it wanted to. Returns the length of the first,
+ * which changes by itself.
+ */
+static size_t append_sleep(struct text *text, const struct scene *scene, enum call_kind kind)
 {
+	const size_t length = text->length;
 	const uint64_t *arguments = scene->arguments;
 	const bool until = kind == CALL_CLOCK_SLEEP && arguments[1] == TIMER_ABSTIME;
 	uint64_t time_ns, now_ns;
 
 	if (!read_time(scene, arguments[kind == CALL_CLOCK_SLEEP ? 2 : 0], 1, &time_ns))
-		return;
+		return 0;
 	if (until && arguments[0] != CLOCK_MONOTONIC && arguments[0] != CLOCK_REALTIME)
-		return;
+		return 0;
 	if (!until) {
 		text_puts(text, " for ");
 		append_time(text, time_ns);
-		return;
+		return 0;
 	}
 	now_ns = clock_ns((clockid_t)arguments[0]);
 	text_puts(text, " for another ");
 	append_time(text, time_ns > now_ns ? time_ns - now_ns : 0);
+	return text->length - length;
 }
 
 /* Append a file that is locked, and who holds the lock. */
@@ -291,8 +296,9 @@ static void append_process(struct text *text, uint64_t argument)
 		text_puts(text, " for a child");
 }
 
-static void append_arguments(struct text *text, const struct scene *scene,
-			     const struct blocking_call *call)
+/* Append what the arguments refer to. Returns the length of a time at the end that runs out. */
+static size_t append_arguments(struct text *text, const struct scene *scene,
+			       const struct blocking_call *call)
 {
 	const uint64_t *arguments = scene->arguments;
 
@@ -317,8 +323,7 @@ static void append_arguments(struct text *text, const struct scene *scene,
 		break;
 	case CALL_SLEEP:
 	case CALL_CLOCK_SLEEP:
-		append_sleep(text, scene, call->kind);
-		break;
+		return append_sleep(text, scene, call->kind);
 	case CALL_FLOCK:
 		append_lock(text, scene);
 		break;
@@ -332,6 +337,7 @@ static void append_arguments(struct text *text, const struct scene *scene,
 	case CALL_OTHER:
 		break;
 	}
+	return 0;
 }
 
 /* Append what is known without the call: the state, and where in the kernel it waits. */
@@ -346,7 +352,8 @@ static void append_state(struct text *text, const struct thread_wait *wait)
 }
 
 void wait_text_append(struct text *text, const struct tree *tree, size_t i,
-		      const struct looked_thread *thread, const char **ret_call)
+		      const struct looked_thread *thread, const char **ret_call,
+		      size_t *ret_time_bytes)
 {
 	const struct scene scene = {
 		.tree = tree,
@@ -360,6 +367,7 @@ void wait_text_append(struct text *text, const struct tree *tree, size_t i,
 	const bool is_stopped = thread->wait.state == 'T' || thread->wait.state == 't';
 
 	*ret_call = NULL;
+	*ret_time_bytes = 0;
 	if (!thread->is_waiting)
 		return;
 	if (!thread->has_call || is_stopped) {
@@ -375,6 +383,6 @@ void wait_text_append(struct text *text, const struct tree *tree, size_t i,
 		return;
 	}
 	text_printf(text, "waits in %s", call->name);
-	append_arguments(text, &scene, call);
+	*ret_time_bytes = append_arguments(text, &scene, call);
 	*ret_call = call->name;
 }

@@ -69,7 +69,7 @@ static int describe(struct tree *tree, bool with_processes, const struct lock_wa
 		    const struct tree_thread *place)
 {
 	const struct lock_wait *lock = lock_waits_get(locks, place);
-	struct thread_waiting waiting = {.text = NULL};
+	struct thread_waiting waiting = {.nr_runs = thread_at(tree, place)->nr_runs};
 	struct text text = {0};
 	const char *call = "futex";
 	int err;
@@ -77,7 +77,8 @@ static int describe(struct tree *tree, bool with_processes, const struct lock_wa
 	if (lock)
 		append_lock(&text, tree, with_processes, lock);
 	else
-		wait_text_append(&text, tree, place->process, thread_at(tree, place), &call);
+		wait_text_append(&text, tree, place->process, thread_at(tree, place), &call,
+				 &waiting.time_bytes);
 	waiting.text = text.bytes;
 	waiting.call = (char *)call;
 	if (lock && lock->has_holder) {
@@ -85,7 +86,7 @@ static int describe(struct tree *tree, bool with_processes, const struct lock_wa
 		waiting.holder_tid = thread_at(tree, &lock->holder)->tid;
 	}
 	err = text.error;
-	if (!err && text.length)
+	if (!err && (text.length || waiting.nr_runs))
 		err = dump_set_waiting(tree->taken[place->process]->dump,
 				       thread_at(tree, place)->index, &waiting);
 	text_done(&text);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "procmem/array.h"
+#include "procmem/sched/run_count.h"
 
 static void waits_before_look(struct sample_sink *sink, const struct sample_thread *thread)
 {
@@ -26,12 +27,15 @@ static bool is_same_call(const struct thread_call *a, const struct thread_call *
 /* Read what a thread waits in, unless it runs or has ended. */
 static void read_wait(const struct waits *waits, struct looked_thread *thread)
 {
+	/* Read before it is seen waiting, it cannot change until the thread runs. */
+	const uint64_t nr_runs = run_count_read_once(waits->process, thread->tid);
 	const int err = thread_call_read(waits->process, thread->tid, &thread->call);
 
 	if (err == -EAGAIN || thread_wait_read(waits->process, thread->tid, &thread->wait) ||
 	    thread->wait.state == 'R')
 		return;
 	thread->is_waiting = true;
+	thread->nr_runs = err ? 0 : nr_runs;
 	thread->has_call = !err && waits->has_before && is_same_call(&thread->call, &waits->before);
 }
 

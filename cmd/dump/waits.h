@@ -22,6 +22,7 @@ struct looked_thread {
 	bool has_call;	 /* it was in call before and after the look, all the time or again */
 	struct thread_call call; /* valid if has_call */
 	struct thread_wait wait;
+	uint64_t nr_runs;	   /* how often it had run when it began to wait; 0: unknown */
 	struct sample_lock *locks; /* owned */
 	uint32_t nr_locks;
 };

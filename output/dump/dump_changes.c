@@ -8,105 +8,224 @@
 
 #include "procmem/clock.h"
 
+static void seen_group_done(struct seen_group *seen)
+{
+	for (uint32_t i = 0; i < seen->nr_members; i++)
+		thread_waiting_done(&seen->members[i].waiting);
+	free(seen->members);
+	free(seen->key);
+	free(seen->threads);
+}
+
 void dump_changes_done(struct dump_changes *changes)
 {
 	if (!changes)
 		return;
-	for (uint32_t i = 0; i < changes->nr_groups; i++) {
-		free(changes->groups[i].stack);
-		free(changes->groups[i].threads);
-	}
+	for (uint32_t i = 0; i < changes->nr_groups; i++)
+		seen_group_done(&changes->groups[i]);
 	free(changes->groups);
+	free(changes->by_key);
 	*changes = (struct dump_changes){.groups = NULL};
 }
 
-/* Returns the group of the dump before that has a stack; NULL if there is none. */
-static const struct seen_group *find(const struct dump_changes *changes, const char *stack)
+static int compare_keys(const void *a, const void *b)
 {
-	for (uint32_t i = 0; i < changes->nr_groups; i++)
-		if (strcmp(changes->groups[i].stack, stack) == 0)
-			return &changes->groups[i];
-	return NULL;
+	const struct seen_group *const *one = a, *const *two = b;
+
+	return strcmp((*one)->key, (*two)->key);
+}
+
+static int compare_threads(const void *a, const void *b)
+{
+	const struct seen_thread *one = a, *two = b;
+
+	if (one->pid != two->pid)
+		return one->pid < two->pid ? -1 : 1;
+	return (one->tid > two->tid) - (one->tid < two->tid);
+}
+
+/* Returns the group with the key of a group of another dump; NULL if there is none. */
+static const struct seen_group *find(const struct dump_changes *changes,
+				     const struct seen_group *other)
+{
+	const struct seen_group *const *found =
+		changes->nr_groups ? bsearch(&other, changes->by_key, changes->nr_groups,
+					     sizeof(*changes->by_key), compare_keys)
+				   : NULL;
+
+	return found ? *found : NULL;
+}
+
+/* Returns what a group is recognised by, allocated; NULL if out of memory. */
+static char *make_key(const struct thread_group *group)
+{
+	const struct sample_thread *first = &group->threads[0].thread->thread;
+	struct text key = {0};
+
+	text_puts(&key, group->stack);
+	if (group->is_alone)
+		text_printf(&key, "%d %lld", first->tid, (long long)first->interpreter_id);
+	else
+		text_puts(&key, "all");
+	if (key.error)
+		text_done(&key);
+	return key.bytes;
+}
+
+/* Copy the threads of a group, sorted. Returns 0 or -ENOMEM. */
+static int copy_members(struct seen_group *seen, const struct thread_group *group)
+{
+	seen->members = calloc((size_t)group->nr_threads + 1, sizeof(*seen->members));
+	if (!seen->members)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < group->nr_threads; i++) {
+		const struct grouped_thread *thread = &group->threads[i];
+		struct seen_thread *member = &seen->members[i];
+
+		*member = (struct seen_thread){thread->pid, thread->thread->thread.tid,
+					       .waiting.text = NULL};
+		seen->nr_members++;
+		if (thread_waiting_copy(&member->waiting, &thread->thread->waiting))
+			return -ENOMEM;
+	}
+	qsort(seen->members, seen->nr_members, sizeof(*seen->members), compare_threads);
+	return 0;
 }
 
 /* Fill *seen from a group. Returns 0 or -ENOMEM, with everything in *seen to be freed. */
-static int remember(struct seen_group *seen, const struct thread_group *group,
-		    const struct seen_group *before, uint64_t now_ns)
+static int remember(struct seen_group *seen, const struct thread_group *group)
 {
 	struct text threads = {0};
 
 	thread_group_append_threads(&threads, group);
-	*seen = (struct seen_group){
-		.stack = strdup(group->stack),
-		.threads = threads.bytes,
-		.nr_threads = group->nr_threads,
-		.since_ns = now_ns,
-	};
-	if (threads.error || !seen->stack || !seen->threads)
+	*seen = (struct seen_group){.key = make_key(group), .threads = threads.bytes};
+	if (threads.error || !seen->key || !seen->threads)
 		return -ENOMEM;
-	if (before && before->nr_threads == seen->nr_threads &&
-	    strcmp(before->threads, seen->threads) == 0)
-		seen->since_ns = before->since_ns;
-	return 0;
+	return copy_members(seen, group);
 }
 
-/* Append how a group differs from the one before with its stack, which may be NULL. */
-static void append_change(struct text *text, const struct thread_group *group,
-			  const struct seen_group *seen, const struct seen_group *before)
+/* Returns how a group differs from the one before, which may be NULL. */
+static enum group_change compare(const struct seen_group *seen, const struct seen_group *before)
 {
-	if (!before) {
-		text_puts(text, "\nNew: ");
-		thread_group_append(text, group);
-	} else if (seen->since_ns != before->since_ns) {
-		text_printf(text, "\nWas %" PRIu32 " thread%s, now ", before->nr_threads,
-			    text_plural(before->nr_threads));
-		thread_group_append(text, group);
+	bool ran = false;
+
+	if (!before)
+		return GROUP_NEW;
+	if (before->nr_members != seen->nr_members)
+		return GROUP_THREADS;
+	for (uint32_t i = 0; i < seen->nr_members; i++)
+		if (compare_threads(&seen->members[i], &before->members[i]) != 0)
+			return GROUP_THREADS;
+	for (uint32_t i = 0; i < seen->nr_members; i++) {
+		const struct thread_waiting *now = &seen->members[i].waiting;
+		const struct thread_waiting *then = &before->members[i].waiting;
+
+		if (!thread_waiting_equals(now, then))
+			return GROUP_WAITS;
+		ran |= !now->nr_runs || now->nr_runs != then->nr_runs;
 	}
+	return ran ? GROUP_RAN : GROUP_SAME;
 }
 
-/* Append the groups that are gone, and those that have not changed. */
-static void append_rest(struct text *text, const struct dump_changes *before,
-			const struct dump_changes *now, uint64_t now_ns)
+/* Append a group that differs from the one before, with its stack. */
+static void append_change(struct text *text, const struct seen_group *seen,
+			  const struct thread_group *group, const struct seen_group *before)
+{
+	switch (seen->change) {
+	case GROUP_NEW:
+		text_puts(text, "\nNew: ");
+		break;
+	case GROUP_THREADS:
+		if (before->nr_members == seen->nr_members)
+			text_puts(text, "\nOther threads: ");
+		else
+			text_printf(text, "\nWas %" PRIu32 " thread%s, now ", before->nr_members,
+				    text_plural(before->nr_members));
+		break;
+	case GROUP_WAITS:
+		text_puts(text, "\nOther wait: ");
+		break;
+	case GROUP_RAN:
+	case GROUP_SAME:
+		return;
+	}
+	thread_group_append(text, group);
+}
+
+/* Append the groups that are gone. */
+static void append_gone(struct text *text, const struct dump_changes *before,
+			const struct dump_changes *now)
 {
 	bool is_first = true;
 
 	for (uint32_t i = 0; i < before->nr_groups; i++) {
-		if (find(now, before->groups[i].stack))
+		if (find(now, &before->groups[i]))
 			continue;
 		text_printf(text, "%sGone: %s\n", is_first ? "\n" : "", before->groups[i].threads);
 		is_first = false;
 	}
-	is_first = true;
+}
+
+/* Append the groups with the same stack and threads: those that ran, or those that did not. */
+static void append_rest(struct text *text, const struct dump_changes *now, enum group_change change,
+			uint64_t now_ns)
+{
+	bool is_first = true;
+
 	for (uint32_t i = 0; i < now->nr_groups; i++) {
 		const struct seen_group *seen = &now->groups[i];
 
-		if (seen->since_ns == now_ns)
+		if (seen->change != change)
 			continue;
-		text_printf(text, "%sUnchanged for %.0f s: %s\n", is_first ? "\n" : "",
-			    (double)(now_ns - seen->since_ns) / NS_PER_S, seen->threads);
+		text_puts(text, is_first ? "\n" : "");
+		if (change == GROUP_RAN)
+			text_puts(text, "Same stack again");
+		else
+			text_printf(text, "Unchanged for %.0f s",
+				    (double)(now_ns - seen->since_ns) / NS_PER_S);
+		text_printf(text, ": %s\n", seen->threads);
 		is_first = false;
 	}
+}
+
+/* Fill *now from groups, compared with the dump before. Returns 0 or -ENOMEM. */
+static int remember_all(struct text *text, const struct dump_changes *before,
+			struct dump_changes *now, const struct thread_groups *groups,
+			uint64_t now_ns)
+{
+	now->groups = calloc((size_t)groups->nr_groups + 1, sizeof(*now->groups));
+	now->by_key = calloc((size_t)groups->nr_groups + 1, sizeof(*now->by_key));
+	if (!now->groups || !now->by_key)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < groups->nr_groups; i++) {
+		struct seen_group *seen = &now->groups[now->nr_groups];
+		const struct seen_group *same;
+		int err = remember(seen, &groups->groups[i]);
+
+		now->by_key[now->nr_groups++] = seen;
+		if (err)
+			return err;
+		same = find(before, seen);
+		seen->change = compare(seen, same);
+		seen->since_ns = seen->change == GROUP_SAME ? same->since_ns : now_ns;
+		append_change(text, seen, &groups->groups[i], same);
+	}
+	if (now->nr_groups)
+		qsort(now->by_key, now->nr_groups, sizeof(*now->by_key), compare_keys);
+	return 0;
 }
 
 int dump_changes_append(struct text *text, struct dump_changes *changes,
 			const struct thread_groups *groups, uint64_t now_ns)
 {
-	struct dump_changes now = {
-		.groups = calloc((size_t)groups->nr_groups + 1, sizeof(*now.groups)),
-	};
-	int err = now.groups ? 0 : -ENOMEM;
+	struct dump_changes now = {.groups = NULL};
+	int err = remember_all(text, changes, &now, groups, now_ns);
 
-	for (uint32_t i = 0; !err && i < groups->nr_groups; i++) {
-		const struct thread_group *group = &groups->groups[i];
-		const struct seen_group *before = find(changes, group->stack);
-
-		err = remember(&now.groups[now.nr_groups], group, before, now_ns);
-		if (!err)
-			append_change(text, group, &now.groups[now.nr_groups], before);
-		now.nr_groups++;
+	if (!err) {
+		append_gone(text, changes, &now);
+		append_rest(text, &now, GROUP_RAN, now_ns);
+		append_rest(text, &now, GROUP_SAME, now_ns);
 	}
-	if (!err)
-		append_rest(text, changes, &now, now_ns);
 	dump_changes_done(err ? &now : changes);
 	if (!err)
 		*changes = now;

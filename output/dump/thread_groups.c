@@ -28,7 +28,8 @@ void thread_groups_done(struct thread_groups *groups)
 }
 
 /* Append a group with this stack, which it then owns. Returns NULL if out of memory. */
-static struct thread_group *group_add(struct thread_groups *groups, char *stack, bool has_stack)
+static struct thread_group *group_add(struct thread_groups *groups, char *stack, bool has_stack,
+				      bool is_alone)
 {
 	struct thread_group *rows = array_reserve(groups->groups, groups->nr_groups + 1,
 						  &groups->max_groups, sizeof(*rows));
@@ -36,7 +37,11 @@ static struct thread_group *group_add(struct thread_groups *groups, char *stack,
 	if (!rows)
 		return NULL;
 	groups->groups = rows;
-	rows[groups->nr_groups] = (struct thread_group){.stack = stack, .has_stack = has_stack};
+	rows[groups->nr_groups] = (struct thread_group){
+		.stack = stack,
+		.has_stack = has_stack,
+		.is_alone = is_alone,
+	};
 	return &rows[groups->nr_groups++];
 }
 
@@ -53,7 +58,7 @@ static struct thread_group *group_get(struct thread_groups *groups, const char *
 	if (!copy)
 		return NULL;
 	if (is_alone) {
-		group = group_add(groups, copy, has_stack);
+		group = group_add(groups, copy, has_stack, true);
 		copy = group ? NULL : copy;
 		return group;
 	}
@@ -67,7 +72,7 @@ static struct thread_group *group_get(struct thread_groups *groups, const char *
 	if (number < nr)
 		return &groups->groups[by_stack[number]];
 	by_stack[number] = groups->nr_groups;
-	group = group_add(groups, copy, has_stack);
+	group = group_add(groups, copy, has_stack, false);
 	copy = group ? NULL : copy;
 	return group;
 }

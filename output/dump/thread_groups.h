@@ -24,6 +24,7 @@ struct grouped_thread {
 struct thread_group {
 	char *stack; /* owned; whole lines, as printed */
 	bool has_stack;
+	bool is_alone; /* other threads with this stack are in groups of their own */
 	struct grouped_thread *threads; /* owned */
 	uint32_t nr_threads, max_threads;
 };

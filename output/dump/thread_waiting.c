@@ -26,6 +26,21 @@ void thread_waiting_done(struct thread_waiting *waiting)
 	*waiting = (struct thread_waiting){.text = NULL};
 }
 
+/* Returns the length of the text without the time at its end; 0 if there is none. */
+static size_t lasting_bytes(const struct thread_waiting *waiting)
+{
+	return waiting->text ? strlen(waiting->text) - waiting->time_bytes : 0;
+}
+
+bool thread_waiting_equals(const struct thread_waiting *a, const struct thread_waiting *b)
+{
+	const size_t length = lasting_bytes(a);
+
+	return length == lasting_bytes(b) &&
+	       (length == 0 || memcmp(a->text, b->text, length) == 0) &&
+	       a->holder_pid == b->holder_pid && a->holder_tid == b->holder_tid;
+}
+
 void thread_waiting_write(struct json *json, const struct thread_waiting *waiting)
 {
 	if (!waiting->text) {

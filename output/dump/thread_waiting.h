@@ -2,16 +2,21 @@
 /* What a waiting thread waits in and for, as a dump says it. */
 #pragma once
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 #include "output/text/json.h"
 
 /* All zero: unknown, or the thread does not wait. */
 struct thread_waiting {
-	char *text;	  /* a phrase such as "waits in read on pipe:[4711]"; unescaped */
-	char *call;	  /* the system call, such as "read"; NULL: unknown */
-	pid_t holder_pid; /* who holds what it waits for; 0: unknown */
+	char *text;	   /* a phrase such as "waits in read on pipe:[4711]"; unescaped */
+	size_t time_bytes; /* the end of text: how long it still waits */
+	char *call;	   /* the system call, such as "read"; NULL: unknown */
+	pid_t holder_pid;  /* who holds what it waits for; 0: unknown */
 	pid_t holder_tid;
+	uint64_t nr_runs; /* how often it had run when it began to wait; 0: unknown */
 };
 
 /* Copy what a thread waits in. Returns 0 or -ENOMEM, with nothing to free. */
@@ -19,6 +24,9 @@ int thread_waiting_copy(struct thread_waiting *to, const struct thread_waiting *
 
 /* Free and empty a copy. */
 void thread_waiting_done(struct thread_waiting *waiting);
+
+/* Whether two threads wait for the same, however much longer. */
+bool thread_waiting_equals(const struct thread_waiting *a, const struct thread_waiting *b);
 
 /*
  * Write the value of a key: null if it is unknown, else text, system_call (null if unknown),

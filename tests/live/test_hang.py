@@ -142,9 +142,9 @@ class Waits(HangTestCase):
 
 @support.per_minor(*VERSIONS)
 class Watch(unittest.TestCase):
-    def watch_until(self, text, target, end):
+    def watch_until(self, text, target, end, *options):
         """The output of a watch that is ended once it has printed text."""
-        process = support.start_pysample("dump", "--watch", "0.1", target.pid)
+        process = support.start_pysample("dump", "--watch", "0.1", *options, target.pid)
         lines = []
         for line in process.stdout:
             lines.append(line.decode())
@@ -160,6 +160,25 @@ class Watch(unittest.TestCase):
             output, _ = self.watch_until("Unchanged for 1 s: ", target,
                                          lambda process: process.send_signal(signal.SIGINT))
         self.assertEqual(output.count(", in take_both"), 1)
+
+    def test_what_runs_is_not_unchanged(self):
+        with support.python_target(self.interpreter, "hangs", "poll") as target:
+            output, _ = self.watch_until("Unchanged for 1 s: ", target,
+                                         lambda process: process.send_signal(signal.SIGINT))
+        poller = "Thread %d " % target.report["tid_of_poller"]
+        self.assertIn("\nSame stack again: " + poller, output)
+        self.assertEqual([line for line in output.splitlines()
+                          if line.startswith("Unchanged") and poller in line], [])
+
+    def test_threads_that_are_not_grouped(self):
+        with support.python_target(self.interpreter, "hangs", "pool") as target:
+            users = target.report["users"]
+            output, _ = self.watch_until("Unchanged for 1 s: Thread %d " % users[-1], target,
+                                         lambda process: process.send_signal(signal.SIGINT),
+                                         "--no-group")
+        self.assertNotIn("\nWas ", output)
+        for tid in users:
+            self.assertIn("\nUnchanged for 1 s: Thread %d " % tid, output)
 
     def test_it_ends_with_the_process(self):
         with support.python_target(self.interpreter, "hangs", "socket") as target:

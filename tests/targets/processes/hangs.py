@@ -213,6 +213,15 @@ def silent_server():
             "ends": ["%s:%d" % client.getsockname(), "%s:%d" % server.getsockname()]}
 
 
+def poll():
+    """One thread looks again and again for what never comes, at the same line."""
+    def look():
+        while True:
+            time.sleep(0.01)
+
+    return {"tid_of_poller": start(look, name="poller"), "holders": {}, "deadlock": []}
+
+
 def pipe_and_child():
     """One thread reads what a program never writes, another waits for the end of one."""
     program = subprocess.Popen(["sleep", "3600"], stdout=subprocess.PIPE, preexec_fn=tie_to_parent)
@@ -231,6 +240,7 @@ WAYS = {
     "processes": lambda: processes(multiprocessing.Lock),
     "recursive_processes": lambda: processes(multiprocessing.RLock),
     "forked": forked,
+    "poll": poll,
     "pool": pool,
     "socket": silent_server,
     "children": pipe_and_child,
