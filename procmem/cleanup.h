@@ -2,6 +2,7 @@
 /* Scope guards: release a resource when its variable goes out of scope. */
 #pragma once
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,8 +19,15 @@ static inline void cleanup_close_fn(const int *fd)
 		(void)close(*fd);
 }
 
-#define cleanup_free  __attribute__((cleanup(cleanup_free_fn)))
-#define cleanup_close __attribute__((cleanup(cleanup_close_fn)))
+static inline void cleanup_closedir_fn(DIR *const *folder)
+{
+	if (*folder)
+		(void)closedir(*folder);
+}
+
+#define cleanup_free	 __attribute__((cleanup(cleanup_free_fn)))
+#define cleanup_close	 __attribute__((cleanup(cleanup_close_fn)))
+#define cleanup_closedir __attribute__((cleanup(cleanup_closedir_fn)))
 
 /* Pass a guarded pointer or descriptor on to the caller and disarm the guard. */
 #define take_ptr(p)                      \

@@ -26,12 +26,6 @@ enum { STAT_FLAGS_FIELD = 9, STAT_KERNEL_THREAD = 0x00200000 };
 /* Field 22 of stat: start time in clock ticks since boot. */
 enum { STAT_START_FIELD = 22 };
 
-static void cleanup_closedir_fn(DIR **dir)
-{
-	if (*dir)
-		(void)closedir(*dir);
-}
-
 /* Reading. */
 
 /*
@@ -280,7 +274,7 @@ static pid_t next_thread(DIR *folder)
 
 int process_live_thread(const struct process *process, pid_t *ret_tid)
 {
-	__attribute__((cleanup(cleanup_closedir_fn))) DIR *folder = NULL;
+	cleanup_closedir DIR *folder = NULL;
 
 	if (thread_alive(process, "stat")) {
 		*ret_tid = process->pid;
@@ -359,7 +353,7 @@ static int read_thread(const struct process *process, pid_t tid, struct process_
 int process_threads(const struct process *process, struct process_thread **ret_threads,
 		    size_t *ret_nr_threads)
 {
-	__attribute__((cleanup(cleanup_closedir_fn))) DIR *folder = NULL;
+	cleanup_closedir DIR *folder = NULL;
 	cleanup_free struct process_thread *threads = NULL;
 	size_t nr_threads = 0;
 	size_t max_threads = 0;

@@ -64,7 +64,7 @@ int parent_list(struct parent_of **ret_parents, size_t *ret_nr_parents)
 	cleanup_free struct parent_of *parents = NULL;
 	uint32_t nr = 0, max = 0;
 	const struct dirent *entry;
-	DIR *folder = opendir("/proc");
+	cleanup_closedir DIR *folder = opendir("/proc");
 
 	if (!folder)
 		return -errno;
@@ -76,15 +76,12 @@ int parent_list(struct parent_of **ret_parents, size_t *ret_nr_parents)
 		if (end == entry->d_name || *end || pid == 0 || pid > INT32_MAX)
 			continue;
 		grown = array_reserve(parents, nr + 1, &max, sizeof(*parents));
-		if (!grown) {
-			(void)closedir(folder);
+		if (!grown)
 			return -ENOMEM;
-		}
 		parents = grown;
 		if (parent_read((pid_t)pid, &parents[nr]) == 0)
 			nr++;
 	}
-	(void)closedir(folder);
 	if (nr)
 		qsort(parents, nr, sizeof(*parents), compare_age);
 	*ret_parents = take_ptr(parents);

@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "procmem/array.h"
+#include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
 #include "procmem/memory.h"
@@ -274,11 +275,11 @@ static int perf_follow(struct process_events *events, pid_t pid, bool *ret_is_co
 	const struct dirent *entry;
 	bool is_complete = true;
 	char path[32];
-	DIR *folder;
 	int err = 0;
 
 	(void)snprintf(path, sizeof(path), "/proc/%d/task", (int)pid);
-	folder = opendir(path);
+	cleanup_closedir DIR *folder = opendir(path);
+
 	while (folder && !err && (entry = readdir(folder))) {
 		const pid_t tid = (pid_t)strtol(entry->d_name, NULL, 10);
 
@@ -288,8 +289,6 @@ static int perf_follow(struct process_events *events, pid_t pid, bool *ret_is_co
 		err = pid_table_add(&perf->threads, tid) ? add_events(perf, tid) : -ENOMEM;
 		err = err == -ESRCH ? 0 : err;
 	}
-	if (folder)
-		(void)closedir(folder);
 	if (!err)
 		*ret_is_complete = is_complete;
 	return err;
