@@ -2,17 +2,17 @@
 #include "procmem/socket_name.h"
 
 #include <arpa/inet.h>
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "procmem/cleanup.h"
+#include "procmem/array.h"
 
-/* Limit on a list: 400,000 connections. In a longer one the socket is not searched. */
+/* Limit on a list: 400,000 connections. A longer one is not read. */
 #define LIST_MAX_BYTES ((size_t)64 << 20)
 
 /* Fields of a line of tcp or udp, and of unix, from 0. */
@@ -37,22 +37,6 @@ static const char *field(const char *line, int i)
 		line += strspn(line, " ");
 	}
 	return *line && *line != '\n' ? line : NULL;
-}
-
-/* Returns the line of a socket, by the index of the inode's field; NULL if there is none. */
-static const char *find_line(const char *text, int inode_index, uint64_t inode)
-{
-	for (const char *line = text; *line;) {
-		const char *number = field(line, inode_index);
-		char *end;
-
-		if (number && isdigit((unsigned char)*number) &&
-		    strtoull(number, &end, 10) == inode && (*end == ' ' || *end == '\n' || !*end))
-			return line;
-		line += strcspn(line, "\n");
-		line += *line == '\n';
-	}
-	return NULL;
 }
 
 /* Parse nr hexadecimal digits, at most 8. Returns false if there are fewer. */
@@ -96,10 +80,10 @@ static bool format_address(const char *text, char address[ADDRESS_MAX_BYTES], bo
 	return true;
 }
 
-int socket_name_find_inet(const char *text, uint64_t inode, char name[SOCKET_NAME_MAX_BYTES])
+/* Make a name from a line of tcp or udp. Returns false if it is malformed. */
+static bool name_inet(const char *line, char name[SOCKET_NAME_MAX_BYTES])
 {
-	const char *line = find_line(text, INET_INODE, inode);
-	const char *state_text = line ? field(line, INET_STATE) : NULL;
+	const char *state_text = field(line, INET_STATE);
 	char local[ADDRESS_MAX_BYTES], remote[ADDRESS_MAX_BYTES];
 	bool is_unbound, is_unconnected;
 	uint32_t state;
@@ -107,7 +91,7 @@ int socket_name_find_inet(const char *text, uint64_t inode, char name[SOCKET_NAM
 	if (!state_text || !parse_hex(&state_text, 2, &state) ||
 	    !format_address(field(line, INET_LOCAL), local, &is_unbound) ||
 	    !format_address(field(line, INET_REMOTE), remote, &is_unconnected))
-		return -ENOENT;
+		return false;
 	if (state == STATE_LISTEN)
 		(void)snprintf(name, SOCKET_NAME_MAX_BYTES, "socket listening on %s", local);
 	else if (is_unconnected)
@@ -115,44 +99,101 @@ int socket_name_find_inet(const char *text, uint64_t inode, char name[SOCKET_NAM
 	else
 		(void)snprintf(name, SOCKET_NAME_MAX_BYTES, "socket %s → %s%s", local, remote,
 			       state == STATE_SYN_SENT ? ", not connected yet" : "");
-	return 0;
+	return true;
 }
 
-int socket_name_find_unix(const char *text, uint64_t inode, char name[SOCKET_NAME_MAX_BYTES])
+/* Make a name from a line of unix. Returns false if it is malformed. */
+static bool name_unix(const char *line, char name[SOCKET_NAME_MAX_BYTES])
 {
-	const char *line = find_line(text, UNIX_INODE, inode);
-	const char *flags_text = line ? field(line, UNIX_FLAGS) : NULL;
-	const char *path = line ? field(line, UNIX_PATH) : NULL;
+	const char *flags_text = field(line, UNIX_FLAGS);
+	const char *path = field(line, UNIX_PATH);
 	uint32_t flags;
 
 	if (!flags_text || !parse_hex(&flags_text, 8, &flags))
-		return -ENOENT;
+		return false;
 	(void)snprintf(name, SOCKET_NAME_MAX_BYTES, "unix socket%s%s%.*s",
 		       flags & UNIX_ACCEPTS ? " listening on" : "", path ? " " : "",
 		       path ? (int)strcspn(path, "\n") : 0, path ? path : "");
+	return true;
+}
+
+static int compare_inodes(const void *a, const void *b)
+{
+	const struct socket_row *one = a, *two = b;
+
+	return (one->inode > two->inode) - (one->inode < two->inode);
+}
+
+/* Parse the inode of a line. Returns 0 if there is none, as of a connection that was closed. */
+static uint64_t inode_of(const char *line, bool is_unix)
+{
+	const char *number = field(line, is_unix ? UNIX_INODE : INET_INODE);
+	uint64_t inode;
+	char *end;
+
+	if (!number || !isdigit((unsigned char)*number))
+		return 0;
+	errno = 0;
+	inode = strtoull(number, &end, 10);
+	return !errno && (*end == ' ' || *end == '\n' || !*end) ? inode : 0;
+}
+
+int socket_list_add(struct socket_list *list, char *text, bool is_unix)
+{
+	assert(list->nr_texts < SOCKET_LIST_MAX_TEXTS);
+	list->texts[list->nr_texts++] = text;
+	for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+		const uint64_t inode = inode_of(line, is_unix);
+		struct socket_row *rows;
+
+		if (!inode)
+			continue;
+		rows = array_reserve(list->rows, list->nr_rows + 1, &list->max_rows, sizeof(*rows));
+		if (!rows)
+			return -ENOMEM;
+		list->rows = rows;
+		rows[list->nr_rows++] = (struct socket_row){inode, line, is_unix};
+	}
+	if (list->nr_rows)
+		qsort(list->rows, list->nr_rows, sizeof(*list->rows), compare_inodes);
 	return 0;
 }
 
-void socket_name_read(const struct process *process, uint64_t inode,
-		      char name[SOCKET_NAME_MAX_BYTES])
+int socket_list_read(struct socket_list *list, const struct process *process)
 {
-	static const struct {
-		const char *file;
-		int (*find)(const char *, uint64_t, char[SOCKET_NAME_MAX_BYTES]);
-	} lists[] = {
-		{"net/tcp", socket_name_find_inet},  {"net/tcp6", socket_name_find_inet},
-		{"net/unix", socket_name_find_unix}, {"net/udp", socket_name_find_inet},
-		{"net/udp6", socket_name_find_inet},
+	static const char *const files[SOCKET_LIST_MAX_TEXTS] = {
+		"net/tcp", "net/tcp6", "net/udp", "net/udp6", "net/unix",
 	};
 
-	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
-		cleanup_free char *text = NULL;
+	for (size_t i = 0; i < SOCKET_LIST_MAX_TEXTS; i++) {
+		char *text = NULL;
 		size_t size;
+		int err = process_read_whole_file(process, files[i], LIST_MAX_BYTES, &text, &size);
 
-		if (process_read_whole_file(process, lists[i].file, LIST_MAX_BYTES, &text, &size) ==
-			    0 &&
-		    lists[i].find(text, inode, name) == 0)
-			return;
+		if (!err)
+			err = socket_list_add(list, text, strcmp(files[i], "net/unix") == 0);
+		if (err == -ENOMEM)
+			return err;
 	}
-	(void)snprintf(name, SOCKET_NAME_MAX_BYTES, "socket:[%" PRIu64 "]", inode);
+	return 0;
+}
+
+void socket_list_done(struct socket_list *list)
+{
+	for (size_t i = 0; i < list->nr_texts; i++)
+		free(list->texts[i]);
+	free(list->rows);
+	*list = (struct socket_list){.rows = NULL};
+}
+
+void socket_list_name(const struct socket_list *list, uint64_t inode,
+		      char name[SOCKET_NAME_MAX_BYTES])
+{
+	const struct socket_row wanted = {.inode = inode};
+	const struct socket_row *row = list->nr_rows ? bsearch(&wanted, list->rows, list->nr_rows,
+							       sizeof(wanted), compare_inodes)
+						     : NULL;
+
+	if (!row || !(row->is_unix ? name_unix(row->line, name) : name_inet(row->line, name)))
+		(void)snprintf(name, SOCKET_NAME_MAX_BYTES, "socket:[%" PRIu64 "]", inode);
 }

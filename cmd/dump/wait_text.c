@@ -1,29 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/dump/wait_text.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/file_lock.h"
 #include "procmem/sched/blocking_calls.h"
-#include "procmem/socket_name.h"
 
 /* Descriptors of a poll that are read, and bits of a select. */
 enum { POLL_MAX_READ = 1024, SELECT_MAX_BITS = 1024 };
-
-/* The descriptors of a process that are searched for the other end of a pipe. */
-enum { PIPE_MAX_DESCRIPTORS = 4096 };
 
 enum { LINK_MAX_BYTES = 512, NAME_MAX_BYTES = 64 };
 
@@ -31,13 +29,75 @@ enum { LINK_MAX_BYTES = 512, NAME_MAX_BYTES = 64 };
 enum { OP_SETLKW = 7, OP_OFD_SETLKW = 38 };
 
 /* A thread and its process, for the words about it. */
-struct scene {
-	const struct tree *tree;
+struct waiter {
+	struct wait_scene *scene;
 	size_t index;
-	const struct process *process; /* tree's process index */
+	const struct process *process; /* the tree's process index */
 	struct remote_memory *memory;  /* of that */
 	const uint64_t *arguments;
 };
+
+/* What is read once for all threads. */
+
+void wait_scene_init(struct wait_scene *scene, const struct tree *tree)
+{
+	*scene = (struct wait_scene){.tree = tree};
+}
+
+void wait_scene_done(struct wait_scene *scene)
+{
+	for (uint32_t i = 0; i < scene->nr_namespaces; i++)
+		socket_list_done(&scene->namespaces[i].sockets);
+	free(scene->namespaces);
+	pipe_ends_done(&scene->pipes);
+	free(scene->locks);
+	*scene = (struct wait_scene){.tree = NULL};
+}
+
+/* Returns the sockets of the network namespace of a process; NULL if out of memory. */
+static const struct socket_list *read_sockets(struct wait_scene *scene,
+					      const struct process *process)
+{
+	struct net_namespace namespace = {.device = 0};
+	struct net_namespace *rows;
+	struct stat status;
+
+	/* Those of unknown namespaces are the sockets of the process alone. */
+	if (fstatat(process->proc_fd, "ns/net", &status, 0))
+	namespace.inode = (uint64_t)process->pid;
+	else namespace = (struct net_namespace){.device = status.st_dev, .inode = status.st_ino};
+	for (uint32_t i = 0; i < scene->nr_namespaces; i++)
+		if (scene->namespaces[i].device == namespace.device &&
+		    scene->namespaces[i].inode == namespace.inode)
+			return &scene->namespaces[i].sockets;
+	rows = array_reserve(scene->namespaces, scene->nr_namespaces + 1, &scene->max_namespaces,
+			     sizeof(*rows));
+	if (!rows)
+		return NULL;
+	scene->namespaces = rows;
+	rows[scene->nr_namespaces++] = namespace;
+	/* Of sockets that are missing for lack of memory the number is shown. */
+	(void)socket_list_read(&rows[scene->nr_namespaces - 1].sockets, process);
+	return &rows[scene->nr_namespaces - 1].sockets;
+}
+
+/* Returns the ends of a pipe that processes of the tree have, as far as memory suffices. */
+static const struct pipe_end *find_pipe(struct wait_scene *scene, uint64_t inode, size_t *ret_nr)
+{
+	if (!scene->has_pipes)
+		(void)pipe_ends_read(&scene->pipes, scene->tree);
+	scene->has_pipes = true;
+	return pipe_ends_find(&scene->pipes, inode, ret_nr);
+}
+
+/* Returns the locks of files, or NULL. */
+static const char *read_locks(struct wait_scene *scene)
+{
+	if (!scene->has_locks)
+		(void)file_locks_read(&scene->locks);
+	scene->has_locks = true;
+	return scene->locks;
+}
 
 /* Descriptors. */
 
@@ -56,136 +116,110 @@ static bool read_link(const struct process *process, uint64_t number, char link[
 	return true;
 }
 
-/* Whether a descriptor of a process may be written to, or else read from. */
-static bool has_access(const struct process *process, const char *number, bool writes)
+/* Whether a descriptor may be read from: the owner's permissions of its link are those. */
+static bool may_read(const struct process *process, uint64_t number)
 {
 	char name[NAME_MAX_BYTES];
-	char text[1024];
-	const char *flags;
-	unsigned int value;
+	struct stat status;
 
-	(void)snprintf(name, sizeof(name), "fdinfo/%.16s", number);
-	if (process_read_file(process, name, text, sizeof(text)) < 0)
-		return false;
-	flags = strstr(text, "flags:");
-	if (!flags || sscanf(flags, "flags: %o", &value) != 1)
-		return false;
-	return (value & O_ACCMODE) == O_RDWR ||
-	       (value & O_ACCMODE) == (writes ? O_WRONLY : O_RDONLY);
-}
-
-/* Whether a process has the end of a pipe that is written to, or else read from. */
-static bool has_end(const struct process *process, const char *pipe, bool writes)
-{
-	const int fd = openat(process->proc_fd, "fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	DIR *folder = fd < 0 ? NULL : fdopendir(fd);
-	struct dirent *entry;
-	bool found = false;
-
-	if (!folder && fd >= 0)
-		(void)close(fd);
-	for (int i = 0; folder && !found && i < PIPE_MAX_DESCRIPTORS && (entry = readdir(folder));
-	     i++) {
-		char link[LINK_MAX_BYTES];
-		const ssize_t length =
-			readlinkat(dirfd(folder), entry->d_name, link, sizeof(link) - 1);
-
-		if (length < 0)
-			continue;
-		link[length] = '\0';
-		found = strcmp(link, pipe) == 0 && has_access(process, entry->d_name, writes);
-	}
-	if (folder)
-		(void)closedir(folder);
-	return found;
+	(void)snprintf(name, sizeof(name), "fd/%" PRIu64, number);
+	return fstatat(process->proc_fd, name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+	       (status.st_mode & S_IRUSR);
 }
 
 /* Append which processes of the tree have the other end of a pipe; itself only if no other has. */
-static void append_pipe(struct text *text, const struct scene *scene, uint64_t number,
-			const char *pipe)
+static void append_pipe(struct text *text, const struct waiter *waiter, uint64_t number,
+			uint64_t inode)
 {
 	enum { MAX_LISTED = 4 };
-	char digits[NAME_MAX_BYTES];
-	size_t nr = 0;
-	bool reads;
+	const struct tree *tree = waiter->scene->tree;
+	const bool reads = may_read(waiter->process, number);
+	const struct pipe_end *ends;
+	bool has_itself = false;
+	size_t nr_ends, nr = 0, last = waiter->index;
 
-	(void)snprintf(digits, sizeof(digits), "%" PRIu64, number);
-	reads = has_access(scene->process, digits, false);
+	ends = find_pipe(waiter->scene, inode, &nr_ends);
 	text_printf(text, "a pipe %s", reads ? "from" : "to");
-	for (size_t i = 0; i < scene->tree->nr_processes; i++) {
-		const struct process *other = &scene->tree->taken[i]->target.process;
+	for (size_t i = 0; i < nr_ends; i++) {
+		const size_t process = ends[i].process;
 
-		if (i == scene->index || !has_end(other, pipe, reads))
+		if (!(reads ? ends[i].writes : ends[i].reads))
 			continue;
+		has_itself |= process == waiter->index;
+		if (process == waiter->index || process == last)
+			continue;
+		last = process;
 		if (nr++ == MAX_LISTED) {
 			text_puts(text, " or …");
 			return;
 		}
-		text_printf(text, "%s%d", nr > 1 ? " or " : " process ", other->pid);
+		text_printf(text, "%s%d", nr > 1 ? " or " : " process ",
+			    tree->taken[process]->target.process.pid);
 	}
-	if (!nr && has_end(scene->process, pipe, reads))
-		text_puts(text, " this process itself");
-	else if (!nr)
-		text_puts(text, " a process outside of those shown");
+	if (!nr)
+		text_puts(text, has_itself ? " this process itself"
+					   : " a process outside of those shown");
 }
 
 /* Append what a descriptor refers to, after a blank and a preposition. */
-static void append_descriptor(struct text *text, const struct scene *scene, uint64_t number)
+static void append_descriptor(struct text *text, const struct waiter *waiter, uint64_t number)
 {
 	char link[LINK_MAX_BYTES];
+	const struct socket_list *sockets;
 	char name[SOCKET_NAME_MAX_BYTES];
 	uint64_t inode;
 
 	text_puts(text, " on ");
-	if (!read_link(scene->process, number, link)) {
+	if (!read_link(waiter->process, number, link)) {
 		text_printf(text, "descriptor %" PRIu64, number);
-	} else if (sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1) {
-		socket_name_read(scene->process, inode, name);
+	} else if (sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1 &&
+		   (sockets = read_sockets(waiter->scene, waiter->process))) {
+		socket_list_name(sockets, inode, name);
 		text_puts(text, name);
-	} else if (strncmp(link, "pipe:[", strlen("pipe:[")) == 0) {
-		append_pipe(text, scene, number, link);
+	} else if (sscanf(link, "pipe:[%" SCNu64 "]", &inode) == 1) {
+		append_pipe(text, waiter, number, inode);
 	} else {
 		text_puts(text, link);
 	}
 }
 
 /* Append a number of descriptors, or the only one. */
-static void append_descriptors(struct text *text, const struct scene *scene, uint64_t nr,
+static void append_descriptors(struct text *text, const struct waiter *waiter, uint64_t nr,
 			       uint64_t first)
 {
 	if (nr == 1)
-		append_descriptor(text, scene, first);
+		append_descriptor(text, waiter, first);
 	else
 		text_printf(text, " on %" PRIu64 " descriptors", nr);
 }
 
-static void append_poll(struct text *text, const struct scene *scene)
+static void append_poll(struct text *text, const struct waiter *waiter)
 {
-	const uint64_t nr = scene->arguments[1];
+	const uint64_t nr = waiter->arguments[1];
 	struct pollfd first;
 
 	if (nr == 0 || nr > POLL_MAX_READ ||
-	    remote_memory_read(scene->memory, scene->arguments[0], &first, sizeof(first)) ||
+	    remote_memory_read(waiter->memory, waiter->arguments[0], &first, sizeof(first)) ||
 	    first.fd < 0)
 		text_printf(text, " on %" PRIu64 " descriptors", nr);
 	else
-		append_descriptors(text, scene, nr, (uint64_t)first.fd);
+		append_descriptors(text, waiter, nr, (uint64_t)first.fd);
 }
 
-static void append_epoll(struct text *text, const struct scene *scene)
+static void append_epoll(struct text *text, const struct waiter *waiter)
 {
 	char name[NAME_MAX_BYTES];
 	cleanup_free char *info = NULL;
 	uint64_t nr = 0, first = 0;
 	size_t size;
 
-	(void)snprintf(name, sizeof(name), "fdinfo/%" PRIu64, scene->arguments[0]);
-	if (process_read_whole_file(scene->process, name, 1u << 24, &info, &size))
+	(void)snprintf(name, sizeof(name), "fdinfo/%" PRIu64, waiter->arguments[0]);
+	if (process_read_whole_file(waiter->process, name, 1u << 24, &info, &size))
 		return;
 	for (const char *line = info; (line = strstr(line, "tfd:")); line++)
 		if (nr++ == 0)
 			(void)sscanf(line, "tfd: %" SCNu64, &first);
-	append_descriptors(text, scene, nr, first);
+	append_descriptors(text, waiter, nr, first);
 }
 
 /* Append a time, rounded to what people compare. */
@@ -200,13 +234,13 @@ static void append_time(struct text *text, uint64_t time_ns)
 }
 
 /* Read a timespec, or a timeval with unit_ns 1000. Returns false if it is missing or invalid. */
-static bool read_time(const struct scene *scene, uint64_t addr, uint64_t unit_ns,
+static bool read_time(const struct waiter *waiter, uint64_t addr, uint64_t unit_ns,
 		      uint64_t *ret_time_ns)
 {
 	uint64_t words[2];
 	uint64_t time_ns;
 
-	if (!addr || remote_memory_read(scene->memory, addr, words, sizeof(words)) ||
+	if (!addr || remote_memory_read(waiter->memory, addr, words, sizeof(words)) ||
 	    words[1] >= NS_PER_S / unit_ns ||
 	    __builtin_mul_overflow(words[0], NS_PER_S, &time_ns) ||
 	    __builtin_add_overflow(time_ns, words[1] * unit_ns, ret_time_ns))
@@ -214,21 +248,21 @@ static bool read_time(const struct scene *scene, uint64_t addr, uint64_t unit_ns
 	return true;
 }
 
-static void append_select(struct text *text, const struct scene *scene, bool has_timeval)
+static void append_select(struct text *text, const struct waiter *waiter, bool has_timeval)
 {
-	const uint64_t nr_bits = scene->arguments[0];
+	const uint64_t nr_bits = waiter->arguments[0];
 	uint64_t nr = 0, first = 0, time_ns;
 
 	/* Without descriptors it sleeps: time.sleep() before 3.11. */
-	if (!nr_bits && read_time(scene, scene->arguments[4], has_timeval ? 1000 : 1, &time_ns)) {
+	if (!nr_bits && read_time(waiter, waiter->arguments[4], has_timeval ? 1000 : 1, &time_ns)) {
 		text_puts(text, " for ");
 		append_time(text, time_ns);
 	}
 	for (size_t set = 1; nr_bits && nr_bits <= SELECT_MAX_BITS && set <= 3; set++) {
 		uint64_t bits[SELECT_MAX_BITS / 64] = {0};
 
-		if (!scene->arguments[set] ||
-		    remote_memory_read(scene->memory, scene->arguments[set], bits,
+		if (!waiter->arguments[set] ||
+		    remote_memory_read(waiter->memory, waiter->arguments[set], bits,
 				       (nr_bits + 63) / 64 * 8))
 			continue;
 		for (uint64_t i = 0; i < nr_bits; i++)
@@ -236,21 +270,21 @@ static void append_select(struct text *text, const struct scene *scene, bool has
 				first = i;
 	}
 	if (nr)
-		append_descriptors(text, scene, nr, first);
+		append_descriptors(text, waiter, nr, first);
 }
 
 /*
  * Append how long a thread still sleeps, or how long it wanted to. Returns the length of the first,
  * which changes by itself.
  */
-static size_t append_sleep(struct text *text, const struct scene *scene, enum call_kind kind)
+static size_t append_sleep(struct text *text, const struct waiter *waiter, enum call_kind kind)
 {
 	const size_t length = text->length;
-	const uint64_t *arguments = scene->arguments;
+	const uint64_t *arguments = waiter->arguments;
 	const bool until = kind == CALL_CLOCK_SLEEP && arguments[1] == TIMER_ABSTIME;
 	uint64_t time_ns, now_ns;
 
-	if (!read_time(scene, arguments[kind == CALL_CLOCK_SLEEP ? 2 : 0], 1, &time_ns))
+	if (!read_time(waiter, arguments[kind == CALL_CLOCK_SLEEP ? 2 : 0], 1, &time_ns))
 		return 0;
 	if (until && arguments[0] != CLOCK_MONOTONIC && arguments[0] != CLOCK_REALTIME)
 		return 0;
@@ -265,24 +299,72 @@ static size_t append_sleep(struct text *text, const struct scene *scene, enum ca
 	return text->length - length;
 }
 
-/* Append a file that is locked, and who holds the lock. */
-static void append_lock(struct text *text, const struct scene *scene)
+/* Returns the number in a line "pos:\t4711" of a descriptor's fdinfo, or 0. */
+static int64_t read_position(const struct waiter *waiter, uint64_t number)
 {
 	char name[NAME_MAX_BYTES];
+	char text[256];
+	int64_t position = 0;
+
+	(void)snprintf(name, sizeof(name), "fdinfo/%" PRIu64, number);
+	if (process_read_file(waiter->process, name, text, sizeof(text)) < 0 ||
+	    sscanf(text, "pos: %" SCNd64, &position) != 1)
+		return 0;
+	return position;
+}
+
+/* Set the kind and the bytes of a lock by fcntl(2): of the whole file if they cannot be read. */
+static void read_flock(const struct waiter *waiter, int64_t file_bytes, struct wanted_lock *wanted)
+{
+	struct flock lock;
+	int64_t start, end;
+
+	wanted->start = 0;
+	wanted->end = UINT64_MAX;
+	if (remote_memory_read(waiter->memory, waiter->arguments[2], &lock, sizeof(lock)))
+		return;
+	wanted->is_shared = lock.l_type == F_RDLCK;
+	start = lock.l_whence == SEEK_CUR   ? read_position(waiter, waiter->arguments[0])
+		: lock.l_whence == SEEK_END ? file_bytes
+					    : 0;
+	if (__builtin_add_overflow(start, lock.l_start, &start) ||
+	    __builtin_add_overflow(start, lock.l_len, &end))
+		return;
+	/* A negative length is that of the bytes in front. */
+	wanted->start = (uint64_t)(end < start ? end : start);
+	if (lock.l_len)
+		wanted->end = (uint64_t)(end < start ? start : end) - 1;
+}
+
+/* Append a file that is locked, and who holds a lock that is in the way. */
+static void append_lock(struct text *text, const struct waiter *waiter, bool is_flock)
+{
+	const uint64_t *arguments = waiter->arguments;
+	char name[NAME_MAX_BYTES];
 	struct stat status;
+	const char *locks;
 	pid_t holder;
 
-	append_descriptor(text, scene, scene->arguments[0]);
-	(void)snprintf(name, sizeof(name), "fd/%" PRIu64, scene->arguments[0]);
-	if (fstatat(scene->process->proc_fd, name, &status, 0))
+	append_descriptor(text, waiter, arguments[0]);
+	(void)snprintf(name, sizeof(name), "fd/%" PRIu64, arguments[0]);
+	locks = read_locks(waiter->scene);
+	if (!locks || fstatat(waiter->process->proc_fd, name, &status, 0))
 		return;
-	const struct locked_file file = {
+	struct wanted_lock wanted = {
 		.device_major = major(status.st_dev),
 		.device_minor = minor(status.st_dev),
 		.inode = status.st_ino,
+		.is_flock = is_flock,
+		.is_shared = is_flock && (arguments[1] & LOCK_SH),
+		.end = UINT64_MAX,
 	};
 
-	if (file_lock_holder(&file, &holder) == 0)
+	if (!is_flock) {
+		read_flock(waiter, status.st_size, &wanted);
+		/* These belong to a process, the others to open files, of which it may have more. */
+		wanted.not_pid = arguments[1] == OP_SETLKW ? waiter->process->pid : 0;
+	}
+	if (file_lock_find(locks, &wanted, &holder) == 0)
 		text_printf(text, ", locked by process %d", holder);
 }
 
@@ -297,23 +379,23 @@ static void append_process(struct text *text, uint64_t argument)
 }
 
 /* Append what the arguments refer to. Returns the length of a time at the end that runs out. */
-static size_t append_arguments(struct text *text, const struct scene *scene,
+static size_t append_arguments(struct text *text, const struct waiter *waiter,
 			       const struct blocking_call *call)
 {
-	const uint64_t *arguments = scene->arguments;
+	const uint64_t *arguments = waiter->arguments;
 
 	switch (call->kind) {
 	case CALL_DESCRIPTOR:
-		append_descriptor(text, scene, arguments[0]);
+		append_descriptor(text, waiter, arguments[0]);
 		break;
 	case CALL_POLL:
-		append_poll(text, scene);
+		append_poll(text, waiter);
 		break;
 	case CALL_SELECT:
-		append_select(text, scene, strcmp(call->name, "select") == 0);
+		append_select(text, waiter, strcmp(call->name, "select") == 0);
 		break;
 	case CALL_EPOLL:
-		append_epoll(text, scene);
+		append_epoll(text, waiter);
 		break;
 	case CALL_WAIT4:
 		append_process(text, arguments[0]);
@@ -323,15 +405,15 @@ static size_t append_arguments(struct text *text, const struct scene *scene,
 		break;
 	case CALL_SLEEP:
 	case CALL_CLOCK_SLEEP:
-		return append_sleep(text, scene, call->kind);
+		return append_sleep(text, waiter, call->kind);
 	case CALL_FLOCK:
-		append_lock(text, scene);
+		append_lock(text, waiter, true);
 		break;
 	case CALL_FCNTL:
 		if (arguments[1] == OP_SETLKW || arguments[1] == OP_OFD_SETLKW)
-			append_lock(text, scene);
+			append_lock(text, waiter, false);
 		else
-			append_descriptor(text, scene, arguments[0]);
+			append_descriptor(text, waiter, arguments[0]);
 		break;
 	case CALL_FUTEX:
 	case CALL_OTHER:
@@ -351,15 +433,15 @@ static void append_state(struct text *text, const struct thread_wait *wait)
 		text_puts(text, "waits uninterruptibly");
 }
 
-void wait_text_append(struct text *text, const struct tree *tree, size_t i,
+void wait_text_append(struct text *text, struct wait_scene *scene, size_t i,
 		      const struct looked_thread *thread, const char **ret_call,
 		      size_t *ret_time_bytes)
 {
-	const struct scene scene = {
-		.tree = tree,
+	const struct waiter waiter = {
+		.scene = scene,
 		.index = i,
-		.process = &tree->taken[i]->target.process,
-		.memory = &tree->taken[i]->target.live.memory,
+		.process = &scene->tree->taken[i]->target.process,
+		.memory = &scene->tree->taken[i]->target.live.memory,
 		.arguments = thread->call.arguments,
 	};
 	const struct blocking_call *call =
@@ -383,6 +465,6 @@ void wait_text_append(struct text *text, const struct tree *tree, size_t i,
 		return;
 	}
 	text_printf(text, "waits in %s", call->name);
-	*ret_time_bytes = append_arguments(text, &scene, call);
+	*ret_time_bytes = append_arguments(text, &waiter, call);
 	*ret_call = call->name;
 }

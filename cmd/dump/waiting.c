@@ -64,10 +64,11 @@ static void append_lock(struct text *text, const struct tree *tree, bool with_pr
 	}
 }
 
-/* Describe one thread. Returns 0 or -ENOMEM. */
-static int describe(struct tree *tree, bool with_processes, const struct lock_waits *locks,
+/* Describe one thread of the scene's tree. Returns 0 or -ENOMEM. */
+static int describe(struct wait_scene *scene, bool with_processes, const struct lock_waits *locks,
 		    const struct tree_thread *place)
 {
+	const struct tree *tree = scene->tree;
 	const struct lock_wait *lock = lock_waits_get(locks, place);
 	struct thread_waiting waiting = {.nr_runs = thread_at(tree, place)->nr_runs};
 	struct text text = {0};
@@ -77,7 +78,7 @@ static int describe(struct tree *tree, bool with_processes, const struct lock_wa
 	if (lock)
 		append_lock(&text, tree, with_processes, lock);
 	else
-		wait_text_append(&text, tree, place->process, thread_at(tree, place), &call,
+		wait_text_append(&text, scene, place->process, thread_at(tree, place), &call,
 				 &waiting.time_bytes);
 	waiting.text = text.bytes;
 	waiting.call = (char *)call;
@@ -140,14 +141,18 @@ static int add_circles(const struct tree *tree, bool with_processes, const struc
 int waiting_describe(struct tree *tree, bool with_processes, struct findings *findings)
 {
 	struct lock_waits locks = {0};
+	struct wait_scene scene;
 	int err = lock_waits_find(&locks, tree);
+
+	wait_scene_init(&scene, tree);
 
 	for (size_t i = 0; !err && i < tree->nr_processes; i++) {
 		const uint32_t nr = tree->processes[i].dump ? tree->taken[i]->waits.nr_threads : 0;
 
 		for (uint32_t k = 0; !err && k < nr; k++)
-			err = describe(tree, with_processes, &locks, &(struct tree_thread){i, k});
+			err = describe(&scene, with_processes, &locks, &(struct tree_thread){i, k});
 	}
+	wait_scene_done(&scene);
 	if (!err)
 		err = add_circles(tree, with_processes, &locks, findings);
 	lock_waits_done(&locks);

@@ -122,6 +122,16 @@ class Waits(HangTestCase):
         self.assertEqual(threads_of(dumped)[tid]["waiting"]["text"],
                          "waits in recvfrom on socket " + " → ".join(target.report["ends"]))
 
+    def test_locks_of_files(self):
+        with support.python_target(self.interpreter, "hangs", "file_locks") as target:
+            holders = {int(tid): pid for tid, pid in target.report["waiters"].items()}
+            dumped = self.dump_until(target.pid, lambda threads: all(
+                (threads[tid]["waiting"] or {}).get("system_call") in ("fcntl", "flock")
+                for tid in holders))
+        for tid, pid in holders.items():
+            self.assertTrue(threads_of(dumped)[tid]["waiting"]["text"].endswith(
+                ", locked by process %d" % pid), threads_of(dumped)[tid]["waiting"])
+
     def test_pipes_and_children(self):
         with support.python_target(self.interpreter, "hangs", "children") as target:
             report = target.report

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Hangs in one of several ways: hangs.py WAY. The report says who waits for whom."""
 import ctypes
+import fcntl
 import multiprocessing
 import os
 import queue
@@ -8,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -222,6 +224,39 @@ def poll():
     return {"tid_of_poller": start(look, name="poller"), "holders": {}, "deadlock": []}
 
 
+def fork_with(lock):
+    """Start a child that calls lock() and keeps what it has locked. Returns its id."""
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        tie_to_parent()
+        lock()
+        os.write(writer, b"x")
+        time.sleep(3600)
+    os.read(reader, 1)
+    return pid
+
+
+def file_locks():
+    """Locks of both kinds on one file, and on bytes that nobody waits for."""
+    file = tempfile.NamedTemporaryFile()
+    opened = []  # a process that closes a file gives up its locks
+
+    def lock_bytes(first):
+        opened.append(open(file.name, "r+"))
+        fcntl.lockf(opened[-1], fcntl.LOCK_EX, 10, first)
+
+    def lock_file():
+        opened.append(open(file.name, "r+"))
+        fcntl.flock(opened[-1], fcntl.LOCK_EX)
+
+    holders = [fork_with(lambda: lock_bytes(0)), fork_with(lambda: lock_bytes(100)),
+               fork_with(lock_file)]
+    lock_bytes(200)
+    waiters = {start(lock_bytes, 105): holders[1], start(lock_file): holders[2]}
+    return {"waiters": waiters, "holders": {}, "deadlock": [], "keep": [file, opened]}
+
+
 def pipe_and_child():
     """One thread reads what a program never writes, another waits for the end of one."""
     program = subprocess.Popen(["sleep", "3600"], stdout=subprocess.PIPE, preexec_fn=tie_to_parent)
@@ -241,6 +276,7 @@ WAYS = {
     "recursive_processes": lambda: processes(multiprocessing.RLock),
     "forked": forked,
     "poll": poll,
+    "file_locks": file_locks,
     "pool": pool,
     "socket": silent_server,
     "children": pipe_and_child,
