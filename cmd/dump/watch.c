@@ -31,6 +31,7 @@ static int write_round(const struct tree_dump *tree, const struct watch_options 
 		       struct dump_changes *changes)
 {
 	struct thread_groups groups = {0};
+	struct paragraphs tasks = {0};
 	struct text text = {0};
 	struct text changed = {0};
 	int err;
@@ -40,7 +41,9 @@ static int write_round(const struct tree_dump *tree, const struct watch_options 
 	append_clock(&text);
 	err = tree_dump_group(tree, how->subprocesses, &groups);
 	if (!err)
-		err = dump_changes_append(&changed, changes, &groups, clock_now_ns());
+		err = tree_dump_describe_tasks(tree, how->subprocesses, &tasks);
+	if (!err)
+		err = dump_changes_append(&changed, changes, &groups, &tasks, clock_now_ns());
 	if (!err && !is_first) {
 		dump_append_findings(&text, tree->findings, tree->nr_findings);
 		text_puts(&text, text_string(&changed));
@@ -53,6 +56,7 @@ static int write_round(const struct tree_dump *tree, const struct watch_options 
 		(void)fputc('\n', stdout);
 	}
 	thread_groups_done(&groups);
+	paragraphs_done(&tasks);
 	text_done(&changed);
 	text_done(&text);
 	if (!err && (fflush(stdout) || ferror(stdout)))

@@ -325,31 +325,44 @@ static void append_native_thread(struct text *text, const struct native_thread *
 	text_puts(text, "\n");
 }
 
-static void append_native_threads(struct text *text, const struct dump *dump)
+void dump_append_native(struct text *text, const struct dump *dump, pid_t pid, const char *name)
 {
 	const size_t nr_unknown = dump_count_unknown(dump);
 
+	if (!dump->includes_native)
+		return;
 	if (!dump->nr_native_threads) {
-		text_puts(text, "\nNo other native threads.\n");
+		text_puts(text, "\nNo other native threads");
+		dumped_process_append(text, pid, name);
+		text_puts(text, ".\n");
 		return;
 	}
+	text_puts(text, "\nNative threads");
+	dumped_process_append(text, pid, name);
 	if (nr_unknown) {
-		text_printf(
-			text,
-			"\nNative threads cannot be distinguished from these: the id%s of %zu %s "
-			"unknown.\n",
-			text_plural(nr_unknown), nr_unknown, nr_unknown == 1 ? "is" : "are");
+		text_printf(text,
+			    " cannot be distinguished from these: the id%s of %zu %s unknown.\n",
+			    text_plural(nr_unknown), nr_unknown, nr_unknown == 1 ? "is" : "are");
 		return;
 	}
-	text_puts(text, "\nNative threads unknown to Python:\n");
+	text_puts(text, " unknown to Python:\n");
 	for (size_t i = 0; i < dump->nr_native_threads; i++)
 		append_native_thread(text, &dump->native_threads[i]);
 }
 
-static void append_head(struct text *text, const struct dump *dump, const struct run_info *info)
+void dump_append_finalizing(struct text *text, const struct dump *dump, pid_t pid, const char *name)
 {
 	const struct dumped_thread *finalizes = dump_find(dump, SAMPLE_FINALIZES);
 
+	if (!finalizes)
+		return;
+	text_puts(text, "The interpreter");
+	dumped_process_append(text, pid, name);
+	text_printf(text, " is finalizing in thread %d\n", finalizes->thread.tid);
+}
+
+static void append_head(struct text *text, const struct dump *dump, const struct run_info *info)
+{
 	if (dump->post_mortem) {
 		post_mortem_append_head(text, dump->post_mortem, info);
 	} else {
@@ -357,23 +370,27 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 		append_name(text, info->target.command_line);
 		text_printf(text, "\nCPython %s\n", info->python.version);
 	}
-	if (finalizes)
-		text_printf(text, "The interpreter is finalizing in thread %d\n",
-			    finalizes->thread.tid);
+	dump_append_finalizing(text, dump, info->target.pid, NULL);
 }
 
-int dump_append_tasks(struct text *text, const struct dump *dump)
+int dump_describe_tasks(const struct dump *dump, pid_t pid, const char *name,
+			struct paragraphs *paragraphs)
 {
-	int err = dump_tasks_append(text, &dump->tasks, dump->layout.sources);
+	struct text missing = {0};
+	int err = dump_tasks_describe(&dump->tasks, dump->layout.sources, pid, name, paragraphs);
 
-	if (!err && dump->tasks_read == TASKS_PARTIAL)
-		text_puts(text, "\nSome tasks could not be read and may be missing.\n");
-	return err;
+	if (err || dump->tasks_read != TASKS_PARTIAL)
+		return err;
+	text_puts(&missing, "Some tasks");
+	dumped_process_append(&missing, pid, name);
+	text_puts(&missing, " could not be read and may be missing.\n");
+	return paragraphs_add(paragraphs, &missing);
 }
 
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out)
 {
 	struct thread_groups groups = {0};
+	struct paragraphs tasks = {0};
 	struct text text = {0};
 	int err = dump_add_to_groups(dump, info->target.pid, NULL, &groups);
 
@@ -382,9 +399,10 @@ int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *
 	thread_groups_append(&text, &groups);
 	thread_groups_done(&groups);
 	if (!err)
-		err = dump_append_tasks(&text, dump);
-	if (dump->includes_native)
-		append_native_threads(&text, dump);
+		err = dump_describe_tasks(dump, info->target.pid, NULL, &tasks);
+	paragraphs_append(&text, &tasks);
+	paragraphs_done(&tasks);
+	dump_append_native(&text, dump, info->target.pid, NULL);
 	if (dump->post_mortem)
 		post_mortem_append_end(&text, dump->post_mortem);
 	if (!err)

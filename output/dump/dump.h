@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "output/dump/dumped_thread.h"
+#include "output/dump/paragraphs.h"
 #include "output/dump/post_mortem.h"
 #include "output/dump/source_lines.h"
 #include "output/dump/thread_groups.h"
@@ -97,13 +98,18 @@ void dump_set_tasks(struct dump *dump, enum tasks_read tasks);
 int dump_write_text(const struct dump *dump, const struct run_info *info, FILE *out);
 
 /*
- * The parts of a dump, for the dump of several processes: add its threads, with the name of their
- * process, to groups; append its tasks, as in its text; write the members of its JSON object. The
- * first two return 0 or -ENOMEM.
+ * The parts of a dump, for the dump of several processes: add its threads to groups, and its tasks
+ * to paragraphs; append its native threads, and that its interpreter is finalizing; write the
+ * members of its JSON object. Texts name the process unless name is NULL. The first two return 0
+ * or -ENOMEM.
  */
 int dump_add_to_groups(const struct dump *dump, pid_t pid, const char *name,
 		       struct thread_groups *groups);
-int dump_append_tasks(struct text *text, const struct dump *dump);
+int dump_describe_tasks(const struct dump *dump, pid_t pid, const char *name,
+			struct paragraphs *paragraphs);
+void dump_append_native(struct text *text, const struct dump *dump, pid_t pid, const char *name);
+void dump_append_finalizing(struct text *text, const struct dump *dump, pid_t pid,
+			    const char *name);
 void dump_write_members(struct json *json, const struct dump *dump, const struct run_info *info);
 
 /*

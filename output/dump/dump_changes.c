@@ -107,7 +107,7 @@ static int remember(struct seen_group *seen, const struct thread_group *group)
 /* Returns how a group differs from the one before, which may be NULL. */
 static enum group_change compare(const struct seen_group *seen, const struct seen_group *before)
 {
-	bool ran = false;
+	bool ran = seen->nr_members == 0;
 
 	if (!before)
 		return GROUP_NEW;
@@ -188,13 +188,35 @@ static void append_rest(struct text *text, const struct dump_changes *now, enum 
 	}
 }
 
-/* Fill *now from groups, compared with the dump before. Returns 0 or -ENOMEM. */
+/* Fill *seen from a paragraph about tasks. Returns 0 or -ENOMEM, as remember(). */
+static int remember_tasks(struct seen_group *seen, const char *paragraph)
+{
+	const char *const endings[] = {" (most recent call last):", ": runs no Python code"};
+	size_t length = strcspn(paragraph, "\n");
+
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++) {
+		const size_t ending = strlen(endings[i]);
+
+		if (length > ending &&
+		    strncmp(paragraph + length - ending, endings[i], ending) == 0)
+			length -= ending;
+	}
+	*seen = (struct seen_group){
+		.key = strdup(paragraph),
+		.threads = strndup(paragraph, length),
+	};
+	return seen->key && seen->threads ? 0 : -ENOMEM;
+}
+
+/* Fill *now, compared with the dump before. Returns 0 or -ENOMEM. */
 static int remember_all(struct text *text, const struct dump_changes *before,
 			struct dump_changes *now, const struct thread_groups *groups,
-			uint64_t now_ns)
+			const struct paragraphs *tasks, uint64_t now_ns)
 {
-	now->groups = calloc((size_t)groups->nr_groups + 1, sizeof(*now->groups));
-	now->by_key = calloc((size_t)groups->nr_groups + 1, sizeof(*now->by_key));
+	const size_t nr = (size_t)groups->nr_groups + tasks->nr;
+
+	now->groups = calloc(nr + 1, sizeof(*now->groups));
+	now->by_key = calloc(nr + 1, sizeof(*now->by_key));
 	if (!now->groups || !now->by_key)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < groups->nr_groups; i++) {
@@ -210,16 +232,28 @@ static int remember_all(struct text *text, const struct dump_changes *before,
 		seen->since_ns = seen->change == GROUP_SAME ? same->since_ns : now_ns;
 		append_change(text, seen, &groups->groups[i], same);
 	}
+	for (uint32_t i = 0; i < tasks->nr; i++) {
+		struct seen_group *seen = &now->groups[now->nr_groups];
+		int err = remember_tasks(seen, tasks->texts[i]);
+
+		now->by_key[now->nr_groups++] = seen;
+		if (err)
+			return err;
+		seen->change = compare(seen, find(before, seen));
+		if (seen->change == GROUP_NEW)
+			text_printf(text, "\nNew: %s", tasks->texts[i]);
+	}
 	if (now->nr_groups)
 		qsort(now->by_key, now->nr_groups, sizeof(*now->by_key), compare_keys);
 	return 0;
 }
 
 int dump_changes_append(struct text *text, struct dump_changes *changes,
-			const struct thread_groups *groups, uint64_t now_ns)
+			const struct thread_groups *groups, const struct paragraphs *tasks,
+			uint64_t now_ns)
 {
 	struct dump_changes now = {.groups = NULL};
-	int err = remember_all(text, changes, &now, groups, now_ns);
+	int err = remember_all(text, changes, &now, groups, tasks, now_ns);
 
 	if (!err) {
 		append_gone(text, changes, &now);

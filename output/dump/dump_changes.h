@@ -8,6 +8,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "output/dump/paragraphs.h"
 #include "output/dump/thread_groups.h"
 #include "output/dump/thread_waiting.h"
 #include "output/text/text.h"
@@ -27,10 +28,10 @@ struct seen_thread {
 	struct thread_waiting waiting; /* owned */
 };
 
-/* A group of an earlier dump. */
+/* A group of an earlier dump, or a paragraph about tasks, which has no members. */
 struct seen_group {
 	char *key;		     /* owned; its stack, and its thread if it is alone */
-	char *threads;		     /* owned; its threads as printed */
+	char *threads;		     /* owned; its threads, or tasks, as printed */
 	struct seen_thread *members; /* owned; ascending by pid and tid */
 	uint32_t nr_members;
 	enum group_change change;
@@ -51,8 +52,10 @@ void dump_changes_done(struct dump_changes *changes);
  * Append how the groups of a dump at now_ns differ from those of the dump before: each new stack
  * with its threads; each group that has other threads, or threads that wait for something else;
  * those that are gone; those whose stack is the same but whose threads ran, or may have; and for
- * how long the others have not changed. Then remember these groups. Returns 0; or -ENOMEM, and
- * nothing is remembered.
+ * how long the others have not changed. The same for paragraphs about tasks, of which it is never
+ * known that they did not run. Then remember all this. Returns 0; or -ENOMEM, and nothing is
+ * remembered.
  */
 int dump_changes_append(struct text *text, struct dump_changes *changes,
-			const struct thread_groups *groups, uint64_t now_ns);
+			const struct thread_groups *groups, const struct paragraphs *tasks,
+			uint64_t now_ns);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/dump/dumped_thread.h"
 #include "output/profile/label.h"
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
@@ -385,23 +386,31 @@ static void append_members(struct text *text, const struct dump_tasks *tasks,
 		text_puts(text, ", …");
 }
 
+/* Where tasks are described, and how. */
+struct description {
+	struct source_lines *sources; /* borrowed; NULL: no source */
+	pid_t pid;
+	const char *name; /* of the process; NULL: not shown */
+};
+
 static int append_group(struct text *text, const struct dump_tasks *tasks,
 			const struct groups *groups, const struct group *group,
-			struct source_lines *sources)
+			const struct description *how)
 {
 	const struct dumped_task *task = &tasks->tasks[group->first];
-	const struct dump_frames frames = frames_of(tasks, task->stack, sources);
+	const struct dump_frames frames = frames_of(tasks, task->stack, how->sources);
 	int err;
 
 	if (group->nr == 1)
-		text_puts(text, "\nTask ");
+		text_puts(text, "Task ");
 	else
-		text_printf(text, "\n%" PRIu32 " equal tasks: ", group->nr);
+		text_printf(text, "%" PRIu32 " equal tasks: ", group->nr);
 	append_members(text, tasks, groups, group);
 	if (task->has_thread)
 		text_printf(text, " of thread %d", task->tid);
 	else
 		text_puts(text, " of a thread that has ended");
+	dumped_process_append(text, how->pid, how->name);
 	if (task->running)
 		text_puts(text, ", running");
 	err = append_awaiters(text, tasks, groups, group);
@@ -417,14 +426,21 @@ static int append_group(struct text *text, const struct dump_tasks *tasks,
 	return err;
 }
 
-int dump_tasks_append(struct text *text, const struct dump_tasks *tasks,
-		      struct source_lines *sources)
+int dump_tasks_describe(const struct dump_tasks *tasks, struct source_lines *sources, pid_t pid,
+			const char *name, struct paragraphs *paragraphs)
 {
+	const struct description how = {sources, pid, name};
 	struct groups groups = {0};
 	int err = groups_fill(&groups, tasks);
 
-	for (uint32_t i = 0; !err && i < groups.nr; i++)
-		err = append_group(text, tasks, &groups, &groups.groups[i], sources);
+	for (uint32_t i = 0; !err && i < groups.nr; i++) {
+		struct text text = {0};
+
+		err = append_group(&text, tasks, &groups, &groups.groups[i], &how);
+		if (!err)
+			err = paragraphs_add(paragraphs, &text);
+		text_done(&text);
+	}
 	groups_done(&groups);
 	return err;
 }

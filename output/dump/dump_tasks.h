@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "output/dump/dump_frames.h"
+#include "output/dump/paragraphs.h"
 #include "output/tables/pair_map.h"
 
 #define DUMP_TASKS_NONE UINT32_MAX /* no task */
@@ -49,9 +50,12 @@ void dump_tasks_done(struct dump_tasks *tasks);
 /* Add a copy of a task; its functions are borrowed. Returns 0, or -ENOMEM if it was not added. */
 int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task);
 
-/* Append a paragraph for each task or group of equal tasks. Returns 0 or -ENOMEM. */
-int dump_tasks_append(struct text *text, const struct dump_tasks *tasks,
-		      struct source_lines *sources);
+/*
+ * Add a paragraph for each task or group of equal tasks, which names their process unless name is
+ * NULL. Returns 0 or -ENOMEM.
+ */
+int dump_tasks_describe(const struct dump_tasks *tasks, struct source_lines *sources, pid_t pid,
+			const char *name, struct paragraphs *paragraphs);
 
 /* Write the value of a key: an array of objects as in dump_write_json(). */
 void dump_tasks_write(struct json *json, const struct dump_tasks *tasks,

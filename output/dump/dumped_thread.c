@@ -67,6 +67,14 @@ static void append_name(struct text *text, const char *name)
 	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
 }
 
+void dumped_process_append(struct text *text, pid_t pid, const char *name)
+{
+	if (!name)
+		return;
+	text_printf(text, " of process %d ", pid);
+	append_name(text, name);
+}
+
 void dumped_thread_append_state(struct text *text, uint32_t flags)
 {
 	static const struct {

@@ -41,6 +41,9 @@ void dumped_thread_done(struct dumped_thread *dumped);
 /* Append the flags of a thread that people look for, each as ", " and a few words. */
 void dumped_thread_append_state(struct text *text, uint32_t flags);
 
+/* Append " of process PID NAME", with the name escaped; nothing if it is NULL. */
+void dumped_process_append(struct text *text, pid_t pid, const char *name);
+
 /*
  * Append what follows the header: how far the stack can be relied on, its frames, most recent call
  * last, and the exception that the thread handles. Equal stacks have equal texts.

@@ -118,15 +118,6 @@ static bool is_named_by_process(const struct grouped_thread *member)
 	return member->process && member->thread->thread.tid == member->pid;
 }
 
-/* Append which process a thread is of, if that is shown. */
-static void append_process(struct text *text, const struct grouped_thread *member)
-{
-	if (!member->process)
-		return;
-	text_printf(text, " of process %d ", member->pid);
-	append_escaped(text, member->process);
-}
-
 /* Append the header of a thread that is alone. */
 static void append_single(struct text *text, const struct grouped_thread *single)
 {
@@ -143,7 +134,7 @@ static void append_single(struct text *text, const struct grouped_thread *single
 		text_puts(text, " ");
 		append_quoted(text, thread->name);
 	}
-	append_process(text, single);
+	dumped_process_append(text, single->pid, single->process);
 	if (thread->interpreter_id)
 		text_printf(text, " in interpreter %lld", (long long)thread->interpreter_id);
 	if (thread->is_main)
@@ -221,7 +212,7 @@ void thread_group_append_threads(struct text *text, const struct thread_group *g
 	if (nr_processes > 1)
 		text_printf(text, " in %" PRIu32 " processes", nr_processes);
 	else
-		append_process(text, &group->threads[0]);
+		dumped_process_append(text, group->threads[0].pid, group->threads[0].process);
 	text_puts(text, ":");
 	for (uint32_t i = 0; i < nr && i < MAX_LISTED; i++)
 		append_member(text, &group->threads[i], i ? &group->threads[i - 1] : NULL,

@@ -26,6 +26,22 @@ int tree_dump_group(const struct tree_dump *tree, bool with_names, struct thread
 	return err;
 }
 
+int tree_dump_describe_tasks(const struct tree_dump *tree, bool with_names,
+			     struct paragraphs *paragraphs)
+{
+	int err = 0;
+
+	for (size_t i = 0; !err && i < tree->nr_processes; i++) {
+		const struct tree_process *process = &tree->processes[i];
+
+		if (process->dump)
+			err = dump_describe_tasks(
+				process->dump, process->info.target.pid,
+				with_names ? process->info.target.command_line : NULL, paragraphs);
+	}
+	return err;
+}
+
 static void append_escaped(struct text *text, const char *string)
 {
 	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
@@ -132,11 +148,17 @@ static void append_head(struct text *text, const struct tree_dump *tree)
 		append_escaped(text, tree->processes[i].problem);
 		text_puts(text, "\n");
 	}
+	for (size_t i = 0; i < tree->nr_processes; i++)
+		if (tree->processes[i].dump)
+			dump_append_finalizing(text, tree->processes[i].dump,
+					       tree->processes[i].info.target.pid,
+					       tree->processes[i].info.target.command_line);
 }
 
 int tree_dump_write_text(const struct tree_dump *tree, FILE *out)
 {
 	struct thread_groups groups = {0};
+	struct paragraphs tasks = {0};
 	struct text text = {0};
 	int err = tree_dump_group(tree, true, &groups);
 
@@ -144,9 +166,15 @@ int tree_dump_write_text(const struct tree_dump *tree, FILE *out)
 	dump_append_findings(&text, tree->findings, tree->nr_findings);
 	thread_groups_append(&text, &groups);
 	thread_groups_done(&groups);
-	for (size_t i = 0; !err && i < tree->nr_processes; i++)
+	if (!err)
+		err = tree_dump_describe_tasks(tree, true, &tasks);
+	paragraphs_append(&text, &tasks);
+	paragraphs_done(&tasks);
+	for (size_t i = 0; i < tree->nr_processes; i++)
 		if (tree->processes[i].dump)
-			err = dump_append_tasks(&text, tree->processes[i].dump);
+			dump_append_native(&text, tree->processes[i].dump,
+					   tree->processes[i].info.target.pid,
+					   tree->processes[i].info.target.command_line);
 	if (!err)
 		err = text_write(&text, out);
 	text_done(&text);

@@ -31,8 +31,8 @@ struct tree_dump {
 };
 
 /*
- * Write the dump for people: the processes, the findings, the stacks, the asyncio tasks. Not
- * flushed. Returns 0; -ENOMEM; the stream's error as negative errno.
+ * Write the dump for people: the processes, the findings, the stacks, the asyncio tasks, and native
+ * threads if they are included. Not flushed. Returns 0; -ENOMEM; the stream's error as negative errno.
  */
 int tree_dump_write_text(const struct tree_dump *tree, FILE *out);
 
@@ -53,5 +53,10 @@ int tree_dump_write_json(const struct tree_dump *tree, FILE *out);
  */
 int tree_dump_write(const struct tree_dump *tree, bool is_tree, bool as_json, FILE *out);
 
-/* Add all threads to groups, with the names of processes on request. Returns 0 or -ENOMEM. */
+/*
+ * Add all threads to groups, or all tasks to paragraphs, with the names of processes on request.
+ * Returns 0 or -ENOMEM.
+ */
 int tree_dump_group(const struct tree_dump *tree, bool with_names, struct thread_groups *groups);
+int tree_dump_describe_tasks(const struct tree_dump *tree, bool with_names,
+			     struct paragraphs *paragraphs);

@@ -130,6 +130,9 @@ class Dump(DumpTestCase):
             self.assertEqual(dump(target.pid)["finalizing"], target.report["tid"])
             self.assertIn("\nThe interpreter is finalizing in thread %d\n"
                           % target.report["tid"], pysample("dump", target.pid).stdout)
+            self.assertRegex(pysample("dump", "-s", target.pid).stdout,
+                             r"\nThe interpreter of process %d \S.* is finalizing in thread %d\n"
+                             % (target.pid, target.report["tid"]))
 
     def test_main_thread_has_ended(self):
         with support.ended_main_thread_target(self.interpreter) as target:

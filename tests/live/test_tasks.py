@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The asyncio tasks in a dump are those that the program has."""
 import json
+import signal
 import unittest
 
 import support
@@ -70,6 +71,23 @@ class Live(TasksTestCase):
         self.assertRegex(result.stdout, r'Task "left" of a thread that has ended ')
         self.assertRegex(result.stdout, r'Task "eager" of thread \d+, running ')
         self.assertLess(result.stdout.count("\nTask "), 100)
+
+    def test_tasks_of_a_tree_name_their_process(self):
+        result = pysample("dump", "-s", self.target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertRegex(result.stdout, r"\n1000 equal tasks: .* of thread \d+ of process %d \S"
+                         % self.target.pid)
+
+    def test_a_watch_compares_tasks(self):
+        process = support.start_pysample("dump", "--watch", "0.1", self.target.pid)
+        lines = []
+        for line in process.stdout:
+            lines.append(line.decode())
+            if lines[-1].startswith("Same stack again: 1000 equal tasks: "):
+                break
+        process.send_signal(signal.SIGINT)
+        self.assertEqual(support.finish(process).status, 0)
+        self.assertEqual(sum(line.startswith("1000 equal tasks") for line in lines), 1)
 
 
 @support.per_minor(*VERSIONS)

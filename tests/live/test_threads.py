@@ -90,6 +90,9 @@ class Threads(unittest.TestCase):
         self.assertEqual([thread["tid"] for thread in native], [tid])
         self.assertEqual({thread["state"] for thread in native}, {"S"})
         self.assertIsNone(dump(self.target.pid)["native_threads"])
+        self.assertRegex(pysample("dump", "-s", "-v", self.target.pid).stdout,
+                         r"\nNative threads of process %d \S.* unknown to Python:\n  Thread %d "
+                         % (self.target.pid, native[0]["tid"]))
         text = pysample("dump", "-v", self.target.pid).stdout
         self.assertRegex(text, r'\n  Thread %d ".*": waits' % native[0]["tid"])
 

@@ -24,6 +24,7 @@ static void look(struct dump_changes *changes, const struct look *looks, bool ar
 {
 	static const struct function function = {.qualname = "f", .path = "a.py", .first_line = 1};
 	static const struct dumped_layout layout;
+	static const struct paragraphs no_tasks;
 	struct thread_groups groups = {0};
 	struct dumped_thread threads[MAX_THREADS];
 	struct frame frames[MAX_THREADS];
@@ -44,7 +45,8 @@ static void look(struct dump_changes *changes, const struct look *looks, bool ar
 		cr_assert(zero(int, thread_groups_add(&groups, &member, &layout, are_alone)));
 	}
 	text_clear(ret_text);
-	cr_assert(zero(int, dump_changes_append(ret_text, changes, &groups, now_s * NS_PER_S)));
+	cr_assert(zero(
+		int, dump_changes_append(ret_text, changes, &groups, &no_tasks, now_s * NS_PER_S)));
 	thread_groups_done(&groups);
 }
 
@@ -147,4 +149,40 @@ Test(dump_changes, threads_that_are_not_grouped_have_changes_of_their_own)
 	};
 
 	check(rounds, sizeof(rounds) / sizeof(*rounds), true);
+}
+
+/* Tasks are found by their whole paragraph, and may always have run. */
+Test(dump_changes, tasks_are_new_again_or_gone)
+{
+	static const struct {
+		const char *tasks[3];
+		const char *text;
+	} rounds[] = {
+		{{"Task \"a\" of thread 7 (most recent call last):\n" AT(1),
+		  "Task \"b\" of thread 7: runs no Python code\n"},
+		 "\nNew: Task \"a\" of thread 7 (most recent call last):\n" AT(
+			 1) "\nNew: Task \"b\" of thread 7: runs no Python code\n"},
+		{{"Task \"a\" of thread 7 (most recent call last):\n" AT(2),
+		  "Task \"b\" of thread 7: runs no Python code\n"},
+		 "\nNew: Task \"a\" of thread 7 (most recent call last):\n" AT(
+			 2) "\nGone: Task \"a\" of thread 7\n"
+			    "\nSame stack again: Task \"b\" of thread 7\n"},
+		{{NULL}, "\nGone: Task \"a\" of thread 7\nGone: Task \"b\" of thread 7\n"},
+	};
+	static const struct thread_groups no_groups;
+	struct dump_changes changes = {0};
+	struct text text = {0};
+
+	for (size_t i = 0; i < sizeof(rounds) / sizeof(*rounds); i++) {
+		struct paragraphs tasks = {.texts = (char **)rounds[i].tasks};
+
+		while (rounds[i].tasks[tasks.nr])
+			tasks.nr++;
+		text_clear(&text);
+		cr_assert(zero(int, dump_changes_append(&text, &changes, &no_groups, &tasks, i)));
+		cr_expect(eq(str, (char *)text_string(&text), (char *)rounds[i].text), "round %zu",
+			  i);
+	}
+	text_done(&text);
+	dump_changes_done(&changes);
 }
