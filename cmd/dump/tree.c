@@ -21,9 +21,19 @@ static int reserve(struct tree *tree, size_t nr)
 	return tree->taken && tree->processes && tree->problems ? 0 : -ENOMEM;
 }
 
+/* Returns why a process has no dump, allocated; NULL if out of memory. */
+static char *explain(const struct process_dump *taken, const struct message *message)
+{
+	pid_t tid;
+	const bool has_ended = taken->target.process.proc_fd < 0 ||
+			       process_live_thread(&taken->target.process, &tid) != 0;
+
+	return strdup(has_ended ? "has ended" : message->text);
+}
+
 /*
- * Append a process that was opened, with its dump or with the reason why there is none; taken then
- * belongs to the tree. Returns 0 or -ENOMEM.
+ * Append a process, with its dump or with the reason why there is none; taken then belongs to the
+ * tree. Returns 0 or -ENOMEM.
  */
 static int append(struct tree *tree, struct process_dump *taken,
 		  const struct listed_process *process, enum exit_status status,
@@ -32,10 +42,11 @@ static int append(struct tree *tree, struct process_dump *taken,
 	const size_t i = tree->nr_processes;
 	const bool has_python = status != EXIT_NOT_PYTHON || taken->target.search_err != -ENOENT;
 
-	if (status != EXIT_OK && has_python)
-		tree->problems[i] = strdup(message->text);
-	if (status != EXIT_OK && has_python && !tree->problems[i])
-		return -ENOMEM;
+	if (status != EXIT_OK && has_python) {
+		tree->problems[i] = explain(taken, message);
+		if (!tree->problems[i])
+			return -ENOMEM;
+	}
 	tree->processes[i] = (struct tree_process){
 		.dump = status == EXIT_OK ? taken->dump : NULL,
 		.info = process_dump_info(taken),
@@ -43,44 +54,57 @@ static int append(struct tree *tree, struct process_dump *taken,
 		.problem = tree->problems[i],
 	};
 	tree->processes[i].info.target.pid = process->pid;
+	/* The name of one that had ended before it was opened is not known. */
+	if (!taken->target.command_line[0])
+		tree->processes[i].info.target.command_line = "?";
 	tree->taken[tree->nr_processes++] = taken;
 	return 0;
 }
 
-/*
- * Dump a process, again if it calls exec meanwhile, and append it unless it is a descendant that
- * has ended. Returns the status of its dump.
- */
-static enum exit_status take(struct tree *tree, const struct listed_process *process,
+/* Dump a process, again if it calls exec meanwhile. taken is not initialised yet. */
+static enum exit_status take(struct process_dump *taken, pid_t pid,
 			     const struct process_dump_options *options, struct message *reterr)
 {
-	struct process_dump *taken = malloc(sizeof(*taken));
 	enum exit_status status = EXIT_NO_SAMPLE;
-	bool is_there;
 
-	for (int i = 0; taken && i < EXEC_MAX_TRIES && status == EXIT_NO_SAMPLE; i++) {
+	for (int i = 0; i < EXEC_MAX_TRIES && status == EXIT_NO_SAMPLE; i++) {
 		struct message why = {0};
 		enum exit_status next;
 
 		if (i)
 			process_dump_done(taken);
-		next = process_dump_take(taken, process->pid, options, &why);
+		next = process_dump_take(taken, pid, options, &why);
 		/* If it is gone, it has ended, as the last try said already. */
 		if (i && taken->target.process.proc_fd < 0)
 			break;
 		status = next;
 		*reterr = why;
 	}
-	is_there = taken && taken->target.process.proc_fd >= 0 && status != EXIT_NO_SAMPLE;
-	if (is_there && append(tree, taken, process, status, reterr) == 0)
-		return status;
-	if (taken)
-		process_dump_done(taken);
+	return status;
+}
+
+/*
+ * Dump a process and append it, unless it is a descendant that has ended. *ret_status is the
+ * status of its dump. Returns 0 or -ENOMEM.
+ */
+static int add(struct tree *tree, const struct listed_process *process, bool is_root,
+	       const struct process_dump_options *options, enum exit_status *ret_status,
+	       struct message *reterr)
+{
+	struct process_dump *taken = malloc(sizeof(*taken));
+	int err = 0;
+
+	if (!taken)
+		return -ENOMEM;
+	*ret_status = take(taken, process->pid, options, reterr);
+	if (is_root || (taken->target.process.proc_fd >= 0 && *ret_status != EXIT_NO_SAMPLE)) {
+		err = append(tree, taken, process, *ret_status, reterr);
+		if (!err)
+			return 0;
+	}
+	process_dump_done(taken);
 	free(taken);
-	if (taken && !is_there)
-		return status;
-	message_set(reterr, "out of memory: dump the processes one by one, without -s");
-	return EXIT_ERROR;
+	return err;
 }
 
 /*
@@ -99,11 +123,36 @@ static int list_descendants(pid_t pid, struct listed_process **ret_descendants,
 	return err;
 }
 
+/*
+ * Dump a process and its descendants. *ret_status is EXIT_OK if any could be dumped, else the
+ * status of the first. Returns 0 or -ENOMEM.
+ */
+static int add_all(struct tree *tree, const struct listed_process *root,
+		   const struct listed_process *descendants, size_t nr_descendants,
+		   const struct process_dump_options *options, enum exit_status *ret_status,
+		   struct message *reterr)
+{
+	struct process_dump_options descendant_options = *options;
+	int err = add(tree, root, true, options, ret_status, reterr);
+
+	/* Whether a descendant is still starting is not worth half a second each. */
+	if (nr_descendants)
+		descendant_options.wait = (struct target_wait){.wait_ns = 0};
+	for (size_t i = 0; !err && i < nr_descendants; i++) {
+		struct message why = {0};
+		enum exit_status status;
+
+		err = add(tree, &descendants[i], false, &descendant_options, &status, &why);
+		if (!err && status == EXIT_OK)
+			*ret_status = EXIT_OK;
+	}
+	return err;
+}
+
 enum exit_status tree_take(struct tree *tree, pid_t pid, bool with_descendants,
 			   const struct process_dump_options *options, struct message *reterr)
 {
 	const struct listed_process root = {.pid = pid};
-	struct process_dump_options descendant_options = *options;
 	cleanup_free struct listed_process *descendants = NULL;
 	size_t nr_descendants = 0;
 	enum exit_status status;
@@ -117,15 +166,11 @@ enum exit_status tree_take(struct tree *tree, pid_t pid, bool with_descendants,
 	}
 	if (nr_descendants)
 		descriptor_limit_raise();
-	status = take(tree, &root, options, reterr);
-	/* Whether a descendant is still starting is not worth half a second each. */
-	if (nr_descendants)
-		descendant_options.wait = (struct target_wait){.wait_ns = 0};
-	for (size_t i = 0; i < nr_descendants; i++) {
-		struct message why = {0};
-
-		if (take(tree, &descendants[i], &descendant_options, &why) == EXIT_OK)
-			status = EXIT_OK;
+	if (add_all(tree, &root, descendants, nr_descendants, options, &status, reterr)) {
+		message_set(reterr, with_descendants ? "out of memory: dump the processes one by "
+						       "one, without -s"
+						     : "out of memory");
+		return EXIT_ERROR;
 	}
 	return status;
 }

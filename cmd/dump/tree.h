@@ -10,7 +10,7 @@
 
 /* Empty when all zero. Arrays have nr_processes elements, in one order, the root first. */
 struct tree {
-	struct process_dump **taken;	/* owned; NULL: no dump */
+	struct process_dump **taken;	/* owned; without a dump as far as it came */
 	struct tree_process *processes; /* owned; they borrow from the other arrays */
 	char **problems;		/* owned; NULL: none */
 	size_t nr_processes;
@@ -18,8 +18,9 @@ struct tree {
 
 /*
  * Dump process pid, and its descendants if with_descendants. A descendant that has ended is left
- * out, and one that cannot be dumped has the reason. Returns EXIT_OK; or another exit status, with
- * a message, if no process could be dumped. tree_done() must follow in any case.
+ * out; a process that cannot be dumped, or pid if that has ended, has the reason. Returns EXIT_OK;
+ * or another exit status, with a message, if no process could be dumped, or EXIT_ERROR if out of
+ * memory. tree_done() must follow in any case.
  */
 enum exit_status tree_take(struct tree *tree, pid_t pid, bool with_descendants,
 			   const struct process_dump_options *options, struct message *reterr);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """`pysample dump -s` says where programs hang: what their threads wait in, and for whom."""
+import contextlib
 import json
+import os
 import signal
 import unittest
 
@@ -21,6 +23,16 @@ def threads_of(dumped):
     """All threads of a dump of several processes, by id."""
     return {thread["tid"]: thread for process in dumped["processes"]
             for thread in process["threads"]}
+
+
+def holds_open(pid, path):
+    """Whether a process has a file open."""
+    folder = "/proc/%d/fd" % pid
+    for name in os.listdir(folder):
+        with contextlib.suppress(FileNotFoundError):  # closed meanwhile
+            if os.readlink(os.path.join(folder, name)) == path:
+                return True
+    return False
 
 
 class HangTestCase(unittest.TestCase):
@@ -218,6 +230,24 @@ class Trees(unittest.TestCase):
                           for process in dumped["processes"]],
                          [(target.report["pid"], target.pid)])
         self.assertIn("\n1 process without Python: sh (%d)\n" % target.pid, text.stdout)
+
+    def test_the_first_process_ends_meanwhile(self):
+        with support.python_target(self.interpreter, "busy",
+                                   wrapper=["sh", "-c", '"$@"; :', "sh"]) as target:
+            process = support.start_pysample("dump", "-s", "--json", "--wait", "100", target.pid)
+            support.wait_until(lambda: holds_open(process.pid, "/proc/%d" % target.pid),
+                               "pysample waits for the shell to run Python")
+            target.process.kill()
+            try:
+                result = support.finish(process)
+            finally:
+                os.kill(target.report["pid"], signal.SIGKILL)
+        self.assertEqual(result.status, 0, result.stderr)
+        dumped = json.loads(result.stdout)
+        self.assertEqual([(other["pid"], other["parent_pid"], other["problem"])
+                          for other in dumped["others"]], [(target.pid, None, "has ended")])
+        self.assertEqual([process["pid"] for process in dumped["processes"]],
+                         [target.report["pid"]])
 
     def test_nothing_to_dump(self):
         with support.plain_target("sleep", "3600") as process:
