@@ -2,10 +2,13 @@
 #include "cmd/signals.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <time.h>
 #include <unistd.h>
+
+#include "procmem/clock.h"
 
 /*
  * timeout(1) signals us and then our process group; when a terminal is closed, both the shell and
@@ -147,6 +150,19 @@ void signals_catch_pauses(void)
 
 	if (!is_ignored(SIGUSR2))
 		(void)sigaction(SIGUSR2, &action, NULL);
+}
+
+void signals_sleep(uint64_t time_ns)
+{
+	const struct timespec time = timespec_of(time_ns);
+	sigset_t handled, before;
+
+	signals_get_handled(&handled);
+	/* A signal that comes between the test and the call waits for the call, and ends it. */
+	(void)sigprocmask(SIG_BLOCK, &handled, &before);
+	if (!stop_requested)
+		(void)ppoll(NULL, 0, &time, &before);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 void signals_make_writes_fail(void)

@@ -8,6 +8,7 @@
 
 #include <signal.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 /* Nonzero once SIGINT, SIGTERM or SIGHUP has requested the end of the work. */
@@ -40,6 +41,9 @@ const volatile sig_atomic_t *signals_pause_flag(void);
  * flag. It ends a sleep, but interrupts no other call.
  */
 void signals_catch_pauses(void);
+
+/* Sleep, but not once the stop flag is set: a signal that sets it is never missed. */
+void signals_sleep(uint64_t time_ns);
 
 /* From now on a closed pipe or an exceeded file size limit is a write error, not a signal. */
 void signals_make_writes_fail(void);

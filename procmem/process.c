@@ -200,6 +200,15 @@ static int open_memory(const struct process *process)
 	return fd < 0 ? -1 : fd;
 }
 
+bool process_equals(const struct process *a, const struct process *b)
+{
+	struct stat one, two;
+
+	/* While one is open, the folder of another process has another inode. */
+	return fstat(a->proc_fd, &one) == 0 && fstat(b->proc_fd, &two) == 0 &&
+	       one.st_dev == two.st_dev && one.st_ino == two.st_ino;
+}
+
 int process_reopen_memory(struct process *process)
 {
 	pid_t tid;

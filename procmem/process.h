@@ -35,6 +35,9 @@ struct process {
 int process_open(pid_t pid, struct process *ret_process, struct message *reterr);
 void process_close(struct process *process);
 
+/* Whether two open processes are the same one, even if one of them has ended. */
+bool process_equals(const struct process *a, const struct process *b);
+
 /*
  * Reopen process->memory_fd for the program that runs now, after an exec. Returns 0, or -ESRCH if
  * the process has ended. It never opens another process that has the same id.

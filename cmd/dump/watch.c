@@ -64,17 +64,26 @@ static int write_round(const struct tree_dump *tree, const struct watch_options 
 	return err;
 }
 
-/* Dump once. *ret_err: an error of the output or of memory, which has a message. */
-static enum exit_status take_round(pid_t pid, const struct process_dump_options *options,
+/*
+ * Dump once; nothing is written if another process has the id by then. *ret_err: an error of the
+ * output or of memory, which has a message.
+ */
+static enum exit_status take_round(const struct process *watched,
+				   const struct process_dump_options *options,
 				   const struct watch_options *how, bool is_first,
 				   struct dump_changes *changes, int *ret_err,
 				   struct message *reterr)
 {
 	struct findings findings = {0};
 	struct tree tree = {0};
-	enum exit_status status = tree_take(&tree, pid, how->subprocesses, options, reterr);
+	enum exit_status status =
+		tree_take(&tree, watched->pid, how->subprocesses, options, reterr);
 
 	*ret_err = 0;
+	if (status == EXIT_OK && !process_equals(&tree.taken[0]->target.process, watched)) {
+		message_set(reterr, "process %d has ended", watched->pid);
+		status = EXIT_NO_SAMPLE;
+	}
 	if (status == EXIT_OK)
 		*ret_err = waiting_describe(&tree, how->subprocesses, &findings);
 	if (status == EXIT_OK && !*ret_err) {
@@ -92,41 +101,32 @@ static enum exit_status take_round(pid_t pid, const struct process_dump_options 
 	return status;
 }
 
-/* Whether the process has ended. */
-static bool has_ended(pid_t pid)
-{
-	struct message message = {0};
-	struct process process;
-	pid_t tid;
-	bool ended;
-
-	if (process_open(pid, &process, &message))
-		return true;
-	ended = process_live_thread(&process, &tid) != 0;
-	process_close(&process);
-	return ended;
-}
-
 enum exit_status watch(pid_t pid, const struct process_dump_options *options,
 		       const struct watch_options *how, struct message *reterr)
 {
 	const volatile sig_atomic_t *stop = signals_stop_flag();
 	struct dump_changes changes = {0};
-	enum exit_status status = EXIT_OK;
+	struct target watched;
+	enum exit_status status = target_open_process(pid, &watched, reterr);
 	bool is_first = true;
 
+	if (status != EXIT_OK) {
+		target_close(&watched);
+		return status;
+	}
 	signals_catch_stops();
 	signals_make_writes_fail();
 	while (!*stop) {
-		const struct timespec pause = timespec_of(how->interval_ns);
+		pid_t tid;
 		int err;
 
 		*reterr = (struct message){0};
-		status = take_round(pid, options, how, is_first, &changes, &err, reterr);
+		status = take_round(&watched.process, options, how, is_first, &changes, &err,
+				    reterr);
 		if (err || (is_first && status != EXIT_OK))
 			break;
 		is_first = false;
-		if (has_ended(pid)) {
+		if (process_live_thread(&watched.process, &tid)) {
 			print_note("process %d has ended", pid);
 			status = EXIT_OK;
 			break;
@@ -134,9 +134,9 @@ enum exit_status watch(pid_t pid, const struct process_dump_options *options,
 		if (status != EXIT_OK)
 			print_note("%s", reterr->text);
 		status = EXIT_OK;
-		if (!*stop)
-			(void)nanosleep(&pause, NULL);
+		signals_sleep(how->interval_ns);
 	}
 	dump_changes_done(&changes);
+	target_close(&watched);
 	return status;
 }

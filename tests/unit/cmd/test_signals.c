@@ -5,7 +5,11 @@
 #include <criterion/new/assert.h>
 #include <signal.h>
 #include <stdint.h>
+#include <sys/wait.h>
 #include <time.h>
+#include <unistd.h>
+
+#include "procmem/clock.h"
 
 enum { ECHO_MS = 200 };
 
@@ -40,4 +44,25 @@ Test(signals, signal_after_a_while_is_another_request, .timeout = 60)
 	cr_assert(signals_record_stop(SIGINT), "the first");
 	(void)clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, NULL);
 	cr_expect(signals_record_stop(SIGINT));
+}
+
+enum { HOUR_S = 3600 };
+
+Test(signals, sleep_ends_before_it_begins, .timeout = 60)
+{
+	(void)signals_record_stop(SIGINT);
+	signals_sleep(HOUR_S * NS_PER_S);
+}
+
+Test(signals, sleep_ends_with_the_signal, .timeout = 60)
+{
+	pid_t child;
+
+	signals_catch_stops();
+	child = fork();
+	if (!child)
+		_exit(kill(getppid(), SIGINT) != 0);
+	signals_sleep(HOUR_S * NS_PER_S);
+	cr_expect(ne(int, *signals_stop_flag(), 0));
+	(void)waitpid(child, NULL, 0);
 }

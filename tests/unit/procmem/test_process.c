@@ -179,6 +179,49 @@ static void finish_exec(const struct child *child)
 	cr_assert(eq(int, read(child->ready_fd, sent_id, 4), 4));
 }
 
+/* Start a child with an id that another process had. Returns false if that is not possible here. */
+static bool child_start_as(pid_t pid, struct child *ret_child)
+{
+	for (int i = 0; i < 1000; i++) {
+		FILE *last = fopen("/proc/sys/kernel/ns_last_pid", "w");
+
+		if (!last)
+			return false;
+		(void)fprintf(last, "%d", pid - 1);
+		if (fclose(last))
+			return false;
+		*ret_child = child_start(run_pause);
+		if (ret_child->pid == pid)
+			return true;
+		child_end(ret_child);
+	}
+	return false;
+}
+
+Test(process, is_not_the_next_one_with_its_id)
+{
+	struct child child = child_start(run_pause);
+	struct process process = PROCESS_CLOSED, again = PROCESS_CLOSED, other = PROCESS_CLOSED;
+
+	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
+	cr_assert(zero(int, process_open(child.pid, &again, NULL)));
+	cr_assert(zero(int, process_open(getpid(), &other, NULL)));
+	cr_expect(process_equals(&process, &again));
+	cr_expect(not(process_equals(&process, &other)));
+	cr_expect(not(process_equals(&process, &PROCESS_CLOSED)));
+	child_end(&child);
+	cr_expect(process_equals(&process, &again), "both have ended");
+	process_close(&other);
+	if (child_start_as(process.pid, &child)) {
+		cr_assert(zero(int, process_open(child.pid, &other, NULL)));
+		cr_expect(not(process_equals(&process, &other)), "its id was used again");
+		child_end(&child);
+	}
+	process_close(&process);
+	process_close(&again);
+	process_close(&other);
+}
+
 Test(process, notices_an_exec)
 {
 	struct child child = child_start(run_exec);
