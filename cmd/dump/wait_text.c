@@ -427,6 +427,8 @@ static void append_state(struct text *text, const struct thread_wait *wait)
 {
 	if (wait->state == 'T' || wait->state == 't')
 		text_puts(text, wait->state == 'T' ? "is stopped" : "is stopped by a tracer");
+	else if (thread_wait_is_frozen(wait))
+		text_puts(text, "is frozen");
 	else if (wait->wchan[0] && strchr("SDI", wait->state))
 		text_printf(text, "waits in the kernel's %s", wait->wchan);
 	else if (wait->state == 'D')
@@ -446,18 +448,18 @@ void wait_text_append(struct text *text, struct wait_scene *scene, size_t i,
 	};
 	const struct blocking_call *call =
 		thread->has_call ? blocking_call_find(thread->call.number) : NULL;
-	const bool is_stopped = thread->wait.state == 'T' || thread->wait.state == 't';
+	const bool is_stopped = thread->wait.state == 'T' || thread->wait.state == 't' ||
+				thread_wait_is_frozen(&thread->wait);
 
 	*ret_call = NULL;
 	*ret_time_bytes = 0;
 	if (!thread->is_waiting)
 		return;
-	if (!thread->has_call || is_stopped) {
-		append_state(text, &thread->wait);
-		return;
-	}
-	if (thread->call.number < 0) {
-		text_puts(text, "waits for a page of its memory");
+	if (!thread->has_call || is_stopped || thread->call.number < 0) {
+		if (thread->has_call && thread_wait_is_for_page(&thread->wait))
+			text_puts(text, "waits for a page of its memory");
+		else
+			append_state(text, &thread->wait);
 		return;
 	}
 	if (!call) {

@@ -38,6 +38,26 @@ int thread_wait_read(const struct process *process, pid_t tid, struct thread_wai
 	return 0;
 }
 
+bool thread_wait_is_for_page(const struct thread_wait *wait)
+{
+	/* The names from Linux 4.15 to 6.18, or how they begin. */
+	static const char *const names[] = {
+		"folio_wait_bit",	"__folio_lock",	       "wait_on_page_bit", "__lock_page",
+		"migration_entry_wait", "softleaf_entry_wait", "handle_userfault",
+	};
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (strncmp(wait->wchan, names[i], strlen(names[i])) == 0)
+			return true;
+	return false;
+}
+
+bool thread_wait_is_frozen(const struct thread_wait *wait)
+{
+	return strcmp(wait->wchan, "do_freezer_trap") == 0 ||
+	       strcmp(wait->wchan, "__refrigerator") == 0;
+}
+
 /* Parse a hexadecimal number. Returns 0 or -EBADMSG. */
 static int parse_word(const char *word, uint64_t *ret_number)
 {

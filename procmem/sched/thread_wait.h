@@ -26,9 +26,17 @@ struct thread_wait {
  */
 int thread_wait_read(const struct process *process, pid_t tid, struct thread_wait *ret_wait);
 
+/*
+ * Whether a thread waits for a page of its memory, or is frozen with its control group, as by
+ * `docker pause`: by wchan, so false if that is unknown. Source: mm/filemap.c, mm/migrate.c,
+ * fs/userfaultfd.c; kernel/freezer.c, kernel/signal.c.
+ */
+bool thread_wait_is_for_page(const struct thread_wait *wait);
+bool thread_wait_is_frozen(const struct thread_wait *wait);
+
 /* A system call that a thread is in. */
 struct thread_call {
-	int64_t number; /* -1: none, the thread waits for something else, such as a page */
+	int64_t number; /* -1: none */
 	uint64_t arguments[6];
 };
 

@@ -35,6 +35,35 @@ def holds_open(pid, path):
     return False
 
 
+@contextlib.contextmanager
+def frozen(pid):
+    """Freeze a process with a control group of its own, by version 1 or else 2."""
+    base, file, on, off, state, is_frozen = (
+        ("/sys/fs/cgroup/freezer", "freezer.state", "FROZEN", "THAWED", "freezer.state", "FROZEN")
+        if os.path.isdir("/sys/fs/cgroup/freezer") else
+        ("/sys/fs/cgroup", "cgroup.freeze", "1", "0", "cgroup.events", "frozen 1"))
+    group = os.path.join(base, "pysample-test-%d" % pid)
+    try:
+        os.mkdir(group)
+    except OSError as error:
+        raise unittest.SkipTest("no control group can be made: %s" % error)
+
+    def write(folder, name, text):
+        with open(os.path.join(folder, name), "w", encoding="ascii") as target:
+            target.write(text)
+
+    try:
+        write(group, "cgroup.procs", str(pid))
+        write(group, file, on)
+        support.wait_until(lambda: is_frozen in support.read(os.path.join(group, state)),
+                           "the process is frozen")
+        yield
+    finally:
+        write(group, file, off)
+        write(base, "cgroup.procs", str(pid))
+        os.rmdir(group)
+
+
 class HangTestCase(unittest.TestCase):
     maxDiff = 4000
 
@@ -143,6 +172,15 @@ class Waits(HangTestCase):
         for tid, pid in holders.items():
             self.assertTrue(threads_of(dumped)[tid]["waiting"]["text"].endswith(
                 ", locked by process %d" % pid), threads_of(dumped)[tid]["waiting"])
+
+    def test_a_frozen_process(self):
+        """Its thread is in no system call, or still in one, but waits for something else."""
+        with support.python_target(self.interpreter, "busy") as target, \
+                frozen(target.pid):
+            dumped = dump(target.pid)
+        waiting = [thread["waiting"] for thread in dumped["threads"]
+                   if thread["tid"] == target.pid]
+        self.assertEqual(waiting[0]["text"], "is frozen")
 
     def test_pipes_and_children(self):
         with support.python_target(self.interpreter, "hangs", "children") as target:

@@ -106,3 +106,26 @@ Test(thread_wait, parses_calls)
 		cr_expect(eq(u64, call.arguments[5], cases[i].last), "'%s'", cases[i].text);
 	}
 }
+
+Test(thread_wait, tells_pages_from_freezers)
+{
+	static const struct {
+		struct thread_wait wait;
+		bool is_for_page, is_frozen;
+	} cases[] = {
+		{{'D', "folio_wait_bit_common"}, true, false},
+		{{'D', "wait_on_page_bit_killable"}, true, false},
+		{{'S', "handle_userfault"}, true, false},
+		{{'S', "do_freezer_trap"}, false, true},
+		{{'D', "__refrigerator"}, false, true},
+		{{'S', "futex_do_wait"}, false, false},
+		{{'D', ""}, false, false},
+	};
+
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		cr_expect(eq(int, thread_wait_is_for_page(&cases[i].wait), cases[i].is_for_page),
+			  "%s", cases[i].wait.wchan);
+		cr_expect(eq(int, thread_wait_is_frozen(&cases[i].wait), cases[i].is_frozen), "%s",
+			  cases[i].wait.wchan);
+	}
+}
