@@ -10,6 +10,7 @@
 #include "cmd/dump/waits.h"
 #include "output/dump/thread_waiting.h"
 #include "output/text/text.h"
+#include "procmem/array.h"
 #include "procmem/cleanup.h"
 
 /*
@@ -98,11 +99,14 @@ static int describe(struct wait_scene *scene, bool with_processes, const struct 
 static int add_circle(const struct tree *tree, bool with_processes, const struct lock_waits *locks,
 		      const struct lock_wait *first, struct findings *findings)
 {
+	char **sentences = array_reserve(findings->sentences, findings->nr_sentences + 1,
+					 &findings->max_sentences, sizeof(*sentences));
 	const struct lock_wait *wait = first;
 	struct text text = {0};
 
-	if (findings->nr_sentences == FINDINGS_MAX)
-		return 0;
+	if (!sentences)
+		return -ENOMEM;
+	findings->sentences = sentences;
 	text_puts(&text, is_same_thread(&first->holder, &first->waiter) ? "Likely deadlock: "
 									: "Deadlock: ");
 	append_thread(&text, tree, with_processes, &first->waiter);
@@ -121,7 +125,7 @@ static int add_circle(const struct tree *tree, bool with_processes, const struct
 		text_done(&text);
 		return -ENOMEM;
 	}
-	findings->sentences[findings->nr_sentences++] = text.bytes;
+	sentences[findings->nr_sentences++] = text.bytes;
 	return 0;
 }
 
@@ -161,7 +165,8 @@ int waiting_describe(struct tree *tree, bool with_processes, struct findings *fi
 
 void findings_done(struct findings *findings)
 {
-	for (size_t i = 0; i < findings->nr_sentences; i++)
+	for (uint32_t i = 0; i < findings->nr_sentences; i++)
 		free(findings->sentences[i]);
-	*findings = (struct findings){.nr_sentences = 0};
+	free(findings->sentences);
+	*findings = (struct findings){.sentences = NULL};
 }

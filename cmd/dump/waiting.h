@@ -5,17 +5,14 @@
  */
 #pragma once
 
-#include <stddef.h>
+#include <stdint.h>
 
 #include "cmd/dump/tree.h"
 
-/* Further findings are dropped. */
-enum { FINDINGS_MAX = 16 };
-
 /* Empty when all zero. */
 struct findings {
-	char *sentences[FINDINGS_MAX]; /* owned; control characters are not escaped */
-	size_t nr_sentences;
+	char **sentences; /* owned, like the array; control characters are not escaped */
+	uint32_t nr_sentences, max_sentences;
 };
 
 /*

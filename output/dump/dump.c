@@ -199,11 +199,15 @@ void dump_set_findings(struct dump *dump, const char *const *findings, size_t nr
 
 void dump_append_findings(struct text *text, const char *const *findings, size_t nr_findings)
 {
-	for (size_t i = 0; i < nr_findings; i++) {
+	enum { MAX_LISTED = 16 };
+
+	for (size_t i = 0; i < nr_findings && i < MAX_LISTED; i++) {
 		text_puts(text, i ? "" : "\n");
 		append_name(text, findings[i]);
 		text_puts(text, "\n");
 	}
+	if (nr_findings > MAX_LISTED)
+		text_printf(text, "… and %zu more\n", nr_findings - MAX_LISTED);
 }
 
 void dump_write_findings(struct json *json, const char *const *findings, size_t nr_findings)

@@ -70,7 +70,8 @@ void dump_fold_starts(struct dump *dump);
 
 /*
  * Set conclusions, such as a deadlock: sentences, unescaped, borrowed until the dump is written.
- * The other two append them to a text, after an empty line, and write them as a member.
+ * The other two append them to a text, after an empty line, and write them as a member. A text has
+ * the first 16 and the number of the others.
  */
 void dump_set_findings(struct dump *dump, const char *const *findings, size_t nr_findings);
 void dump_append_findings(struct text *text, const char *const *findings, size_t nr_findings);

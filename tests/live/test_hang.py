@@ -113,6 +113,16 @@ class Locks(HangTestCase):
         self.check_holders("twice", "a threading.Lock that it is likely to hold itself",
                            "Likely deadlock: ")
 
+    def test_more_deadlocks_than_people_read(self):
+        with support.python_target(self.interpreter, "hangs", "twenty") as target:
+            dumped = self.dump_until(target.pid, lambda threads: sum(
+                bool(thread["waiting"] and thread["waiting"]["holder"])
+                for thread in threads.values()) == 20)
+            text = pysample("dump", target.pid).stdout
+        self.assertEqual(len(dumped["findings"]), 20)
+        self.assertEqual(text.count("\nLikely deadlock: "), 16)
+        self.assertIn("\n… and 4 more\n\n", text)
+
     def test_a_lock_released_inside_its_statement(self):
         self.check_holders("released", "a threading.Lock that it is likely to hold itself",
                            "Likely deadlock: ")

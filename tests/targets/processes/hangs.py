@@ -80,6 +80,13 @@ def one_lock_twice():
     return {"holders": {tid: tid}, "deadlock": [tid]}
 
 
+def twenty_deadlocks():
+    """More than people read."""
+    threads = [one_lock_twice() for _ in range(20)]
+    return {"holders": {tid: tid for thread in threads for tid in thread["holders"]},
+            "deadlock": []}
+
+
 def held_in_a_wait():
     """Threads hold a Lock while they wait for an event, a queue, and a condition of another lock."""
     condition = threading.Condition()
@@ -269,6 +276,7 @@ WAYS = {
     "locks": lambda: two_locks(threading.Lock),
     "rlocks": lambda: two_locks(threading.RLock),
     "twice": one_lock_twice,
+    "twenty": twenty_deadlocks,
     "held_in_a_wait": held_in_a_wait,
     "released": released_inside,
     "unknown": unknown_holders,
