@@ -8,14 +8,7 @@ import signal
 import unittest
 
 import support
-from support import per_interpreter, pysample
-
-
-def dump(pid):
-    result = pysample("dump", pid, "--json")
-    if result.status:
-        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
-    return json.loads(result.stdout)
+from support import dump, per_interpreter, pysample
 
 
 class DumpTestCase(unittest.TestCase):

@@ -7,16 +7,9 @@ import signal
 import unittest
 
 import support
-from support import pysample
+from support import dump, pysample
 
 VERSIONS = ("3.8", "3.12", "3.13", "3.15")
-
-
-def dump(pid, *options):
-    result = pysample("dump", pid, "--json", *options)
-    if result.status:
-        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
-    return json.loads(result.stdout)
 
 
 def threads_of(dumped):

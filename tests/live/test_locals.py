@@ -3,22 +3,14 @@
 reports.
 """
 import contextlib
-import json
 import re
 import unittest
 
 import support
-from support import core_files, per_interpreter, pysample
+from support import core_files, dump, per_interpreter, pysample
 
 USUAL_CHARS = 100
 MANY_CHARS = 1000
-
-
-def dump(pid, *options):
-    result = pysample("dump", pid, "--json", *options)
-    if result.status:
-        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
-    return json.loads(result.stdout)
 
 
 def cut(text, nr_chars):

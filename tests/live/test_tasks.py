@@ -1,20 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The asyncio tasks in a dump are those that the program has."""
-import json
 import signal
 import unittest
 
 import support
-from support import core_files, pysample
+from support import core_files, dump, pysample
 
 VERSIONS = ("3.14", "3.15")
-
-
-def dump(pid):
-    result = pysample("dump", pid, "--json")
-    if result.status:
-        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
-    return json.loads(result.stdout)
 
 
 class TasksTestCase(unittest.TestCase):

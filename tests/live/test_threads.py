@@ -8,17 +8,10 @@ import unittest
 
 import support
 import test_attach
-from support import per_interpreter, per_layout, pysample
+from support import dump, per_interpreter, per_layout, pysample
 from test_attach import wait_until_sampling
 
 NAME_MAX_BYTES = 127
-
-
-def dump(pid, *options):
-    result = pysample("dump", pid, "--json", *options)
-    if result.status:
-        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
-    return json.loads(result.stdout)
 
 
 def name_shown(name):

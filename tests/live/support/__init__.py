@@ -608,6 +608,14 @@ PLACE_KEYS = ("name", "path", "line", "first_line")
 FRAME_KEYS = PLACE_KEYS + ("column", "end_line", "end_column")
 
 
+def dump(pid, *options):
+    """What `dump --json` says."""
+    result = pysample("dump", pid, "--json", *options)
+    if result.status:
+        raise AssertionError("dump ended with %d: %s" % (result.status, result.stderr))
+    return json.loads(result.stdout)
+
+
 def dumped_frames(thread, keys=FRAME_KEYS):
     """A thread's frames from `dump --json`, in the form of expected_frames()."""
     return [{key: frame[key] for key in keys} for frame in thread["frames"]]
