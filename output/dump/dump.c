@@ -176,11 +176,6 @@ static const struct dumped_thread *dump_find(const struct dump *dump, uint32_t f
 	return NULL;
 }
 
-static void append_name(struct text *text, const char *name)
-{
-	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
-}
-
 void dump_group_stacks(struct dump *dump)
 {
 	dump->groups_stacks = true;
@@ -203,7 +198,7 @@ void dump_append_findings(struct text *text, const char *const *findings, size_t
 
 	for (size_t i = 0; i < nr_findings && i < MAX_LISTED; i++) {
 		text_puts(text, i ? "" : "\n");
-		append_name(text, findings[i]);
+		label_append_string(text, findings[i]);
 		text_puts(text, "\n");
 	}
 	if (nr_findings > MAX_LISTED)
@@ -320,11 +315,11 @@ static const char *state_text(char state)
 static void append_native_thread(struct text *text, const struct native_thread *thread)
 {
 	text_printf(text, "  Thread %d \"", thread->tid);
-	append_name(text, thread->name);
+	label_append_string(text, thread->name);
 	text_printf(text, "\": %s", state_text(thread->state));
 	if (thread->wchan[0]) {
 		text_puts(text, " in ");
-		append_name(text, thread->wchan);
+		label_append_string(text, thread->wchan);
 	}
 	text_puts(text, "\n");
 }
@@ -371,7 +366,7 @@ static void append_head(struct text *text, const struct dump *dump, const struct
 		post_mortem_append_head(text, dump->post_mortem, info);
 	} else {
 		text_printf(text, "Process %d: ", info->target.pid);
-		append_name(text, info->target.command_line);
+		label_append_string(text, info->target.command_line);
 		text_printf(text, "\nCPython %s\n", info->python.version);
 	}
 	dump_append_finalizing(text, dump, info->target.pid, NULL);

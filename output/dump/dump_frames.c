@@ -115,11 +115,6 @@ static const struct frame_detail *detail_of(const struct dump_frames *frames, ui
 	return frames->details ? &frames->details[i] : &unknown;
 }
 
-static void append_name(struct text *text, const char *name)
-{
-	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
-}
-
 /*
  * Append a frame. Native and kernel frames have a module but no line; frames without a file name
  * none.
@@ -134,13 +129,13 @@ static void append_frame(struct text *text, const struct dump_frames *frames, ui
 	text_puts(text, is_native ? "  C" : " ");
 	if (function->path[0]) {
 		text_puts(text, is_native ? " file \"" : " File \"");
-		append_name(text, function->path);
+		label_append_string(text, function->path);
 		text_puts(text, "\",");
 	}
 	if (!is_native && (function->path[0] || frame->line > 0))
 		text_printf(text, " line %d,", frame->line);
 	text_puts(text, " in ");
-	append_name(text, function->qualname);
+	label_append_string(text, function->qualname);
 	text_puts(text, "\n");
 	if (frames->sources)
 		dump_source_append(text, frames->sources, frame, detail_of(frames, i));

@@ -291,7 +291,7 @@ static void append_task(struct text *text, const struct dump_tasks *tasks, uint6
 		return;
 	}
 	text_puts(text, "\"");
-	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
+	label_append_string(text, name);
 	text_puts(text, "\"");
 }
 

@@ -62,17 +62,12 @@ void dumped_thread_done(struct dumped_thread *dumped)
 	*dumped = (struct dumped_thread){.frames = NULL};
 }
 
-static void append_name(struct text *text, const char *name)
-{
-	label_append_escaped(text, name, strlen(name), LABEL_DISPLAY);
-}
-
 void dumped_process_append(struct text *text, pid_t pid, const char *name)
 {
 	if (!name)
 		return;
 	text_printf(text, " of process %d ", pid);
-	append_name(text, name);
+	label_append_string(text, name);
 }
 
 void dumped_thread_append_state(struct text *text, uint32_t flags)
@@ -97,10 +92,10 @@ static void append_exception(struct text *text, const struct dumped_thread *dump
 	if (!dumped->exception_type)
 		return;
 	text_puts(text, "  handling ");
-	append_name(text, dumped->exception_type);
+	label_append_string(text, dumped->exception_type);
 	if (dumped->exception_message[0]) {
 		text_puts(text, ": ");
-		append_name(text, dumped->exception_message);
+		label_append_string(text, dumped->exception_message);
 	}
 	text_puts(text, "\n");
 }

@@ -8,11 +8,6 @@
 #include "output/profile/label.h"
 #include "output/text/signal_name.h"
 
-static void append_escaped(struct text *text, const char *string)
-{
-	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
-}
-
 /*
  * Returns the name of the code; NULL if unknown. For a fault with an address code 0, which is that
  * of kill(2), counts as unknown.
@@ -55,11 +50,11 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 			     const struct run_info *info)
 {
 	text_puts(text, "Core file ");
-	append_escaped(text, post_mortem->core_path);
+	label_append_string(text, post_mortem->core_path);
 	if (info->target.pid)
 		text_printf(text, " of process %d", info->target.pid);
 	text_puts(text, ": ");
-	append_escaped(text, info->target.command_line);
+	label_append_string(text, info->target.command_line);
 	text_puts(text, "\n");
 	post_mortem_append_death(text, post_mortem);
 	text_puts(text, "\n");
@@ -68,7 +63,7 @@ void post_mortem_append_head(struct text *text, const struct post_mortem *post_m
 	text_printf(text, "CPython %s", info->python.version);
 	if (post_mortem->executable) {
 		text_puts(text, ", ");
-		append_escaped(text, post_mortem->executable);
+		label_append_string(text, post_mortem->executable);
 	}
 	text_puts(text, "\n");
 }
@@ -82,12 +77,12 @@ static void append_modules(struct text *text, const struct post_mortem *post_mor
 		const struct post_mortem_module *module = &post_mortem->modules[i];
 
 		text_printf(text, "  0x%" PRIx64 "-0x%" PRIx64 " ", module->start, module->end);
-		append_escaped(text, module->path);
+		label_append_string(text, module->path);
 		text_printf(text, "\n    build ID %s, %s",
 			    module->build_id ? module->build_id : "not in the core", module->state);
 		if (module->file) {
 			text_puts(text, ": ");
-			append_escaped(text, module->file);
+			label_append_string(text, module->file);
 		}
 		text_puts(text, "\n");
 	}
@@ -107,7 +102,7 @@ void post_mortem_append_end(struct text *text, const struct post_mortem *post_mo
 	text_puts(text, "\nProblems:\n");
 	for (size_t i = 0; i < problems->nr_sentences; i++) {
 		text_puts(text, "  ");
-		append_escaped(text, problems->sentences[i]);
+		label_append_string(text, problems->sentences[i]);
 		text_puts(text, "\n");
 	}
 }

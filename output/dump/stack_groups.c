@@ -80,7 +80,7 @@ static void append_group(struct text *text, const struct stack_group *group, uin
 	text_printf(text, "\n%" PRIu32 " core%s:", group->nr_names, text_plural(group->nr_names));
 	for (uint32_t i = 0; i < nr_listed; i++) {
 		text_puts(text, i ? ", " : " ");
-		label_append_escaped(text, group->names[i], strlen(group->names[i]), LABEL_DISPLAY);
+		label_append_string(text, group->names[i]);
 	}
 	if (nr_listed < group->nr_names)
 		text_printf(text, " and %" PRIu32 " more", group->nr_names - nr_listed);

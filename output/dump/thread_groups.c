@@ -100,15 +100,10 @@ int thread_groups_add(struct thread_groups *groups, const struct grouped_thread 
 	return 0;
 }
 
-static void append_escaped(struct text *text, const char *string)
-{
-	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
-}
-
 static void append_quoted(struct text *text, const char *name)
 {
 	text_puts(text, "\"");
-	append_escaped(text, name);
+	label_append_string(text, name);
 	text_puts(text, "\"");
 }
 
@@ -125,7 +120,7 @@ static void append_single(struct text *text, const struct grouped_thread *single
 
 	if (is_named_by_process(single)) {
 		text_printf(text, "Process %d ", single->pid);
-		append_escaped(text, single->process);
+		label_append_string(text, single->process);
 		dumped_thread_append_state(text, single->thread->flags);
 		return;
 	}
@@ -172,7 +167,7 @@ static void append_member(struct text *text, const struct grouped_thread *member
 	text_puts(text, previous ? ", " : " ");
 	if (with_process && is_named_by_process(member)) {
 		if (!shares_name) {
-			append_escaped(text, member->process);
+			label_append_string(text, member->process);
 			text_puts(text, " ");
 		}
 		text_printf(text, "%d", member->pid);
@@ -181,7 +176,7 @@ static void append_member(struct text *text, const struct grouped_thread *member
 		text_printf(text, " %d", thread->tid);
 		if (with_process && member->process) {
 			text_puts(text, " of ");
-			append_escaped(text, member->process);
+			label_append_string(text, member->process);
 			text_printf(text, " %d", member->pid);
 		}
 	}
@@ -269,7 +264,7 @@ static void append_waiting(struct text *text, const struct thread_group *group)
 			return;
 		}
 		text_puts(text, "  ");
-		append_escaped(text, waiting_text(group, i));
+		label_append_string(text, waiting_text(group, i));
 		append_waiters(text, group, i);
 		text_puts(text, "\n");
 	}

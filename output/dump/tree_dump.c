@@ -42,11 +42,6 @@ int tree_dump_describe_tasks(const struct tree_dump *tree, bool with_names,
 	return err;
 }
 
-static void append_escaped(struct text *text, const char *string)
-{
-	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
-}
-
 /* Whether two processes are listed under one name. */
 static bool is_alike(const struct tree_process *a, const struct tree_process *b)
 {
@@ -73,7 +68,7 @@ static void append_namesakes(struct text *text, const struct tree_dump *tree, si
 	const struct tree_process *process = &tree->processes[first];
 	size_t nr = 0;
 
-	append_escaped(text, process->info.target.command_line);
+	label_append_string(text, process->info.target.command_line);
 	for (size_t i = first; i < tree->nr_processes; i++)
 		if (is_alike(process, &tree->processes[i]) && nr++ < MAX_LISTED)
 			text_printf(text, "%s%d", nr > 1 ? ", " : " (",
@@ -126,7 +121,7 @@ static void append_head(struct text *text, const struct tree_dump *tree)
 	const size_t nr_others = count(tree, false);
 
 	text_printf(text, "Process %d: ", root->info.target.pid);
-	append_escaped(text, root->info.target.command_line);
+	label_append_string(text, root->info.target.command_line);
 	text_puts(text, "\n");
 	if (root->dump)
 		text_printf(text, "CPython %s\n", root->info.python.version);
@@ -143,9 +138,9 @@ static void append_head(struct text *text, const struct tree_dump *tree)
 		if (!tree->processes[i].problem)
 			continue;
 		text_printf(text, "Not shown: %d ", tree->processes[i].info.target.pid);
-		append_escaped(text, tree->processes[i].info.target.command_line);
+		label_append_string(text, tree->processes[i].info.target.command_line);
 		text_puts(text, ": ");
-		append_escaped(text, tree->processes[i].problem);
+		label_append_string(text, tree->processes[i].problem);
 		text_puts(text, "\n");
 	}
 	for (size_t i = 0; i < tree->nr_processes; i++)

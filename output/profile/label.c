@@ -42,6 +42,11 @@ void label_append_escaped(struct text *text, const char *bytes, size_t length,
 	text_append(text, bytes + start, length - start);
 }
 
+void label_append_string(struct text *text, const char *string)
+{
+	label_append_escaped(text, string, strlen(string), LABEL_DISPLAY);
+}
+
 void label_append_location(struct text *text, const char *path, const char *mark, int32_t line,
 			   enum label_style style)
 {

@@ -32,6 +32,9 @@ enum label_style {
 void label_append_escaped(struct text *text, const char *bytes, size_t length,
 			  enum label_style style);
 
+/* Append a string, escaped for display. */
+void label_append_string(struct text *text, const char *string);
+
 /*
  * Append "path:line" with mark before the line, "path" if the line is unknown (0), or nothing if
  * the path is empty.
