@@ -105,16 +105,24 @@ bool dumped_thread_has_stack(const struct dumped_thread *dumped)
 	return dumped->nr_frames || dumped->error;
 }
 
-void dumped_thread_append_stack(struct text *text, const struct dumped_thread *dumped,
-				const struct dumped_layout *layout)
+/* Returns the frames, borrowed, as they are laid out. */
+static struct dump_frames frames_of(const struct dumped_thread *dumped,
+				    const struct dumped_layout *layout)
 {
-	const struct dump_frames frames = {
+	return (struct dump_frames){
 		.frames = dumped->frames,
 		.details = dumped->details,
 		.nr = dumped->nr_frames,
+		.with_variables = layout->with_variables,
 		.folds_starts = layout->folds_starts,
 		.sources = layout->sources,
 	};
+}
+
+void dumped_thread_append_stack(struct text *text, const struct dumped_thread *dumped,
+				const struct dumped_layout *layout)
+{
+	const struct dump_frames frames = frames_of(dumped, layout);
 
 	if (dumped->flags & SAMPLE_BRIDGED)
 		text_puts(text, "  (some links between frames are missing from the core: frames "
@@ -170,13 +178,7 @@ static void write_identity(struct json *json, const struct sample_thread *thread
 void dumped_thread_write(struct json *json, const struct dumped_thread *dumped,
 			 const struct dumped_layout *layout)
 {
-	const struct dump_frames frames = {
-		.frames = dumped->frames,
-		.details = dumped->details,
-		.nr = dumped->nr_frames,
-		.with_variables = layout->with_variables,
-		.sources = layout->sources,
-	};
+	const struct dump_frames frames = frames_of(dumped, layout);
 
 	json_object_begin(json);
 	write_identity(json, &dumped->thread);
