@@ -176,15 +176,6 @@ int tree_dump_write_text(const struct tree_dump *tree, FILE *out)
 	return err;
 }
 
-static void write_parent(struct json *json, const struct tree_process *process)
-{
-	json_key(json, "parent_pid");
-	if (process->parent_pid)
-		json_i64(json, process->parent_pid);
-	else
-		json_null(json);
-}
-
 static void write_processes(struct json *json, const struct tree_dump *tree)
 {
 	json_key(json, "processes");
@@ -195,7 +186,7 @@ static void write_processes(struct json *json, const struct tree_dump *tree)
 		if (!process->dump)
 			continue;
 		json_object_begin(json);
-		write_parent(json, process);
+		json_member_known(json, "parent_pid", (uint64_t)process->parent_pid);
 		dump_write_members(json, process->dump, &process->info);
 		json_object_end(json);
 	}
@@ -215,7 +206,7 @@ static void write_others(struct json *json, const struct tree_dump *tree)
 		json_key(json, "pid");
 		json_i64(json, process->info.target.pid);
 		json_member_string(json, "command", process->info.target.command_line);
-		write_parent(json, process);
+		json_member_known(json, "parent_pid", (uint64_t)process->parent_pid);
 		json_member_string(json, "problem", process->problem);
 		json_object_end(json);
 	}

@@ -56,11 +56,7 @@ static void put_index(struct json *json, const char *key, uint32_t index)
 /* Write a line, or null if it is unknown. */
 static void put_line(struct json *json, const char *key, int32_t line)
 {
-	json_key(json, key);
-	if (line)
-		json_i64(json, line);
-	else
-		json_null(json);
+	json_member_known(json, key, line > 0 ? (uint64_t)line : 0);
 }
 
 static void runs_write(struct writer *writer)
