@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "output/dump/thread_waiting.h"
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
@@ -425,14 +426,12 @@ static size_t append_arguments(struct text *text, const struct waiter *waiter,
 /* Append what is known without the call: the state, and where in the kernel it waits. */
 static void append_state(struct text *text, const struct thread_wait *wait)
 {
-	if (wait->state == 'T' || wait->state == 't')
-		text_puts(text, wait->state == 'T' ? "is stopped" : "is stopped by a tracer");
-	else if (thread_wait_is_frozen(wait))
+	if (thread_wait_is_frozen(wait))
 		text_puts(text, "is frozen");
 	else if (wait->wchan[0] && strchr("SDI", wait->state))
 		text_printf(text, "waits in the kernel's %s", wait->wchan);
-	else if (wait->state == 'D')
-		text_puts(text, "waits uninterruptibly");
+	else if (strchr("DTt", wait->state))
+		text_puts(text, thread_state_text(wait->state));
 }
 
 void wait_text_append(struct text *text, struct wait_scene *scene, size_t i,

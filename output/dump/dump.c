@@ -292,31 +292,11 @@ void dump_append_fatal(const struct dump *dump, struct text *text)
 		text_puts(text, "  (no Python frames)\n");
 }
 
-/* Returns what a thread does, by its state. Source: proc_pid_stat(5). */
-static const char *state_text(char state)
-{
-	switch (state) {
-	case 'R':
-		return "runs";
-	case 'D':
-		return "waits uninterruptibly";
-	case 'T':
-		return "is stopped";
-	case 't':
-		return "is stopped by a tracer";
-	case 'Z':
-	case 'X':
-		return "has ended";
-	default:
-		return "waits";
-	}
-}
-
 static void append_native_thread(struct text *text, const struct native_thread *thread)
 {
 	text_printf(text, "  Thread %d \"", thread->tid);
 	label_append_string(text, thread->name);
-	text_printf(text, "\": %s", state_text(thread->state));
+	text_printf(text, "\": %s", thread_state_text(thread->state));
 	if (thread->wchan[0]) {
 		text_puts(text, " in ");
 		label_append_string(text, thread->wchan);

@@ -5,6 +5,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *thread_state_text(char state)
+{
+	switch (state) {
+	case 'R':
+		return "runs";
+	case 'D':
+		return "waits uninterruptibly";
+	case 'T':
+		return "is stopped";
+	case 't':
+		return "is stopped by a tracer";
+	case 'Z':
+	case 'X':
+		return "has ended";
+	default:
+		return "waits";
+	}
+}
+
 int thread_waiting_copy(struct thread_waiting *to, const struct thread_waiting *from)
 {
 	struct thread_waiting copy = *from;

@@ -9,6 +9,12 @@
 
 #include "output/text/json.h"
 
+/*
+ * Returns what a thread does, by a letter of proc_pid_stat(5): "runs", "waits uninterruptibly",
+ * "is stopped"; static.
+ */
+const char *thread_state_text(char state);
+
 /* All zero: unknown, or the thread does not wait. */
 struct thread_waiting {
 	char *text;	   /* a phrase such as "waits in read on pipe:[4711]"; unescaped */
