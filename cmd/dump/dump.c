@@ -5,15 +5,11 @@
 
 #include "cmd/command.h"
 #include "cmd/dump/process_dump.h"
-#include "cmd/dump/tree.h"
-#include "cmd/dump/waiting.h"
 #include "cmd/dump/watch.h"
 #include "cmd/option_values.h"
-#include "cmd/output_file.h"
 #include "cmd/print.h"
 #include "cmd/process_choice.h"
 #include "cmd/shared_options.h"
-#include "output/dump/tree_dump.h"
 
 struct dump_options {
 	struct process_dump_options process;
@@ -84,44 +80,6 @@ static const struct option_group groups[] = {
 	{NULL, verbose_row, 1, .at = 0},
 };
 
-static enum exit_status write_dump(const struct watch_options *how, const struct tree_dump *tree,
-				   struct message *reterr)
-{
-	struct output_file output;
-	int err = output_file_open(NULL, &output, reterr);
-
-	if (!err)
-		err = output_file_begin(&output, reterr);
-	if (!err)
-		err = output_file_finish(
-			&output, tree_dump_write(tree, how->subprocesses, how->json, output.stream),
-			reterr);
-	return err ? EXIT_ERROR : EXIT_OK;
-}
-
-static enum exit_status dump_once(const struct dump_options *options, struct message *reterr)
-{
-	const bool subprocesses = options->how.subprocesses;
-	struct findings findings = {0};
-	struct tree tree = {0};
-	enum exit_status status =
-		tree_take(&tree, options->pid, subprocesses, &options->process, reterr);
-
-	if (status == EXIT_OK && waiting_describe(&tree, subprocesses, &findings)) {
-		message_set(reterr, "out of memory: dump without --locals needs less");
-		status = EXIT_ERROR;
-	}
-	if (status == EXIT_OK) {
-		const struct tree_dump whole =
-			tree_as_dump(&tree, findings.sentences, findings.nr_sentences);
-
-		status = write_dump(&options->how, &whole, reterr);
-	}
-	findings_done(&findings);
-	tree_done(&tree);
-	return status;
-}
-
 static enum exit_status run(int argc, char **argv)
 {
 	struct dump_options options = {.process.wait = TARGET_WAIT_DEFAULT};
@@ -143,7 +101,7 @@ static enum exit_status run(int argc, char **argv)
 	options.process.is_of_tree = options.how.subprocesses;
 	status = options.how.interval_ns
 			 ? watch(options.pid, &options.process, &options.how, &message)
-			 : dump_once(&options, &message);
+			 : dump_once(options.pid, &options.process, &options.how, &message);
 	if (status != EXIT_OK)
 		print_error("%s", message.text);
 	return status;

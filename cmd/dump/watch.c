@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/dump/watch.h"
 
-#include <errno.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 
 #include "cmd/dump/tree.h"
 #include "cmd/dump/waiting.h"
+#include "cmd/output_file.h"
 #include "cmd/print.h"
 #include "cmd/signals.h"
 #include "output/dump/dump_changes.h"
@@ -26,47 +25,109 @@ static void append_clock(struct text *text)
 	text_printf(text, "--- %s ---\n", clock);
 }
 
-/* Write a dump: all of it, or what has changed. Returns 0, -ENOMEM, or the stream's errno. */
-static int write_round(const struct tree_dump *tree, const struct watch_options *how, bool is_first,
-		       struct dump_changes *changes)
+/*
+ * Append what has changed, unless the dump is the first, and remember it. Returns 0 or -ENOMEM.
+ */
+static int append_changes(struct text *text, const struct tree_dump *tree,
+			  const struct watch_options *how, bool is_first,
+			  struct dump_changes *changes)
 {
 	struct thread_groups groups = {0};
 	struct paragraphs tasks = {0};
-	struct text text = {0};
 	struct text changed = {0};
-	int err;
+	int err = tree_dump_group(tree, how->subprocesses, &groups);
 
-	if (how->json)
-		return tree_dump_write(tree, how->subprocesses, true, stdout);
-	append_clock(&text);
-	err = tree_dump_group(tree, how->subprocesses, &groups);
 	if (!err)
 		err = tree_dump_describe_tasks(tree, how->subprocesses, &tasks);
 	if (!err)
 		err = dump_changes_append(&changed, changes, &groups, &tasks, clock_now_ns());
 	if (!err && !is_first) {
-		dump_append_findings(&text, tree->findings, tree->nr_findings);
-		text_puts(&text, text_string(&changed));
-		text_puts(&text, "\n");
+		dump_append_findings(text, tree->findings, tree->nr_findings);
+		text_puts(text, text_string(&changed));
 	}
 	if (!err)
-		err = changed.error ? changed.error : text_write(&text, stdout);
-	if (!err && is_first) {
-		err = tree_dump_write(tree, how->subprocesses, false, stdout);
-		(void)fputc('\n', stdout);
-	}
+		err = changed.error;
 	thread_groups_done(&groups);
 	paragraphs_done(&tasks);
 	text_done(&changed);
+	return err;
+}
+
+/* Write a round of a watch for people. Returns 0, -ENOMEM, or the stream's errno. */
+static int write_round(const struct tree_dump *tree, const struct watch_options *how, bool is_first,
+		       struct dump_changes *changes, FILE *out)
+{
+	struct text text = {0};
+	int err;
+
+	append_clock(&text);
+	err = append_changes(&text, tree, how, is_first, changes);
+	if (!err)
+		err = text_write(&text, out);
 	text_done(&text);
-	if (!err && (fflush(stdout) || ferror(stdout)))
-		err = -EIO;
+	if (!err && is_first)
+		err = tree_dump_write(tree, how->subprocesses, false, out);
+	(void)fputc('\n', out);
 	return err;
 }
 
 /*
- * Dump once; nothing is written if another process has the id by then. *ret_err: an error of the
- * output or of memory, which has a message.
+ * Write a dump to stdout: all of it; or, with changes, a round of a watch. Returns 0; or a negative
+ * errno with a message.
+ */
+static int write_dump(const struct tree_dump *tree, const struct watch_options *how, bool is_first,
+		      struct dump_changes *changes, struct message *reterr)
+{
+	struct output_file output;
+	int err = output_file_open(NULL, &output, reterr);
+
+	if (!err)
+		err = output_file_begin(&output, reterr);
+	if (err)
+		return err;
+	err = changes && !how->json
+		      ? write_round(tree, how, is_first, changes, output.stream)
+		      : tree_dump_write(tree, how->subprocesses, how->json, output.stream);
+	return output_file_finish(&output, err, reterr);
+}
+
+/*
+ * Describe and write what was taken. Returns 0; or a negative errno, of the output or of memory,
+ * with a message.
+ */
+static int show(struct tree *tree, const struct watch_options *how, bool is_first,
+		struct dump_changes *changes, struct message *reterr)
+{
+	struct findings findings = {0};
+	int err = waiting_describe(tree, how->subprocesses, &findings);
+
+	if (err) {
+		message_set(reterr, "out of memory: dump without --locals needs less");
+	} else {
+		const struct tree_dump whole =
+			tree_as_dump(tree, findings.sentences, findings.nr_sentences);
+
+		err = write_dump(&whole, how, is_first, changes, reterr);
+	}
+	findings_done(&findings);
+	return err;
+}
+
+enum exit_status dump_once(pid_t pid, const struct process_dump_options *options,
+			   const struct watch_options *how, struct message *reterr)
+{
+	struct tree tree = {0};
+	enum exit_status status = tree_take(&tree, pid, how->subprocesses, options, reterr);
+
+	if (status == EXIT_OK && show(&tree, how, true, NULL, reterr))
+		status = EXIT_ERROR;
+	tree_done(&tree);
+	return status;
+}
+
+/*
+ * Dump once; nothing is written if another process has the id by then. *ret_err: the error of
+ * show().
  */
 static enum exit_status take_round(const struct process *watched,
 				   const struct process_dump_options *options,
@@ -74,7 +135,6 @@ static enum exit_status take_round(const struct process *watched,
 				   struct dump_changes *changes, int *ret_err,
 				   struct message *reterr)
 {
-	struct findings findings = {0};
 	struct tree tree = {0};
 	enum exit_status status =
 		tree_take(&tree, watched->pid, how->subprocesses, options, reterr);
@@ -85,20 +145,9 @@ static enum exit_status take_round(const struct process *watched,
 		status = EXIT_NO_SAMPLE;
 	}
 	if (status == EXIT_OK)
-		*ret_err = waiting_describe(&tree, how->subprocesses, &findings);
-	if (status == EXIT_OK && !*ret_err) {
-		const struct tree_dump whole =
-			tree_as_dump(&tree, findings.sentences, findings.nr_sentences);
-
-		*ret_err = write_round(&whole, how, is_first, changes);
-	}
-	if (*ret_err) {
-		message_set(reterr, "the dump could not be written: %s", strerror(-*ret_err));
-		status = EXIT_ERROR;
-	}
-	findings_done(&findings);
+		*ret_err = show(&tree, how, is_first, changes, reterr);
 	tree_done(&tree);
-	return status;
+	return *ret_err ? EXIT_ERROR : status;
 }
 
 enum exit_status watch(pid_t pid, const struct process_dump_options *options,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Repeats a dump: the whole first, then what has changed. */
+/* Writes a dump to stdout: once; or the whole first, and then again and again what has changed. */
 #pragma once
 
 #include <stdbool.h>
@@ -13,6 +13,10 @@ struct watch_options {
 	bool json;	      /* one object for each dump */
 	bool subprocesses;
 };
+
+/* Dump process pid once. Returns EXIT_OK, or another exit status with a message. */
+enum exit_status dump_once(pid_t pid, const struct process_dump_options *options,
+			   const struct watch_options *how, struct message *reterr);
 
 /*
  * Dump process pid until it ends or a signal requests the end (cmd/signals.h), which are both
