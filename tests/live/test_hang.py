@@ -11,6 +11,9 @@ from support import dump, pysample
 
 VERSIONS = ("3.8", "3.12", "3.13", "3.15")
 
+# The shell waits for the target, which ends with it.
+BELOW_A_SHELL = ["sh", "-c", '"$@"; :', "sh", *support.TIED_TO_US]
+
 
 def threads_of(dumped):
     """All threads of a dump of several processes, by id."""
@@ -262,7 +265,7 @@ class Trees(unittest.TestCase):
 
     def test_the_program_of_a_shell(self):
         with support.python_target(self.interpreter, "busy",
-                                   wrapper=["sh", "-c", '"$@"; :', "sh"]) as target:
+                                   wrapper=BELOW_A_SHELL) as target:
             dumped = dump(target.pid, "-s")
             text = pysample("dump", "-s", target.pid)
         self.assertEqual([(other["pid"], other["command"]) for other in dumped["others"]],
@@ -274,7 +277,7 @@ class Trees(unittest.TestCase):
 
     def test_the_first_process_ends_meanwhile(self):
         with support.python_target(self.interpreter, "busy",
-                                   wrapper=["sh", "-c", '"$@"; :', "sh"]) as target:
+                                   wrapper=BELOW_A_SHELL) as target:
             process = support.start_pysample("dump", "-s", "--json", "--wait", "100", target.pid)
             support.wait_until(lambda: holds_open(process.pid, "/proc/%d" % target.pid),
                                "pysample waits for the shell to run Python")
