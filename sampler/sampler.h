@@ -32,7 +32,7 @@ struct sampler_options {
 	enum sampler_engine engine;
 	/* END_TOO_DEEP may end the run, so that another engine can continue */
 	bool ends_when_too_deep;
-	/* the process has just begun, and may end soon: its first ticks are closer together */
+	/* the process has just begun, and may end soon: some more ticks at first */
 	bool is_new;
 	double rate_hz;
 };

@@ -182,7 +182,7 @@ static int add_to_group(struct session *session, struct session_process *process
 	const struct sampler_options options = {
 		.engine = process->engine.kind,
 		.ends_when_too_deep = may_change(&process->engine_options),
-		.is_new = process->engine_options.is_new,
+		.is_new = session->tree && process->engine_options.is_new,
 		.rate_hz = process->engine.kind == ENGINE_TICK
 				   ? (double)NS_PER_S / (double)process->engine.period_ns
 				   : session->options.rate_hz,
