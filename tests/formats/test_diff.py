@@ -129,13 +129,14 @@ class Svg(unittest.TestCase):
                  for one in (subject, base)]
         expected = collections.Counter()
         for names, weight in sides[0].items():
-            shares = [100 * side.get(names, oracle.NOTHING).samples / whole
+            shares = [side.get(names, oracle.NOTHING).samples / whole
                       for side, whole in zip(sides, wholes)]
-            if (shares[0] / 100 * (WIDTH - 2 * SIDE_PAD) >= MIN_WIDTH
+            if (shares[0] * (WIDTH - 2 * SIDE_PAD) >= MIN_WIDTH
                     and len(names) <= MAX_ROWS):
                 name = labels.by_line(names[-1]) if len(names) > 1 else "all"
-                expected[name, weight.samples, "%.2f" % shares[0],
-                         "%+.2f" % (shares[0] - shares[1])] += 1
+                # In this order, so that halves are rounded as pysample does.
+                expected[name, weight.samples, "%.2f" % (100 * shares[0]),
+                         "%+.2f" % (100 * (shares[0] - shares[1]))] += 1
         subjects.assert_same(self, got, expected)
 
     @staticmethod

@@ -277,12 +277,13 @@ class Trees(unittest.TestCase):
 
     def test_the_first_process_ends_meanwhile(self):
         with support.python_target(self.interpreter, "busy",
-                                   wrapper=BELOW_A_SHELL) as target:
-            process = support.start_pysample("dump", "-s", "--json", "--wait", "100", target.pid)
-            support.wait_until(lambda: holds_open(process.pid, "/proc/%d" % target.pid),
-                               "pysample waits for the shell to run Python")
-            target.process.kill()
+                                   wrapper=["sh", "-c", '"$@"; :', "sh"]) as target:
             try:
+                process = support.start_pysample("dump", "-s", "--json", "--wait", "100",
+                                                 target.pid)
+                support.wait_until(lambda: holds_open(process.pid, "/proc/%d" % target.pid),
+                                   "pysample waits for the shell to run Python")
+                target.process.kill()
                 result = support.finish(process)
             finally:
                 os.kill(target.report["pid"], signal.SIGKILL)
