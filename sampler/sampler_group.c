@@ -36,17 +36,17 @@ enum { REPLACED_AFTER_FAILURES = 4 };
  * all such processes come together.
  */
 enum { STILL_TICKS = 8 };
+#define MAX_STILL_NS 100000000u
 
 /*
  * CPU time goes to the stack of the next sample. So a process is not still if it has used more than
  * this part of an interval between two ticks, although both found it at the same place.
  */
 enum { STILL_CPU_DIVISOR = 4 };
-#define MAX_STILL_NS 100000000u
 
 /*
- * A new process has this many ticks at a multiple of the rate, in each of two intervals. Right after
- * a fork nothing can be proven yet, and one that ends soon should have samples.
+ * A new process has its first ticks, those of two intervals, at this multiple of the rate. Right
+ * after a fork nothing can be proven yet, and one that ends soon should have samples.
  */
 enum { NEW_FACTOR = 4, NEW_TICKS = 2 * NEW_FACTOR };
 
