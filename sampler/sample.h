@@ -95,10 +95,10 @@ enum sample_lock_kind {
 
 /* A lock that a thread's frames refer to. */
 struct sample_lock {
-	enum sample_lock_kind kind;
 	uint64_t mutex_addr;	 /* where its mutex is if the object contains it (3.13 and newer) */
 	uint64_t semaphore_addr; /* where its semaphore is if the object points to that */
 	uint64_t owner_ident;	 /* of the thread that holds it (sample_thread.ident); 0: unknown */
+	enum sample_lock_kind kind;
 	/*
 	 * A frame of this thread is inside a `with` statement on it, and no frame further in has
 	 * given it up in the wait() of its Condition.

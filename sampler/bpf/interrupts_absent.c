@@ -47,12 +47,6 @@ int interrupts_wake_fd(const struct interrupts *interrupts)
 	return -1;
 }
 
-int interrupts_wake_fd(const struct interrupts *interrupts)
-{
-	(void)interrupts;
-	return -1;
-}
-
 void interrupts_count(const struct interrupts *interrupts, struct interrupt_counts *sums)
 {
 }
