@@ -33,6 +33,7 @@ static pid_t holder_of(const char *line, const struct wanted_lock *wanted)
 	uint64_t inode, first, last;
 	int pid;
 
+	/* NOLINTNEXTLINE(cert-err34-c): the kernel prints numbers of these types */
 	if (sscanf(line,
 		   "%*u: %15s %*15s %15s %d %" SCNx32 ":%" SCNx32 ":%" SCNu64 " %" SCNu64 " %23s",
 		   kind, access, &pid, &device_major, &device_minor, &inode, &first, end) != 8)

@@ -598,9 +598,9 @@ int sampler_run(struct sampler *sampler, const struct sampler_options *options,
 	struct sampler_group *group = NULL;
 	int err = sampler_group_create(limits, &ops, &single, sink, &group);
 
-	if (!err)
+	if (group)
 		err = sampler_group_add(group, sampler, options, &single.end);
-	if (!err)
+	if (group && !err)
 		err = sampler_group_run(group, ret_end);
 	*ret_end = single.end;
 	if (err == -ENOTSUP)

@@ -75,7 +75,8 @@ int lock_waits_find_circles(const struct lock_waits *waits, const struct lock_wa
 	const uint32_t nr = waits->nr_waits;
 	/* By wait: the number of the walk that came to it, from 1. */
 	cleanup_free uint32_t *walks = calloc((size_t)nr + 1, sizeof(*walks));
-	cleanup_free const struct lock_wait **circles = calloc((size_t)nr + 1, sizeof(*circles));
+	cleanup_free const struct lock_wait **circles =
+		calloc((size_t)nr + 1, sizeof(struct lock_wait *));
 	uint32_t nr_circles = 0;
 
 	if (!walks || !circles)

@@ -4,9 +4,9 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +14,13 @@
 #include "procmem/cleanup.h"
 
 enum { MAX_DESCRIPTORS = 4096, LINK_MAX_BYTES = 64 };
+
+uint64_t link_inode(const char *link, const char *kind)
+{
+	const size_t length = strlen(kind);
+
+	return strncmp(link, kind, length) == 0 ? strtoull(link + length, NULL, 10) : 0;
+}
 
 /* Returns the end that a descriptor is; with inode 0 if it is none, or was closed. */
 static struct pipe_end read_end(int folder_fd, const char *name)
@@ -26,7 +33,8 @@ static struct pipe_end read_end(int folder_fd, const char *name)
 	if (length < 0)
 		return end;
 	link[length] = '\0';
-	if (sscanf(link, "pipe:[%" SCNu64 "]", &end.inode) != 1)
+	end.inode = link_inode(link, "pipe:[");
+	if (!end.inode)
 		return end;
 	if (fstatat(folder_fd, name, &status, AT_SYMLINK_NOFOLLOW))
 		end.inode = 0;

@@ -25,6 +25,12 @@ struct pipe_ends {
 };
 
 /*
+ * The inode in a descriptor's link, such as "pipe:[4711]", of this kind ("pipe:["); 0 for any other
+ * link.
+ */
+uint64_t link_inode(const char *link, const char *kind);
+
+/*
  * List the pipes of all processes of a tree, with up to 4096 descriptors of each. Returns 0 or
  * -ENOMEM; pipe_ends_done() must follow in any case.
  */

@@ -15,7 +15,7 @@ enum { EXEC_MAX_TRIES = 3 };
 /* Make room for nr processes. Returns 0 or -ENOMEM. */
 static int reserve(struct tree *tree, size_t nr)
 {
-	tree->taken = calloc(nr, sizeof(*tree->taken));
+	tree->taken = calloc(nr, sizeof(struct process_dump *));
 	tree->processes = calloc(nr, sizeof(*tree->processes));
 	tree->problems = calloc(nr, sizeof(*tree->problems));
 	return tree->taken && tree->processes && tree->problems ? 0 : -ENOMEM;
@@ -108,17 +108,17 @@ static int add(struct tree *tree, const struct listed_process *process, bool is_
 }
 
 /*
- * List the descendants of a process; *ret_descendants is allocated (free() it). Returns 0, -ENOMEM,
- * or the errno of opening /proc.
+ * List the descendants of a process; process_list_done() frees them. Returns 0, -ENOMEM, or the
+ * errno of opening /proc.
  */
-static int list_descendants(pid_t pid, struct listed_process **ret_descendants,
-			    size_t *ret_nr_descendants)
+static int list_descendants(pid_t pid, struct process_list *ret_descendants)
 {
 	struct process_list list = {0};
 	int err = process_list_read(&list);
 
 	if (!err)
-		err = process_list_descendants(&list, pid, ret_descendants, ret_nr_descendants);
+		err = process_list_descendants(&list, pid, &ret_descendants->processes,
+					       &ret_descendants->nr_processes);
 	process_list_done(&list);
 	return err;
 }
@@ -128,7 +128,7 @@ static int list_descendants(pid_t pid, struct listed_process **ret_descendants,
  * status of the first. Returns 0 or -ENOMEM.
  */
 static int add_all(struct tree *tree, const struct listed_process *root,
-		   const struct listed_process *descendants, size_t nr_descendants,
+		   const struct process_list *descendants,
 		   const struct process_dump_options *options, enum exit_status *ret_status,
 		   struct message *reterr)
 {
@@ -136,13 +136,14 @@ static int add_all(struct tree *tree, const struct listed_process *root,
 	int err = add(tree, root, true, options, ret_status, reterr);
 
 	/* Whether a descendant is still starting is not worth half a second each. */
-	if (nr_descendants)
+	if (descendants->nr_processes)
 		descendant_options.wait = (struct target_wait){.wait_ns = 0};
-	for (size_t i = 0; !err && i < nr_descendants; i++) {
+	for (size_t i = 0; !err && i < descendants->nr_processes; i++) {
 		struct message why = {0};
 		enum exit_status status;
 
-		err = add(tree, &descendants[i], false, &descendant_options, &status, &why);
+		err = add(tree, &descendants->processes[i], false, &descendant_options, &status,
+			  &why);
 		if (!err && status == EXIT_OK)
 			*ret_status = EXIT_OK;
 	}
@@ -153,26 +154,26 @@ enum exit_status tree_take(struct tree *tree, pid_t pid, bool with_descendants,
 			   const struct process_dump_options *options, struct message *reterr)
 {
 	const struct listed_process root = {.pid = pid};
-	cleanup_free struct listed_process *descendants = NULL;
-	size_t nr_descendants = 0;
+	struct process_list descendants = {0};
 	enum exit_status status;
-	int err = with_descendants ? list_descendants(pid, &descendants, &nr_descendants) : 0;
+	int err = with_descendants ? list_descendants(pid, &descendants) : 0;
 
 	if (!err)
-		err = reserve(tree, nr_descendants + 1);
+		err = reserve(tree, descendants.nr_processes + 1);
 	if (err) {
 		message_set(reterr, "the processes could not be listed: %s", strerror(-err));
-		return EXIT_ERROR;
+	} else {
+		if (descendants.nr_processes)
+			descriptor_limit_raise();
+		err = add_all(tree, &root, &descendants, options, &status, reterr);
+		if (err)
+			message_set(reterr, with_descendants
+						    ? "out of memory: dump the processes one by "
+						      "one, without -s"
+						    : "out of memory");
 	}
-	if (nr_descendants)
-		descriptor_limit_raise();
-	if (add_all(tree, &root, descendants, nr_descendants, options, &status, reterr)) {
-		message_set(reterr, with_descendants ? "out of memory: dump the processes one by "
-						       "one, without -s"
-						     : "out of memory");
-		return EXIT_ERROR;
-	}
-	return status;
+	process_list_done(&descendants);
+	return err ? EXIT_ERROR : status;
 }
 
 void tree_done(struct tree *tree)

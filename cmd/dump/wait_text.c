@@ -173,11 +173,11 @@ static void append_descriptor(struct text *text, const struct waiter *waiter, ui
 	text_puts(text, " on ");
 	if (!read_link(waiter->process, number, link)) {
 		text_printf(text, "descriptor %" PRIu64, number);
-	} else if (sscanf(link, "socket:[%" SCNu64 "]", &inode) == 1 &&
+	} else if ((inode = link_inode(link, "socket:[")) &&
 		   (sockets = read_sockets(waiter->scene, waiter->process))) {
 		socket_list_name(sockets, inode, name);
 		text_puts(text, name);
-	} else if (sscanf(link, "pipe:[%" SCNu64 "]", &inode) == 1) {
+	} else if ((inode = link_inode(link, "pipe:["))) {
 		append_pipe(text, waiter, number, inode);
 	} else {
 		text_puts(text, link);
@@ -219,7 +219,7 @@ static void append_epoll(struct text *text, const struct waiter *waiter)
 		return;
 	for (const char *line = info; (line = strstr(line, "tfd:")); line++)
 		if (nr++ == 0)
-			(void)sscanf(line, "tfd: %" SCNu64, &first);
+			first = strtoull(line + strlen("tfd:"), NULL, 10);
 	append_descriptors(text, waiter, nr, first);
 }
 
@@ -305,13 +305,12 @@ static int64_t read_position(const struct waiter *waiter, uint64_t number)
 {
 	char name[NAME_MAX_BYTES];
 	char text[256];
-	int64_t position = 0;
 
 	(void)snprintf(name, sizeof(name), "fdinfo/%" PRIu64, number);
 	if (process_read_file(waiter->process, name, text, sizeof(text)) < 0 ||
-	    sscanf(text, "pos: %" SCNd64, &position) != 1)
+	    strncmp(text, "pos:", strlen("pos:")) != 0)
 		return 0;
-	return position;
+	return strtoll(text + strlen("pos:"), NULL, 10);
 }
 
 /* Set the kind and the bytes of a lock by fcntl(2): of the whole file if they cannot be read. */

@@ -125,39 +125,41 @@ enum exit_status dump_once(pid_t pid, const struct process_dump_options *options
 	return status;
 }
 
-/*
- * Dump once; nothing is written if another process has the id by then. *ret_err: the error of
- * show().
- */
+/* What is kept from round to round. */
+struct rounds {
+	struct dump_changes changes;
+	bool has_shown; /* there was a round */
+	int err;	/* of the last show() */
+};
+
+/* Dump once; nothing is written if another process has the id by then. */
 static enum exit_status take_round(const struct process *watched,
 				   const struct process_dump_options *options,
-				   const struct watch_options *how, bool is_first,
-				   struct dump_changes *changes, int *ret_err,
+				   const struct watch_options *how, struct rounds *rounds,
 				   struct message *reterr)
 {
 	struct tree tree = {0};
 	enum exit_status status =
 		tree_take(&tree, watched->pid, how->subprocesses, options, reterr);
 
-	*ret_err = 0;
+	rounds->err = 0;
 	if (status == EXIT_OK && !process_equals(&tree.taken[0]->target.process, watched)) {
 		message_set(reterr, "process %d has ended", watched->pid);
 		status = EXIT_NO_SAMPLE;
 	}
 	if (status == EXIT_OK)
-		*ret_err = show(&tree, how, is_first, changes, reterr);
+		rounds->err = show(&tree, how, !rounds->has_shown, &rounds->changes, reterr);
 	tree_done(&tree);
-	return *ret_err ? EXIT_ERROR : status;
+	return rounds->err ? EXIT_ERROR : status;
 }
 
 enum exit_status watch(pid_t pid, const struct process_dump_options *options,
 		       const struct watch_options *how, struct message *reterr)
 {
 	const volatile sig_atomic_t *stop = signals_stop_flag();
-	struct dump_changes changes = {0};
+	struct rounds rounds = {.has_shown = false};
 	struct target watched;
 	enum exit_status status = target_open_process(pid, &watched, reterr);
-	bool is_first = true;
 
 	if (status != EXIT_OK) {
 		target_close(&watched);
@@ -167,14 +169,12 @@ enum exit_status watch(pid_t pid, const struct process_dump_options *options,
 	signals_make_writes_fail();
 	while (!*stop) {
 		pid_t tid;
-		int err;
 
 		*reterr = (struct message){0};
-		status = take_round(&watched.process, options, how, is_first, &changes, &err,
-				    reterr);
-		if (err || (is_first && status != EXIT_OK))
+		status = take_round(&watched.process, options, how, &rounds, reterr);
+		if (rounds.err || (!rounds.has_shown && status != EXIT_OK))
 			break;
-		is_first = false;
+		rounds.has_shown = true;
 		if (process_live_thread(&watched.process, &tid)) {
 			print_note("process %d has ended", pid);
 			status = EXIT_OK;
@@ -185,7 +185,7 @@ enum exit_status watch(pid_t pid, const struct process_dump_options *options,
 		status = EXIT_OK;
 		signals_sleep(how->interval_ns);
 	}
-	dump_changes_done(&changes);
+	dump_changes_done(&rounds.changes);
 	target_close(&watched);
 	return status;
 }

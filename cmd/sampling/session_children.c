@@ -75,7 +75,7 @@ static void insert(struct session_children *children, struct session_process *ch
 	const uint32_t index = position(children, child->pid);
 
 	memmove(children->list + index + 1, children->list + index,
-		(children->nr++ - index) * sizeof(*children->list));
+		(children->nr++ - index) * sizeof(struct session_process *));
 	children->list[index] = child;
 }
 
@@ -85,7 +85,7 @@ static void drop(struct session_children *children, uint32_t index)
 	struct session_process *child = children->list[index];
 
 	memmove(children->list + index, children->list + index + 1,
-		(--children->nr - index) * sizeof(*children->list));
+		(--children->nr - index) * sizeof(struct session_process *));
 	children->nr_too_short += was_too_short(child);
 	session_process_close(child);
 	free(child);

@@ -50,7 +50,7 @@ static const struct seen_group *find(const struct dump_changes *changes,
 {
 	const struct seen_group *const *found =
 		changes->nr_groups ? bsearch(&other, changes->by_key, changes->nr_groups,
-					     sizeof(*changes->by_key), compare_keys)
+					     sizeof(struct seen_group *), compare_keys)
 				   : NULL;
 
 	return found ? *found : NULL;
@@ -216,7 +216,7 @@ static int remember_all(struct text *text, const struct dump_changes *before,
 	const size_t nr = (size_t)groups->nr_groups + tasks->nr;
 
 	now->groups = calloc(nr + 1, sizeof(*now->groups));
-	now->by_key = calloc(nr + 1, sizeof(*now->by_key));
+	now->by_key = calloc(nr + 1, sizeof(struct seen_group *));
 	if (!now->groups || !now->by_key)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < groups->nr_groups; i++) {
@@ -244,7 +244,7 @@ static int remember_all(struct text *text, const struct dump_changes *before,
 			text_printf(text, "\nNew: %s", tasks->texts[i]);
 	}
 	if (now->nr_groups)
-		qsort(now->by_key, now->nr_groups, sizeof(*now->by_key), compare_keys);
+		qsort(now->by_key, now->nr_groups, sizeof(struct seen_group *), compare_keys);
 	return 0;
 }
 

@@ -120,10 +120,10 @@ void process_listing_close(struct process_listing *listing)
 
 int process_list_read(struct process_list *ret_list)
 {
-	struct process_listing listing;
+	struct process_listing listing = {.folder = NULL};
 	int err = process_listing_open(&listing);
 
-	if (err)
+	if (!listing.folder)
 		return err;
 	do
 		err = process_listing_step(&listing, UINT32_MAX);
