@@ -307,8 +307,8 @@ enum exit_status target_open(pid_t pid, const struct target_wait *wait, struct t
 }
 
 /*
- * The first mapping of the module that an address is in, or in the .bss behind it; NULL: none. Later
- * ones change when the loader has protected what it has relocated.
+ * The first mapping of the module that an address is in, or in the .bss behind it; NULL: none.
+ * Later ones change when the loader protects what it has relocated.
  */
 static const struct mapping *module_of(const struct maps *maps, remote_addr addr)
 {

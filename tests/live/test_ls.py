@@ -248,14 +248,19 @@ class OnATerminal(ListTestCase):
                     self.assertRegex(terminal.shown, rb"pysample: no process was chosen\r\n\Z")
                     self.assertEqual(terminal.shown.count(b"Number or"), 1 + (len(keys) > 2))
 
+    def written(self, name):
+        """The newest interpreter of this root, and a script for it."""
+        path = os.path.join(self.folder, name)
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(FORKS)
+        found = max((found for found in support.supported_interpreters() if not found.root),
+                    key=support.version_key)
+        return found.path, path
+
     @unittest.skipUnless(os.geteuid() == 0, "not tested here: PID namespaces (no root)")
     def test_a_number_that_is_also_an_id(self):
         """In a new PID namespace the processes 2 and 3 are in the rows 1 and 2."""
-        path = os.path.join(self.folder, "two.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(FORKS)
-        python = max((found for found in support.supported_interpreters() if not found.root),
-                     key=support.version_key).path
+        python, path = self.written("two.py")
         for keys, pid in (b"2\n1\n", 2), (b"2\n3\n", 3):
             terminal = self.dump("/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                                  "sh", "-c", '"$0" "$1" 0 >"$1.a" & "$0" "$1" 0 >"$1.b" & while '
@@ -271,11 +276,7 @@ class OnATerminal(ListTestCase):
     @unittest.skipUnless(os.geteuid() == 0, "not tested here: PID namespaces (no root)")
     def test_the_only_one(self):
         """Nothing else is in a new PID namespace."""
-        path = os.path.join(self.folder, "only.py")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(FORKS)
-        python = max((found for found in support.supported_interpreters() if not found.root),
-                     key=support.version_key).path
+        python, path = self.written("only.py")
         for keys, status in (b"\n", 0), (b"q\n", 2):
             terminal = self.dump("/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
                                  "sh", "-c", '"$0" "$1" 0 >"$1.out" & while ! [ -s "$1.out" ]; '
