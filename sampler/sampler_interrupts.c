@@ -537,9 +537,20 @@ int sampler_interrupts_create(struct sampler *sampler,
 			      const struct sampler_interrupts_options *options,
 			      struct sampler_interrupts **ret_interrupts, struct message *reterr)
 {
+	struct interrupts_options program_options = {
+		.period_ns = options->period_ns,
+		.clock = options->clock,
+		.is_verbose = options->is_verbose,
+	};
+	struct interrupts_process_options process_options = {
+		.process = sampler->process,
+		.is_new = options->is_new,
+		.handler = {.begin = begin_drain,
+			    .handle_stack = handle_stack,
+			    .handle_code = handle_code,
+			    .end = end_drain},
+	};
 	struct sampler_interrupts *interrupts = calloc(1, sizeof(*interrupts));
-	const struct interrupts_handler handler = {begin_drain, handle_stack, handle_code,
-						   end_drain, interrupts};
 	int err;
 
 	if (!interrupts)
@@ -547,14 +558,9 @@ int sampler_interrupts_create(struct sampler *sampler,
 	interrupts->sampler = sampler;
 	interrupts->is_new = options->is_new;
 	interrupts->layout = interrupts_layout(&sampler->build->offsets);
-	err = interrupts_pool_attach(options->pool,
-				     &(struct interrupts_options){
-					     .layout = interrupts->layout,
-					     .period_ns = options->period_ns,
-					     .clock = options->clock,
-					     .is_verbose = options->is_verbose,
-				     },
-				     sampler->process, options->is_new, &handler,
+	program_options.layout = interrupts->layout;
+	process_options.handler.context = interrupts;
+	err = interrupts_pool_attach(options->pool, &program_options, &process_options,
 				     &interrupts->process, reterr);
 	if (err) {
 		free(interrupts);

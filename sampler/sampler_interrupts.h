@@ -17,7 +17,7 @@ struct sampler_interrupts;
 struct sampler_interrupts_options {
 	uint64_t period_ns;	     /* CPU time of a thread between two of its samples */
 	enum interrupts_clock clock; /* with sampler_native: INTERRUPTS_CALLER_EVENTS */
-	bool is_new;		     /* it may end soon: interrupts_process_attach() */
+	bool is_new;		     /* it may end soon: interrupts_process_options */
 	bool is_verbose;	     /* print the kernel's messages about the program to stderr */
 	/* has or gets the program in the kernel; borrowed until sampler_interrupts_destroy() */
 	struct interrupts_pool *pool;

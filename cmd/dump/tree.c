@@ -155,7 +155,7 @@ enum exit_status tree_take(struct tree *tree, pid_t pid, bool with_descendants,
 {
 	const struct listed_process root = {.pid = pid};
 	struct process_list descendants = {0};
-	enum exit_status status;
+	enum exit_status status = EXIT_ERROR;
 	int err = with_descendants ? list_descendants(pid, &descendants) : 0;
 
 	if (!err)

@@ -8,7 +8,6 @@
 
 #include "output/profile/label.h"
 #include "procmem/array.h"
-#include "procmem/cleanup.h"
 
 /* Limit on the threads that a header names, and on the waits below a stack; JSON has all. */
 enum { MAX_LISTED = 12 };
@@ -27,9 +26,9 @@ void thread_groups_done(struct thread_groups *groups)
 	*groups = (struct thread_groups){.groups = NULL};
 }
 
-/* Append a group with this stack, which it then owns. Returns NULL if out of memory. */
-static struct thread_group *group_add(struct thread_groups *groups, char *stack, bool has_stack,
-				      bool is_alone)
+/* Append a group with a copy of this stack. Returns NULL if out of memory. */
+static struct thread_group *group_add(struct thread_groups *groups, const char *stack,
+				      bool has_stack, bool is_alone)
 {
 	struct thread_group *rows = array_reserve(groups->groups, groups->nr_groups + 1,
 						  &groups->max_groups, sizeof(*rows));
@@ -38,10 +37,12 @@ static struct thread_group *group_add(struct thread_groups *groups, char *stack,
 		return NULL;
 	groups->groups = rows;
 	rows[groups->nr_groups] = (struct thread_group){
-		.stack = stack,
+		.stack = strdup(stack),
 		.has_stack = has_stack,
 		.is_alone = is_alone,
 	};
+	if (!rows[groups->nr_groups].stack)
+		return NULL;
 	return &rows[groups->nr_groups++];
 }
 
@@ -49,32 +50,23 @@ static struct thread_group *group_add(struct thread_groups *groups, char *stack,
 static struct thread_group *group_get(struct thread_groups *groups, const char *stack,
 				      bool has_stack, bool is_alone)
 {
-	cleanup_free char *copy = strdup(stack);
 	const uint32_t nr = groups->stacks.nr;
-	struct thread_group *group;
 	uint32_t *by_stack;
 	uint32_t number;
 
-	if (!copy)
-		return NULL;
-	if (is_alone) {
-		group = group_add(groups, copy, has_stack, true);
-		copy = group ? NULL : copy;
-		return group;
-	}
+	if (is_alone)
+		return group_add(groups, stack, has_stack, true);
 	by_stack =
 		array_reserve(groups->by_stack, nr + 1, &groups->max_by_stack, sizeof(*by_stack));
 	if (!by_stack)
 		return NULL;
 	groups->by_stack = by_stack;
-	if (string_table_get(&groups->stacks, copy, &number))
+	if (string_table_get(&groups->stacks, stack, &number))
 		return NULL;
 	if (number < nr)
 		return &groups->groups[by_stack[number]];
 	by_stack[number] = groups->nr_groups;
-	group = group_add(groups, copy, has_stack, false);
-	copy = group ? NULL : copy;
-	return group;
+	return group_add(groups, stack, has_stack, false);
 }
 
 int thread_groups_add(struct thread_groups *groups, const struct grouped_thread *thread,

@@ -51,11 +51,10 @@ void interrupts_count(const struct interrupts *interrupts, struct interrupt_coun
 {
 }
 
-int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
-			      bool is_new, const struct interrupts_handler *handler,
+int interrupts_process_attach(struct interrupts *interrupts,
+			      const struct interrupts_process_options *options,
 			      struct interrupts_process **ret_process, struct message *reterr)
 {
-	(void)is_new;
 	return -ENOTSUP;
 }
 

@@ -36,8 +36,7 @@ static int find_program(struct interrupts_pool *pool, const struct interrupts_op
 }
 
 int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts_options *options,
-			   const struct process *process, bool is_new,
-			   const struct interrupts_handler *handler,
+			   const struct interrupts_process_options *process_options,
 			   struct interrupts_process **ret_process, struct message *reterr)
 {
 	const uint32_t nr_before = pool->nr_programs;
@@ -46,14 +45,14 @@ int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts
 	struct stat status;
 	int err;
 
-	if (fstatat(process->proc_fd, "ns/pid", &status, 0))
+	if (fstatat(process_options->process->proc_fd, "ns/pid", &status, 0))
 		return -errno;
 	wanted.layout.namespace_dev = status.st_dev;
 	wanted.layout.namespace_ino = status.st_ino;
 	err = find_program(pool, &wanted, &interrupts, reterr);
 	if (err)
 		return err;
-	err = interrupts_process_attach(interrupts, process, is_new, handler, ret_process, reterr);
+	err = interrupts_process_attach(interrupts, process_options, ret_process, reterr);
 	/* Where events are refused, a program is of no use. */
 	if ((err == -EPERM || err == -EMFILE) && pool->nr_programs > nr_before)
 		interrupts_close(pool->programs[--pool->nr_programs]);

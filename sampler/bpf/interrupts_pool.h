@@ -10,7 +10,6 @@
 #include <stdint.h>
 
 #include "procmem/message.h"
-#include "procmem/process.h"
 #include "sampler/bpf/interrupts.h"
 #include "sampler/bpf/interrupts_process.h"
 
@@ -35,8 +34,7 @@ void interrupts_pool_close(struct interrupts_pool *pool);
  * interrupts_open() and interrupts_process_attach().
  */
 int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts_options *options,
-			   const struct process *process, bool is_new,
-			   const struct interrupts_handler *handler,
+			   const struct interrupts_process_options *process_options,
 			   struct interrupts_process **ret_process, struct message *reterr);
 
 /* The counters of all programs so far. */

@@ -196,13 +196,13 @@ static uint32_t nr_of_period(const struct interrupts *interrupts, bool is_new)
 		       : interrupts->nr_of_period;
 }
 
-int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
-			      bool is_new, const struct interrupts_handler *handler,
+int interrupts_process_attach(struct interrupts *interrupts,
+			      const struct interrupts_process_options *options,
 			      struct interrupts_process **ret_process, struct message *reterr)
 {
 	struct interrupts_process *attached;
 	uint32_t own_id;
-	int err = find_own_id(process, &own_id);
+	int err = find_own_id(options->process, &own_id);
 
 	if (err)
 		return err;
@@ -215,10 +215,10 @@ int interrupts_process_attach(struct interrupts *interrupts, const struct proces
 	if (!attached)
 		return -ENOMEM;
 	attached->interrupts = interrupts;
-	attached->process = process;
-	attached->handler = *handler;
+	attached->process = options->process;
+	attached->handler = options->handler;
 	take_place(attached);
-	attached->nr_of_period = nr_of_period(interrupts, is_new);
+	attached->nr_of_period = nr_of_period(interrupts, options->is_new);
 	*attached->place = (struct interrupt_process){
 		.id = own_id,
 		.nr_of_period = attached->nr_of_period,

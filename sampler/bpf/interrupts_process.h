@@ -29,17 +29,26 @@ struct interrupts_handler {
 	void *context;
 };
 
+/* What to attach. */
+struct interrupts_process_options {
+	const struct process *process; /* borrowed until the process is detached */
+	/*
+	 * It may end soon: until interrupts_process_settle() its samples are at random places of
+	 * their periods, which takes more interrupts.
+	 */
+	bool is_new;
+	struct interrupts_handler handler;
+};
+
 /*
  * Prepare to interrupt the threads of a process, which must have the program's layout and PID
- * namespace; interrupts_process_enable() starts it. is_new: the process may end soon, so until
- * interrupts_process_settle() its samples are at random places of their periods, which takes more
- * interrupts. The program and the process are borrowed until
+ * namespace; interrupts_process_enable() starts it. The program is borrowed until
  * interrupts_process_detach(), which accepts NULL; pending records are dropped then. Returns 0;
  * -EPERM with a sentence; -E2BIG with one (INTERRUPT_MAX_PROCESSES are attached); -ESRCH, -ENOMEM,
  * or the errno of a system call.
  */
-int interrupts_process_attach(struct interrupts *interrupts, const struct process *process,
-			      bool is_new, const struct interrupts_handler *handler,
+int interrupts_process_attach(struct interrupts *interrupts,
+			      const struct interrupts_process_options *options,
 			      struct interrupts_process **ret_process, struct message *reterr);
 void interrupts_process_detach(struct interrupts_process *process);
 
