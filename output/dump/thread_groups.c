@@ -8,6 +8,7 @@
 
 #include "output/profile/label.h"
 #include "procmem/array.h"
+#include "procmem/cleanup.h"
 
 /* Limit on the threads that a header names, and on the waits below a stack; JSON has all. */
 enum { MAX_LISTED = 12 };
@@ -26,9 +27,8 @@ void thread_groups_done(struct thread_groups *groups)
 	*groups = (struct thread_groups){.groups = NULL};
 }
 
-/* Append a group with a copy of this stack. Returns NULL if out of memory. */
-static struct thread_group *group_add(struct thread_groups *groups, const char *stack,
-				      bool has_stack, bool is_alone)
+/* Append an empty group. Returns NULL if out of memory. */
+static struct thread_group *group_add(struct thread_groups *groups)
 {
 	struct thread_group *rows = array_reserve(groups->groups, groups->nr_groups + 1,
 						  &groups->max_groups, sizeof(*rows));
@@ -36,13 +36,7 @@ static struct thread_group *group_add(struct thread_groups *groups, const char *
 	if (!rows)
 		return NULL;
 	groups->groups = rows;
-	rows[groups->nr_groups] = (struct thread_group){
-		.stack = strdup(stack),
-		.has_stack = has_stack,
-		.is_alone = is_alone,
-	};
-	if (!rows[groups->nr_groups].stack)
-		return NULL;
+	rows[groups->nr_groups] = (struct thread_group){.stack = NULL};
 	return &rows[groups->nr_groups++];
 }
 
@@ -50,23 +44,33 @@ static struct thread_group *group_add(struct thread_groups *groups, const char *
 static struct thread_group *group_get(struct thread_groups *groups, const char *stack,
 				      bool has_stack, bool is_alone)
 {
+	cleanup_free char *copy = strdup(stack);
 	const uint32_t nr = groups->stacks.nr;
+	struct thread_group *group;
 	uint32_t *by_stack;
 	uint32_t number;
 
-	if (is_alone)
-		return group_add(groups, stack, has_stack, true);
-	by_stack =
-		array_reserve(groups->by_stack, nr + 1, &groups->max_by_stack, sizeof(*by_stack));
-	if (!by_stack)
+	if (!copy)
 		return NULL;
-	groups->by_stack = by_stack;
-	if (string_table_get(&groups->stacks, stack, &number))
+	if (!is_alone) {
+		by_stack = array_reserve(groups->by_stack, nr + 1, &groups->max_by_stack,
+					 sizeof(*by_stack));
+		if (!by_stack)
+			return NULL;
+		groups->by_stack = by_stack;
+		if (string_table_get(&groups->stacks, copy, &number))
+			return NULL;
+		if (number < nr)
+			return &groups->groups[by_stack[number]];
+		by_stack[number] = groups->nr_groups;
+	}
+	group = group_add(groups);
+	if (!group)
 		return NULL;
-	if (number < nr)
-		return &groups->groups[by_stack[number]];
-	by_stack[number] = groups->nr_groups;
-	return group_add(groups, stack, has_stack, false);
+	group->stack = take_ptr(copy);
+	group->has_stack = has_stack;
+	group->is_alone = is_alone;
+	return group;
 }
 
 int thread_groups_add(struct thread_groups *groups, const struct grouped_thread *thread,
