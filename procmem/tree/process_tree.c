@@ -149,7 +149,7 @@ static int join(const struct reading *reading, pid_t pid, pid_t parent_pid, uint
 	};
 	int err;
 
-	/* It may have been found in a list before. Otherwise its id was another member's before. */
+	/* It may have been found in a list. Otherwise its id was another member's before. */
 	if (member && !member->end_ns && !pidfd_is_ready(member->pidfd))
 		return 0;
 	if (member)
@@ -328,11 +328,15 @@ static int list_members(const struct reading *reading, uint64_t now_ns)
 		(void)parent_read(tree->root, &root);
 		err = join(reading, root.pid, root.parent_pid, now_ns);
 	}
-	/* The oldest are first, so once is enough, but for those started within a tick. */
+	/*
+	 * The oldest are first, so once is enough, but for those started within a tick. A member
+	 * whose end is known is listed until its parent has waited for it.
+	 */
 	do {
 		nr_before = tree->stats.nr_joined;
 		for (size_t i = 0; i < nr_parents && !err; i++)
-			if (pid_table_find(&tree->members, parents[i].parent_pid))
+			if (pid_table_find(&tree->members, parents[i].parent_pid) &&
+			    !pid_table_find(&tree->members, parents[i].pid))
 				err = join(reading, parents[i].pid, parents[i].parent_pid, now_ns);
 	} while (!err && tree->stats.nr_joined > nr_before);
 	return err;

@@ -472,9 +472,19 @@ static void __attribute__((noinline)) have_brief_child(void)
 	(void)waitpid(child, NULL, 0);
 }
 
-/* More events than fit, while nobody reads: who lives then is found, who ended is ended. */
+/*
+ * More events than fit, while nobody reads: who lives then is found, who ended is ended. One whose
+ * end was told is still listed, since nobody has waited for it.
+ */
 static void lose_events(const struct story *story)
 {
+	const pid_t unawaited = fork();
+	siginfo_t info;
+
+	if (!unawaited)
+		_exit(0);
+	(void)waitid(P_PID, (id_t)unawaited, &info, WEXITED | WNOWAIT);
+	tell(story, unawaited);
 	for (int i = 0; i < NR_LOST; i++)
 		have_brief_child();
 	have_living(story);
@@ -482,24 +492,25 @@ static void lose_events(const struct story *story)
 
 static void check_loss(enum process_tree_source source)
 {
-	struct account accounts[NR_LIVING];
+	struct account accounts[NR_LIVING + 1];
 	struct story story = story_begin(lose_events);
 	struct process_tree *tree = open_tree(story.root, source);
 	struct changes changes = changes_begin();
 
 	read_tree(tree, &changes);
 	story_go(&story);
-	for (int i = 0; i < NR_LIVING; i++)
+	for (int i = 0; i <= NR_LIVING; i++)
 		cr_assert(eq(sz, read(story.account[0], &accounts[i], sizeof(*accounts)),
 			     sizeof(*accounts)));
-	while (!process_tree_has(tree, accounts[NR_LIVING - 1].pid))
+	while (!process_tree_has(tree, accounts[NR_LIVING].pid))
 		read_tree(tree, &changes);
-	for (int i = 0; i < NR_LIVING; i++) {
+	for (int i = 0; i <= NR_LIVING; i++) {
 		const struct process_tree_change *joined =
 			find(&changes, PROCESS_JOINED, accounts[i].pid);
 
 		cr_assert(joined != NULL);
 		cr_expect(eq(int, joined->parent_pid, story.root));
+		cr_expect(eq(sz, count(&changes, PROCESS_JOINED, accounts[i].pid), 1));
 	}
 	if (!process_tree_stats(tree).nr_losses)
 		cr_log_warn("%s: no events were lost", source_names[source]);
