@@ -179,10 +179,12 @@ static bool may_change(const struct engine_options *options)
 /* Add its sampler to the group. Errors of sampler_group_add(). */
 static int add_to_group(struct session *session, struct session_process *process)
 {
+	/* Who attaches to one that runs gets the rate requested, and nothing else. */
+	const bool has_beginning = session->tree || session->is_child;
 	const struct sampler_options options = {
 		.engine = process->engine.kind,
 		.ends_when_too_deep = may_change(&process->engine_options),
-		.is_new = session->tree && process->engine_options.is_new,
+		.is_new = has_beginning && process->engine_options.is_new,
 		.rate_hz = process->engine.kind == ENGINE_TICK
 				   ? (double)NS_PER_S / (double)process->engine.period_ns
 				   : session->options.rate_hz,
