@@ -58,9 +58,8 @@ static int compare_numbers(uint64_t a, uint64_t b)
 	return (a > b) - (a < b);
 }
 
-int tree_thread_compare(const void *a, const void *b)
+static int compare_threads(const struct tree_thread *one, const struct tree_thread *two)
 {
-	const struct tree_thread *one = a, *two = b;
 	const int order = compare_numbers(one->process, two->process);
 
 	return order ? order : compare_numbers(one->thread, two->thread);
@@ -111,14 +110,14 @@ static int compare_claims(const void *a, const void *b)
 
 	if (!order)
 		order = compare_numbers(one->is_weak, two->is_weak);
-	return order ? order : tree_thread_compare(&one->thread, &two->thread);
+	return order ? order : compare_threads(&one->thread, &two->thread);
 }
 
 static int compare_waiters(const void *a, const void *b)
 {
 	const struct lock_wait *one = a, *two = b;
 
-	return tree_thread_compare(&one->waiter, &two->waiter);
+	return compare_threads(&one->waiter, &two->waiter);
 }
 
 /* Sort rows, of which there may be none. */
@@ -381,7 +380,7 @@ static int sum_up(struct lock_index *index)
 			holders[nr++] = (struct holder){claim->key, claim->thread, claim->is_weak,
 							.is_only = true};
 		else if (last->is_weak == claim->is_weak &&
-			 tree_thread_compare(&last->thread, &claim->thread) != 0)
+			 compare_threads(&last->thread, &claim->thread) != 0)
 			last->is_only = false;
 	}
 	free(index->holders);

@@ -17,9 +17,6 @@ struct tree_thread {
 	uint32_t thread; /* index into the process's waits.threads */
 };
 
-/* Compares by place in the tree, for qsort(3). */
-int tree_thread_compare(const void *a, const void *b);
-
 /* Which lock it is: an object of one process, or a place in memory that processes share. */
 struct lock_key {
 	bool is_shared;

@@ -59,24 +59,23 @@ void wait_scene_done(struct wait_scene *scene)
 static const struct socket_list *read_sockets(struct wait_scene *scene,
 					      const struct process *process)
 {
-	struct net_namespace namespace = {.device = 0};
+	struct net_namespace wanted = {.inode = (uint64_t)process->pid};
 	struct net_namespace *rows;
 	struct stat status;
 
 	/* Those of unknown namespaces are the sockets of the process alone. */
-	if (fstatat(process->proc_fd, "ns/net", &status, 0))
-	namespace.inode = (uint64_t)process->pid;
-	else namespace = (struct net_namespace){.device = status.st_dev, .inode = status.st_ino};
+	if (fstatat(process->proc_fd, "ns/net", &status, 0) == 0)
+		wanted = (struct net_namespace){.device = status.st_dev, .inode = status.st_ino};
 	for (uint32_t i = 0; i < scene->nr_namespaces; i++)
-		if (scene->namespaces[i].device == namespace.device &&
-		    scene->namespaces[i].inode == namespace.inode)
+		if (scene->namespaces[i].device == wanted.device &&
+		    scene->namespaces[i].inode == wanted.inode)
 			return &scene->namespaces[i].sockets;
 	rows = array_reserve(scene->namespaces, scene->nr_namespaces + 1, &scene->max_namespaces,
 			     sizeof(*rows));
 	if (!rows)
 		return NULL;
 	scene->namespaces = rows;
-	rows[scene->nr_namespaces++] = namespace;
+	rows[scene->nr_namespaces++] = wanted;
 	/* Of sockets that are missing for lack of memory the number is shown. */
 	(void)socket_list_read(&rows[scene->nr_namespaces - 1].sockets, process);
 	return &rows[scene->nr_namespaces - 1].sockets;

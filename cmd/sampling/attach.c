@@ -77,7 +77,8 @@ const struct command attach_command = {
 	.epilogue =
 		"Exit status: 0 profile written, 1 error, 2 usage, 3 not a Python process or an\n"
 		"unknown version, 4 permission denied, 5 no sample could be taken, or none\n"
-		"matches the --mode. If all threads waited, the profile is empty and a note says so.\n"
+		"matches the --mode. If all threads waited, the profile is empty, and a note says\n"
+		"so.\n"
 		"\n"
 		"Examples:\n"
 		"  pysample attach -d 10 1234                     a table of the hottest functions\n"

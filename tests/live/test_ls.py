@@ -257,15 +257,19 @@ class OnATerminal(ListTestCase):
                     key=support.version_key)
         return found.path, path
 
+    def dump_in_namespace(self, command, python, path):
+        """Run a shell command in a new PID namespace, where its $2 is pysample."""
+        return self.dump("/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
+                         "sh", "-c", command, python, path, PYSAMPLE)
+
     @unittest.skipUnless(os.geteuid() == 0, "not tested here: PID namespaces (no root)")
     def test_a_number_that_is_also_an_id(self):
         """In a new PID namespace the processes 2 and 3 are in the rows 1 and 2."""
         python, path = self.written("two.py")
         for keys, pid in (b"2\n1\n", 2), (b"2\n3\n", 3):
-            terminal = self.dump("/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
-                                 "sh", "-c", '"$0" "$1" 0 >"$1.a" & "$0" "$1" 0 >"$1.b" & while '
-                                 '! [ -s "$1.a" ] || ! [ -s "$1.b" ]; do sleep 0.01; done; '
-                                 '"$2" dump', python, path, PYSAMPLE)
+            terminal = self.dump_in_namespace(
+                '"$0" "$1" 0 >"$1.a" & "$0" "$1" 0 >"$1.b" & while ! [ -s "$1.a" ] || '
+                '! [ -s "$1.b" ]; do sleep 0.01; done; "$2" dump', python, path)
             terminal.type(keys)
             self.assertEqual(terminal.finish(), 0, terminal.shown)
             self.assertIn(b"2 is the number of process 3 and the id of another one", terminal.shown)
@@ -278,9 +282,9 @@ class OnATerminal(ListTestCase):
         """Nothing else is in a new PID namespace."""
         python, path = self.written("only.py")
         for keys, status in (b"\n", 0), (b"q\n", 2):
-            terminal = self.dump("/usr/bin/unshare", "--pid", "--fork", "--mount-proc", "--kill-child",
-                                 "sh", "-c", '"$0" "$1" 0 >"$1.out" & while ! [ -s "$1.out" ]; '
-                                 'do sleep 0.01; done; "$2" dump', python, path, PYSAMPLE)
+            terminal = self.dump_in_namespace(
+                '"$0" "$1" 0 >"$1.out" & while ! [ -s "$1.out" ]; do sleep 0.01; done; "$2" dump',
+                python, path)
             terminal.type(keys)
             self.assertEqual(terminal.finish(), status, terminal.shown)
             os.remove(path + ".out")

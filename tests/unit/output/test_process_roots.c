@@ -53,24 +53,41 @@ static void push_all(struct sample_sink *sink)
 		}
 }
 
-static struct recording *record(void)
+static const struct run run = {.info.engine = "tick"};
+
+/* Begin a recording of these processes. *ret_fd is open until the test ends. */
+static struct recorder *begin(const struct process_info *infos, uint32_t nr, int *ret_fd)
 {
-	const struct run run = {.info.engine = "tick"};
-	int fd = memfd_create("recording", MFD_CLOEXEC); /* open until the test ends */
-	struct message message = {0};
-	struct recording *recording;
 	struct recorder *recorder;
 	uint32_t index;
 
-	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-	for (uint32_t i = 0; i < NR_PROCESSES; i++)
-		cr_assert(eq(int, recorder_add_process(recorder, &processes[i], &index), 0));
-	push_all(recorder_sink(recorder));
-	cr_assert(eq(int, recorder_end_process(recorder, 1, 2000000), 0));
+	*ret_fd = memfd_create("recording", MFD_CLOEXEC);
+	cr_assert(eq(int, recorder_create(*ret_fd, &run, &recorder), 0));
+	for (uint32_t i = 0; i < nr; i++)
+		cr_assert(eq(int, recorder_add_process(recorder, &infos[i], &index), 0));
+	return recorder;
+}
+
+/* End it, and open what was written. */
+static struct recording *end(struct recorder *recorder, int fd)
+{
+	struct message message = {0};
+	struct recording *recording;
+
 	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
 	recorder_destroy(recorder);
 	cr_assert(eq(int, recording_open(fd, &recording, &message), 0), "%s", message.text);
 	return recording;
+}
+
+static struct recording *record(void)
+{
+	int fd;
+	struct recorder *recorder = begin(processes, NR_PROCESSES, &fd);
+
+	push_all(recorder_sink(recorder));
+	cr_assert(eq(int, recorder_end_process(recorder, 1, 2000000), 0));
+	return end(recorder, fd);
 }
 
 static char *collapsed(const struct profile *profile)
@@ -218,7 +235,6 @@ Test(process_roots, a_replay_keeps_what_is_known_of_processes)
 /* Record a sample of one process. */
 static struct recording *record_one(const struct process_info *process)
 {
-	const struct run run = {.info.engine = "tick"};
 	const struct frame frame = {&work, 11};
 	const struct sample sample = {
 		.time_ns = 1000000,
@@ -227,20 +243,12 @@ static struct recording *record_one(const struct process_info *process)
 		.frames = &frame,
 		.nr_frames = 1,
 	};
-	int fd = memfd_create("recording", MFD_CLOEXEC); /* open until the test ends */
-	struct message message = {0};
-	struct recording *recording;
-	struct recorder *recorder;
-	uint32_t index;
+	int fd;
+	struct recorder *recorder = begin(process, 1, &fd);
 
-	cr_assert(eq(int, recorder_create(fd, &run, &recorder), 0));
-	cr_assert(eq(int, recorder_add_process(recorder, process, &index), 0));
 	cr_assert(
 		eq(int, recorder_sink(recorder)->ops->sample(recorder_sink(recorder), &sample), 0));
-	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
-	recorder_destroy(recorder);
-	cr_assert(eq(int, recording_open(fd, &recording, &message), 0), "%s", message.text);
-	return recording;
+	return end(recorder, fd);
 }
 
 /* Two processes are one if pid, name and command line are equal; in a comparison, the name. */
