@@ -253,15 +253,22 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 		record->count_ns, sample);
 }
 
+/* The CPU time that a record stands for. */
+static uint64_t weight_ns(const struct sampler_interrupts *interrupts,
+			  const struct interrupt_record *record)
+{
+	return interrupts->period_ns / (record->nr_parts ? record->nr_parts : 1);
+}
+
 /* Count an interrupt without a sample; the next one accounts for its time. */
 static void lose(const struct sampler_interrupts *interrupts, const struct snapshot_thread *thread,
-		 enum sample_loss loss)
+		 const struct interrupt_record *record, enum sample_loss loss)
 {
 	struct sampled_thread *sampled = &interrupts->sampler->threads[thread->slot];
 
 	interrupts->sampler->stats.lost[loss]++;
-	sampled->time.covered_ns += interrupts->period_ns;
-	sampled->time.lost_ns += interrupts->period_ns;
+	sampled->time.covered_ns += weight_ns(interrupts, record);
+	sampled->time.lost_ns += weight_ns(interrupts, record);
 }
 
 /* Emit what a walk has found, or count the reason of its loss. */
@@ -281,16 +288,16 @@ static int emit_walked(struct sampler_interrupts *interrupts, struct snapshot_th
 	int err;
 
 	if (!sampled->walked.is_whole) {
-		lose(interrupts, thread, sampled->walked.loss);
+		lose(interrupts, thread, record, sampled->walked.loss);
 		return 0;
 	}
 	/* The state may be run by another thread than the interrupted one. */
 	thread->proof.stood_still = true;
 	if (snapshot_record_foreign(&sampler->snapshot, thread)) {
-		lose(interrupts, thread, LOSS_MOVED);
+		lose(interrupts, thread, record, LOSS_MOVED);
 		return 0;
 	}
-	sampler_thread_weigh(sampler, sampled, interrupts->period_ns, &sample);
+	sampler_thread_weigh(sampler, sampled, weight_ns(interrupts, record), &sample);
 	err = emit(interrupts, thread, record, sample);
 	sampled->time.was_interrupted = true;
 	return err;
@@ -306,7 +313,7 @@ static void handle_fault(struct sampler_interrupts *interrupts,
 
 	/* If even the state is unmapped, the program was replaced: no stack was lost. */
 	if (is_there || record->nr_loops || record->nr_frames)
-		lose(interrupts, thread, LOSS_FAULT);
+		lose(interrupts, thread, record, LOSS_FAULT);
 	/* Gathered records would all meet it. */
 	if (is_there)
 		interrupts->nr_steady = 0;
@@ -350,7 +357,7 @@ static int take_stack(struct sampler_interrupts *interrupts, const struct interr
 		return 0;
 	}
 	if (record->end != INTERRUPT_WHOLE) {
-		lose(interrupts, thread, LOSS_TOO_DEEP);
+		lose(interrupts, thread, record, LOSS_TOO_DEEP);
 		return 0;
 	}
 	if (sampler_interrupts_needs_look(interrupts, thread, record->time_ns))

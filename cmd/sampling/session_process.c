@@ -34,7 +34,9 @@ static int create_sampler(struct session *session, struct session_process *proce
 	sampler_share_ids(process->sampler, &session->ids);
 	sampler_set_process(process->sampler, process->index);
 	sampler_set_extras(process->sampler, &session->options.extras);
-	process->engine_options.is_new = process_age_ns(&target->process) < NEW_NS;
+	/* Who attaches to one that runs gets the rate requested, and nothing else. */
+	process->engine_options.is_new =
+		(session->tree || session->is_child) && process_age_ns(&target->process) < NEW_NS;
 	err = engine_open(&process->engine_options, &session->bpf.programs, target,
 			  process->sampler, &process->engine);
 	if (!err)
@@ -179,12 +181,10 @@ static bool may_change(const struct engine_options *options)
 /* Add its sampler to the group. Errors of sampler_group_add(). */
 static int add_to_group(struct session *session, struct session_process *process)
 {
-	/* Who attaches to one that runs gets the rate requested, and nothing else. */
-	const bool has_beginning = session->tree || session->is_child;
 	const struct sampler_options options = {
 		.engine = process->engine.kind,
 		.ends_when_too_deep = may_change(&process->engine_options),
-		.is_new = has_beginning && process->engine_options.is_new,
+		.is_new = process->engine_options.is_new,
 		.rate_hz = process->engine.kind == ENGINE_TICK
 				   ? (double)NS_PER_S / (double)process->engine.period_ns
 				   : session->options.rate_hz,

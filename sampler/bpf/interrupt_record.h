@@ -55,6 +55,14 @@
  */
 #define INTERRUPT_MAX_PROCESSES 4096u
 
+/*
+ * The samples of a process that is new come closer at first, at this multiple of the rate. Number
+ * of its interrupts per period, in whose first two periods that holds.
+ */
+#define INTERRUPT_EARLY_FACTOR	   4u
+#define INTERRUPT_NEW_NR_OF_PERIOD 8u
+#define INTERRUPT_EARLY_SAMPLES	   (2 * INTERRUPT_EARLY_FACTOR)
+
 /* The offset of a field that this version does not have. */
 #define INTERRUPT_ABSENT 0xffffffffu
 
@@ -93,7 +101,7 @@ struct interrupt_layout {
 
 /*
  * A process that is sampled: element key % INTERRUPT_MAX_PROCESSES of an array in the program's
- * memory, which user space maps. User space writes everything but nr_full.
+ * memory, which user space maps. User space writes everything but nr_full, and sets nr_early once.
  */
 struct interrupt_process {
 	__u64 key; /* never reused by the program; 0: unused, or not sampled now */
@@ -104,6 +112,8 @@ struct interrupt_process {
 	__u64 nr_full;	    /* records for which there was no room */
 	__u32 id;	    /* of the process */
 	__u32 nr_of_period; /* number of a thread's interrupts per period; one is sampled */
+	__u32 nr_early;	    /* number of samples left that come at the higher rate */
+	__u32 unused;
 };
 
 /* What the program needs to know about a thread state. */
@@ -176,7 +186,8 @@ struct interrupt_record {
 	__u32 tlbc_generation;
 	__u32 nr_loops;
 	__u32 nr_frames;
-	__u32 end; /* enum interrupt_end */
+	__u32 end;	/* enum interrupt_end */
+	__u32 nr_parts; /* it stands for one part of so many of the period */
 };
 
 /*

@@ -473,13 +473,31 @@ static __always_inline struct interrupt_process *process_of(const struct interru
 	return &processes[thread->process_key % INTERRUPT_MAX_PROCESSES];
 }
 
-/* The interrupted thread, counted; NULL: not a thread of a process, or not sampled now. */
+/* Whether this interrupt of a thread is sampled, and for which part of the period it stands. */
+static __always_inline bool takes_part(struct interrupt_process *process,
+				       struct interrupt_thread *thread, __u32 *ret_nr_parts)
+{
+	/* Other CPUs may take a few more at the same time. */
+	const bool is_early = process->nr_early;
+
+	*ret_nr_parts = is_early ? INTERRUPT_EARLY_FACTOR : 1;
+	if (!chooses(thread, process->nr_of_period / *ret_nr_parts))
+		return false;
+	if (is_early)
+		process->nr_early--;
+	return true;
+}
+
+/*
+ * The interrupted thread, counted, and the part of the period that it is sampled for; NULL: not a
+ * thread of a process, or not sampled now.
+ */
 static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
-							    __u64 now_ns)
+							    __u64 now_ns, __u32 *ret_nr_parts)
 {
 	const bool has_events = !layout.tick_addr;
-	const struct interrupt_process *process;
 	struct bpf_pidns_info ids = {0};
+	struct interrupt_process *process;
 	struct interrupt_thread *thread;
 	__u32 nr;
 
@@ -502,7 +520,7 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 		return NULL;
 	}
 	thread->last_ns = now_ns;
-	return chooses(thread, nr) ? thread : NULL;
+	return takes_part(process, thread, ret_nr_parts) ? thread : NULL;
 }
 
 /*
@@ -513,10 +531,11 @@ static __always_inline __u32 record_thread(struct scratch *scratch, struct inter
 					   __u64 begin_ns, __u64 count_ns)
 {
 	struct interrupt_record *record = (void *)scratch->bytes;
-	const struct interrupt_thread *thread = find_thread(count, begin_ns);
+	const struct interrupt_thread *thread;
 	struct interrupt_process *process;
-	__u32 nr_put;
+	__u32 nr_parts, nr_put;
 
+	thread = find_thread(count, begin_ns, &nr_parts);
 	if (!thread)
 		return 0;
 	process = process_of(thread);
@@ -526,6 +545,7 @@ static __always_inline __u32 record_thread(struct scratch *scratch, struct inter
 	scratch->code_type_addr = process->code_type_addr;
 	record->time_ns = begin_ns;
 	record->count_ns = count_ns;
+	record->nr_parts = nr_parts;
 	scratch->nr_new = 0;
 	nr_put = record_states(scratch, process, thread);
 	count->program_ns += bpf_ktime_get_ns() - begin_ns;

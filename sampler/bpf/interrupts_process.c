@@ -21,11 +21,10 @@
 enum { MAX_LISTINGS = 8 };
 
 /*
- * A new process is interrupted this many times per period, at least LEAST_PERIOD_NS apart, and a
- * random one of them is sampled. With one interrupt per period a process that ends before its first
- * period is over would never be seen, and the last part of a period of any.
+ * A new process is interrupted INTERRUPT_NEW_NR_OF_PERIOD times per period, at least this far
+ * apart, and random ones of them are sampled. With one interrupt per period a process that ends
+ * before its first period is over would never be seen, and the last part of a period of any.
  */
-enum { INTERRUPTS_OF_NEW = 8 };
 #define LEAST_PERIOD_NS 100000u
 
 /* A thread that has an event. */
@@ -187,19 +186,18 @@ static void take_place(struct interrupts_process *process)
 	interrupts->nr_processes++;
 }
 
-/* The number of interrupts per period of a process. */
-static uint32_t nr_of_period(const struct interrupts *interrupts, bool is_new)
+/* Whether a process gets more interrupts as long as it is new. */
+static bool gets_more(const struct interrupts *interrupts, bool is_new)
 {
 	return is_new && interrupts->clock == INTERRUPTS_OWN_EVENTS &&
-			       interrupts->period_ns / INTERRUPTS_OF_NEW >= LEAST_PERIOD_NS
-		       ? INTERRUPTS_OF_NEW
-		       : interrupts->nr_of_period;
+	       interrupts->period_ns / INTERRUPT_NEW_NR_OF_PERIOD >= LEAST_PERIOD_NS;
 }
 
 int interrupts_process_attach(struct interrupts *interrupts,
 			      const struct interrupts_process_options *options,
 			      struct interrupts_process **ret_process, struct message *reterr)
 {
+	const bool has_more = gets_more(interrupts, options->is_new);
 	struct interrupts_process *attached;
 	uint32_t own_id;
 	int err = find_own_id(options->process, &own_id);
@@ -218,10 +216,11 @@ int interrupts_process_attach(struct interrupts *interrupts,
 	attached->process = options->process;
 	attached->handler = options->handler;
 	take_place(attached);
-	attached->nr_of_period = nr_of_period(interrupts, options->is_new);
+	attached->nr_of_period = has_more ? INTERRUPT_NEW_NR_OF_PERIOD : interrupts->nr_of_period;
 	*attached->place = (struct interrupt_process){
 		.id = own_id,
 		.nr_of_period = attached->nr_of_period,
+		.nr_early = has_more ? INTERRUPT_EARLY_SAMPLES : 0,
 	};
 	if (interrupts->clock == INTERRUPTS_OWN_EVENTS)
 		err = follow_all(attached);
@@ -280,6 +279,7 @@ int interrupts_process_settle(struct interrupts_process *process)
 	}
 	unfollow(before.events, before.nr_events);
 	free(before.events);
+	process->place->nr_early = 0;
 	process->place->nr_of_period = process->nr_of_period;
 	return process->is_enabled ? interrupts_process_enable(process, true) : 0;
 }

@@ -294,6 +294,37 @@ class InterruptsOfStarved(InterruptsTestCase):
         self.check("-n")
 
 
+class InterruptsOfNew(InterruptsTestCase):
+    """The first samples of a program that is started come at four times the rate, each of a
+    quarter of the weight."""
+    PROGRAM = "import time\nwhile time.process_time() < 1: pass\n"
+    PERIOD_NS, EARLY_NS, NR_EARLY = 10**7, 10**7 // 4, 8
+
+    def weights(self, command, *args):
+        """Of the samples of interrupts, in the order of time."""
+        with support.fresh_folder() as (folder, _):
+            path = os.path.join(folder, "new.pysample")
+            result = support.pysample(command, "--engine", "bpf", "--mode", "cpu", "-r", 100, "-o",
+                                      path, *args)
+            self.assertEqual(result.status, 0, result.stderr)
+            records = map(json.loads, support.pysample(
+                "report", path, "-f", "jsonl").stdout.splitlines())
+            return [record["cpu_ns"] for record in records if record["type"] == "sample" and
+                    record["cpu_ns"] in (self.EARLY_NS, self.PERIOD_NS)]
+
+    def test_run(self):
+        weights = self.weights("run", "--", sys.executable, "-c", self.PROGRAM)
+        self.assertEqual(weights, sorted(weights))
+        self.assertIn(self.PERIOD_NS, weights)
+        self.assertIn(weights.count(self.EARLY_NS), range(1, self.NR_EARLY + 1))
+
+    def test_attach(self):
+        with support.python_target(support.newest_interpreter(), "busy") as target:
+            weights = self.weights("attach", "-d", 1, target.pid)
+            self.assertIn(self.PERIOD_NS, weights)
+            self.assertNotIn(self.EARLY_NS, weights)
+
+
 class InterruptsAtTheTick(InterruptsTestCase):
 
     def test_possible_stacks(self):
