@@ -46,7 +46,8 @@ enum { STILL_CPU_DIVISOR = 4 };
 
 /*
  * A new process has its first ticks, those of two intervals, at this multiple of the rate. Right
- * after a fork nothing can be proven yet, and one that ends soon should have samples.
+ * after a fork nothing can be proven yet, and one that ends soon should have samples. Ticks without
+ * a sample, while the interpreter starts, are not counted.
  */
 enum { NEW_FACTOR = 4, NEW_TICKS = 2 * NEW_FACTOR };
 
@@ -437,7 +438,7 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 {
 	struct sampler *sampler = member->sampler;
 	struct sampler_stats *stats = &sampler->stats;
-	const uint64_t nr_ticks = stats->ticks;
+	const uint64_t nr_ticks = stats->ticks, nr_samples = stats->samples;
 	int err;
 
 	err = sampler_wake(sampler, group->sink, &member->ticker, now_ns, is_due);
@@ -452,7 +453,7 @@ static void wake_member(struct sampler_group *group, struct member *member, uint
 		member->nr_failures = 0;
 		postpone_still(group, member, now_ns);
 	}
-	if (is_due && member->nr_close && !--member->nr_close)
+	if (is_due && stats->samples > nr_samples && member->nr_close && !--member->nr_close)
 		ticker_set_rate(&member->ticker, member->rate_hz, now_ns);
 }
 
