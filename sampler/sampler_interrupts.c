@@ -257,7 +257,7 @@ static int emit(struct sampler_interrupts *interrupts, struct snapshot_thread *t
 static uint64_t weight_ns(const struct sampler_interrupts *interrupts,
 			  const struct interrupt_record *record)
 {
-	return interrupts->period_ns / (record->nr_parts ? record->nr_parts : 1);
+	return interrupts->period_ns / record->nr_parts;
 }
 
 /* Count an interrupt without a sample; the next one accounts for its time. */

@@ -113,7 +113,6 @@ struct interrupt_process {
 	__u32 id;	    /* of the process */
 	__u32 nr_of_period; /* number of a thread's interrupts per period; one is sampled */
 	__u32 nr_early;	    /* number of samples left that come at the higher rate */
-	__u32 unused;
 };
 
 /* What the program needs to know about a thread state. */
@@ -135,9 +134,10 @@ struct interrupt_thread {
 	struct interrupt_state states[INTERRUPT_MAX_STATES];
 	__u64 process_key;
 	/* Used by the program only: */
-	__u64 last_ns; /* time of its last interrupt */
-	__u32 tick;    /* index in the period */
-	__u32 chosen;  /* the index that is sampled */
+	__u64 last_ns;	/* time of its last interrupt */
+	__u32 nr_ticks; /* length of its current round of interrupts: a period or a part of one */
+	__u32 tick;	/* index in the round */
+	__u32 chosen;	/* the index that is sampled */
 };
 
 /* The kind of a record. */

@@ -453,17 +453,32 @@ static __always_inline __u32 record_states(struct scratch *scratch,
 	return nr_put;
 }
 
-/* Whether this interrupt of a thread is sampled: a random one of the nr in each period. */
-static __always_inline bool chooses(struct interrupt_thread *thread, __u32 nr)
+/*
+ * Whether this interrupt of a thread is sampled, and for which part of the period it stands: a
+ * random one of each period, or early on of each part of one. Several CPUs at once may take a few
+ * more early ones.
+ */
+static __always_inline bool chooses(struct interrupt_process *process,
+				    struct interrupt_thread *thread, __u32 *ret_nr_parts)
 {
+	const __u32 nr = process->nr_of_period;
 	bool is_chosen;
 
+	*ret_nr_parts = 1;
 	if (nr <= 1)
 		return true;
-	if (thread->tick == 0)
-		thread->chosen = bpf_get_prandom_u32() % nr;
+	if (thread->tick == 0) {
+		/* Read once: another CPU may change it meanwhile. */
+		const __u32 nr_early = *(volatile __u32 *)&process->nr_early;
+
+		thread->nr_ticks = nr_early ? nr / INTERRUPT_EARLY_FACTOR : nr;
+		thread->chosen = bpf_get_prandom_u32() % thread->nr_ticks;
+		if (nr_early)
+			process->nr_early = nr_early - 1;
+	}
+	*ret_nr_parts = nr / thread->nr_ticks;
 	is_chosen = thread->tick == thread->chosen;
-	thread->tick = thread->tick + 1 < nr ? thread->tick + 1 : 0;
+	thread->tick = thread->tick + 1 < thread->nr_ticks ? thread->tick + 1 : 0;
 	return is_chosen;
 }
 
@@ -471,21 +486,6 @@ static __always_inline bool chooses(struct interrupt_thread *thread, __u32 nr)
 static __always_inline struct interrupt_process *process_of(const struct interrupt_thread *thread)
 {
 	return &processes[thread->process_key % INTERRUPT_MAX_PROCESSES];
-}
-
-/* Whether this interrupt of a thread is sampled, and for which part of the period it stands. */
-static __always_inline bool takes_part(struct interrupt_process *process,
-				       struct interrupt_thread *thread, __u32 *ret_nr_parts)
-{
-	/* Other CPUs may take a few more at the same time. */
-	const bool is_early = process->nr_early;
-
-	*ret_nr_parts = is_early ? INTERRUPT_EARLY_FACTOR : 1;
-	if (!chooses(thread, process->nr_of_period / *ret_nr_parts))
-		return false;
-	if (is_early)
-		process->nr_early--;
-	return true;
 }
 
 /*
@@ -520,7 +520,7 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 		return NULL;
 	}
 	thread->last_ns = now_ns;
-	return takes_part(process, thread, ret_nr_parts) ? thread : NULL;
+	return chooses(process, thread, ret_nr_parts) ? thread : NULL;
 }
 
 /*
