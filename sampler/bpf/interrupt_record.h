@@ -56,8 +56,8 @@
 #define INTERRUPT_MAX_PROCESSES 4096u
 
 /*
- * The samples of a process that is new come closer at first, at this multiple of the rate. Number
- * of its interrupts per period, in whose first two periods that holds.
+ * The first samples of a new process, those of two periods, come at this multiple of the rate. That
+ * takes more than one interrupt per period.
  */
 #define INTERRUPT_EARLY_FACTOR	   4u
 #define INTERRUPT_NEW_NR_OF_PERIOD 8u

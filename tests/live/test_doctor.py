@@ -15,24 +15,12 @@ def found(result, heading):
     return line
 
 
-def with_samples(run):
-    """The result of a run that had any: on a busy machine a short one may have none."""
-    results = []
-
-    def has_some():
-        results.append(run())
-        return results[-1].status == 0
-
-    support.wait_until(has_some, "there is a sample")
-    return results[-1]
-
-
 def check_c_frames(test, pid, run):
     """doctor says about C frames what attach says when it begins."""
     doctor = run("doctor", pid)
     test.assertEqual(doctor.status, 0, doctor)
-    attach = with_samples(lambda: run("attach", "-n", "--kernel", "-d", "100ms", "-o", "/dev/null",
-                                      pid))
+    attach = support.run_with_samples(lambda: run("attach", "-n", "--kernel", "-d", "100ms", "-o",
+                                                  "/dev/null", pid))
     why = re.search("no C frames for running threads: (.*)", attach.stderr)
     user_only = ", user CPU only" if "user CPU only" in attach.stderr else ""
     test.assertEqual(found(doctor, "C frames"), "for waiting threads only: " + why.group(1)

@@ -304,8 +304,8 @@ class InterruptsOfNew(InterruptsTestCase):
         """Of the samples of interrupts, in the order of time."""
         with support.fresh_folder() as (folder, _):
             path = os.path.join(folder, "new.pysample")
-            result = support.pysample(command, "--engine", "bpf", "--mode", "cpu", "-r", 100, "-o",
-                                      path, *args)
+            result = support.run_with_samples(lambda: support.pysample(
+                command, "--engine", "bpf", "--mode", "cpu", "-r", 100, "-o", path, *args))
             self.assertEqual(result.status, 0, result.stderr)
             records = map(json.loads, support.pysample(
                 "report", path, "-f", "jsonl").stdout.splitlines())
