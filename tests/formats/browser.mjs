@@ -4,8 +4,9 @@
 // Each line of stdin is a JSON array: a script's path, and the arguments of its look() after the
 // browser and NPM_FOLDER. The line of stdout for it is {"answer": result} or {"error": text}. A
 // script may export other flags, for a Chromium of its own. Its pages are closed after it has
-// looked at them. The program ends with stdin. The browser is $PYSAMPLE_CHROMIUM, else
-// /usr/bin/chromium.
+// looked at them. Chromium sometimes stops drawing for good: a look that does not end is made once
+// more, in a new Chromium. A page that never finishes fails both times. The program ends with
+// stdin. The browser is $PYSAMPLE_CHROMIUM, else /usr/bin/chromium.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
@@ -16,6 +17,8 @@ const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core')
 const browsers = new Map(); // by their flags
 // Our pages draw when a step wants it: at once, not 60 times a second.
 const AT_ONCE = ['--disable-frame-rate-limit', '--disable-gpu-vsync'];
+const LOOK_MS = 150_000;
+const PROBE_MS = 10_000;
 
 async function browserWith(flags) {
   const key = flags.join(' ');
@@ -27,8 +30,18 @@ async function browserWith(flags) {
   return browsers.get(key);
 }
 
-async function answerTo([script, ...wanted]) {
-  const { look, flags = AT_ONCE } = await import(pathToFileURL(script));
+/* What the promise becomes, or null if it takes longer than ms. */
+async function within(ms, promise) {
+  let timer;
+  const expired = new Promise(expire => (timer = setTimeout(expire, ms, null)));
+  try {
+    return await Promise.race([promise, expired]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+async function lookWith(look, flags, wanted) {
   const browser = await browserWith(flags);
   try {
     return { answer: await look(browser, npm, ...wanted) };
@@ -37,8 +50,32 @@ async function answerTo([script, ...wanted]) {
   }
 }
 
+/* Give a browser up, and tell whether its pages still ran scripts. */
+async function abandon(flags) {
+  const key = flags.join(' '), browser = browsers.get(key);
+  const pages = browser?.contexts().flatMap(context => context.pages()) ?? [];
+  browsers.delete(key);
+  const answers = await within(PROBE_MS, Promise.all(pages.map(page => page.evaluate(() => document.visibilityState).catch(String))));
+  browser?.close().catch(() => {}); // not awaited: it may not end either
+  return answers ? `its pages answer: ${answers}` : 'its pages do not answer';
+}
+
+async function answerTo([script, ...wanted]) {
+  const { look, flags = AT_ONCE } = await import(pathToFileURL(script));
+  for (const last of [false, true]) {
+    const answer = await within(LOOK_MS, lookWith(look, flags, wanted));
+    if (answer)
+      return answer;
+    const message = `no answer within ${LOOK_MS / 1000} s; ${await abandon(flags)}`;
+    if (last)
+      throw new Error(message);
+    console.error(`${script}: ${message}; again in a new browser`);
+  }
+}
+
 for await (const line of readline.createInterface({ input: process.stdin })) {
   const answer = await answerTo(JSON.parse(line)).catch(error => ({ error: String(error?.stack ?? error) }));
   process.stdout.write(JSON.stringify(answer) + '\n');
 }
 await Promise.all([...browsers.values()].map(browser => browser.close()));
+process.exit(); // kills the browsers that did not close

@@ -14,6 +14,7 @@ import support
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 PATIENCE_S = 170
+BROWSER_PATIENCE_S = 400  # two looks of browser.mjs
 
 
 def run(*command, errors="strict", **options):
@@ -60,7 +61,7 @@ def browser():
 def in_browser(script, *wanted):
     """What the look() of one of our scripts returns for a page in Chromium."""
     process = browser()
-    timer = threading.Timer(PATIENCE_S, process.kill)
+    timer = threading.Timer(BROWSER_PATIENCE_S, process.kill)
     timer.start()
     try:
         question = [os.path.join(HERE, script), *wanted]
