@@ -34,8 +34,7 @@ struct interrupts_process_options {
 	const struct process *process; /* borrowed until the process is detached */
 	/*
 	 * It may end soon: until interrupts_process_settle() its samples are at random places of
-	 * their periods, which takes more interrupts, and the first ones come closer
-	 * together.
+	 * their periods, which takes more interrupts, and the first ones come closer together.
 	 */
 	bool is_new;
 	struct interrupts_handler handler;

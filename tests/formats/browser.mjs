@@ -4,9 +4,10 @@
 // Each line of stdin is a JSON array: a script's path, and the arguments of its look() after the
 // browser and NPM_FOLDER. The line of stdout for it is {"answer": result} or {"error": text}. A
 // script may export other flags, for a Chromium of its own. Its pages are closed after it has
-// looked at them. Chromium sometimes stops drawing for good: a look that does not end is made once
-// more, in a new Chromium. A page that never finishes fails both times. The program ends with
-// stdin. The browser is $PYSAMPLE_CHROMIUM, else /usr/bin/chromium.
+// looked at them. If a look does not end although its pages still run scripts, Chromium has stopped
+// drawing them: the look is made once more, in a new Chromium. A page whose script does not end
+// is an error. The program ends with stdin. The browser is $PYSAMPLE_CHROMIUM, else
+// /usr/bin/chromium.
 import path from 'node:path';
 import { createRequire } from 'node:module';
 import readline from 'node:readline';
@@ -50,27 +51,27 @@ async function lookWith(look, flags, wanted) {
   }
 }
 
-/* Give a browser up, and tell whether its pages still ran scripts. */
+/* Give a browser up. Returns whether all its pages still run scripts. */
 async function abandon(flags) {
   const key = flags.join(' '), browser = browsers.get(key);
   const pages = browser?.contexts().flatMap(context => context.pages()) ?? [];
   browsers.delete(key);
-  const answers = await within(PROBE_MS, Promise.all(pages.map(page => page.evaluate(() => document.visibilityState).catch(String))));
+  const answers = await within(PROBE_MS, Promise.all(pages.map(page => page.evaluate('true').catch(() => true))));
   browser?.close().catch(() => {}); // not awaited: it may not end either
-  return answers ? `its pages answer: ${answers}` : 'its pages do not answer';
+  return answers !== null;
 }
 
 async function answerTo([script, ...wanted]) {
   const { look, flags = AT_ONCE } = await import(pathToFileURL(script));
-  for (const last of [false, true]) {
+  for (let looks = 0; looks < 2; looks++) {
     const answer = await within(LOOK_MS, lookWith(look, flags, wanted));
     if (answer)
       return answer;
-    const message = `no answer within ${LOOK_MS / 1000} s; ${await abandon(flags)}`;
-    if (last)
-      throw new Error(message);
-    console.error(`${script}: ${message}; again in a new browser`);
+    if (!await abandon(flags))
+      throw new Error(`a page's script did not end within ${LOOK_MS / 1000} s`);
+    console.error(`${script}: Chromium did not draw within ${LOOK_MS / 1000} s`);
   }
+  throw new Error('Chromium did not draw, twice');
 }
 
 for await (const line of readline.createInterface({ input: process.stdin })) {
