@@ -9,6 +9,7 @@
 #include "output/formats/gecko.h"
 #include "output/formats/jsonl.h"
 #include "output/formats/pprof.h"
+#include "output/formats/profile_json.h"
 #include "output/formats/speedscope.h"
 #include "output/page/flamegraph_html.h"
 #include "output/summary/summary.h"
@@ -69,6 +70,14 @@ static const struct format formats[] = {
 		.by_line = true,
 		.keep_samples = true,
 		.write = jsonl_write,
+	},
+	{
+		.name = "json",
+		.suffixes = {".profile.json"},
+		.summary = "hot functions, their callers and lines, and the tree, for programs",
+		.by_line = true,
+		.compares = true,
+		.write = profile_json_write,
 	},
 	{
 		.name = "flamegraph",

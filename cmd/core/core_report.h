@@ -9,7 +9,7 @@
 #include "output/dump/dump.h"
 #include "output/dump/post_mortem.h"
 #include "output/dump/problems.h"
-#include "output/dump/source_lines.h"
+#include "output/source/source_lines.h"
 #include "output/run/run_info.h"
 #include "sampler/sampler.h"
 

@@ -10,7 +10,7 @@
 #include "cmd/dump/waits.h"
 #include "cmd/target.h"
 #include "output/dump/dump.h"
-#include "output/dump/source_lines.h"
+#include "output/source/source_lines.h"
 #include "sampler/sampler.h"
 
 struct process_dump_options {

@@ -2,7 +2,7 @@
 /* The source line that a frame executes, in a dump. */
 #pragma once
 
-#include "output/dump/source_lines.h"
+#include "output/source/source_lines.h"
 #include "output/text/json.h"
 #include "output/text/text.h"
 #include "sampler/sample.h"

@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/dump/source_lines.h"
+#include "output/source/source_lines.h"
 #include "output/dump/thread_waiting.h"
 #include "output/text/json.h"
 #include "output/text/text.h"

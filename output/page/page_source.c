@@ -2,13 +2,12 @@
 #include "output/page/page_source.h"
 
 #include <errno.h>
-#include <limits.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "output/dump/source_file.h"
+#include "output/source/run_sources.h"
+#include "output/source/source_file.h"
 #include "output/text/utf8.h"
 #include "procmem/array.h"
 
@@ -260,48 +259,19 @@ static int read_files(struct page_sources *sources, const struct page_index *ind
 	return err;
 }
 
-/* Returns when the first of the runs ended: files must not have changed since. 0: unknown. */
-static uint64_t runs_end_ns(const struct artefact *artefact)
-{
-	uint64_t end_ns = UINT64_MAX;
-
-	for (uint32_t i = 0; i < artefact->nr_runs; i++) {
-		const struct run *run = &artefact->runs[i];
-		uint64_t length_ns = 0;
-
-		if (run->stats.end_ns > run->stats.start_ns)
-			length_ns = run->stats.end_ns - run->stats.start_ns;
-		if (run->info.start_unix_ns && run->info.start_unix_ns + length_ns < end_ns)
-			end_ns = run->info.start_unix_ns + length_ns;
-	}
-	return end_ns == UINT64_MAX ? 0 : end_ns;
-}
-
-/* Whether a run is known to be from another machine. */
-static bool is_from_elsewhere(const struct artefact *artefact)
-{
-	char host[HOST_NAME_MAX + 1] = "";
-
-	if (gethostname(host, sizeof(host)) < 0)
-		return false;
-	for (uint32_t i = 0; i < artefact->nr_runs; i++)
-		if (artefact->runs[i].info.pysample.host &&
-		    strncmp(artefact->runs[i].info.pysample.host, host, sizeof(host)) != 0)
-			return true;
-	return false;
-}
-
 int page_sources_read(struct page_sources *sources, const struct page_index *index,
 		      const struct artefact *artefact)
 {
 	struct ranges wanted = {0};
+	uint64_t until_ns;
 	int err;
 
-	if (artefact->options.no_source || is_from_elsewhere(artefact))
+	if (artefact->options.no_source ||
+	    !run_sources_are_here(artefact->runs, artefact->nr_runs, &until_ns))
 		return 0;
 	err = ranges_collect(&wanted, index);
 	if (!err)
-		err = read_files(sources, index, &wanted, runs_end_ns(artefact));
+		err = read_files(sources, index, &wanted, until_ns);
 	if (err)
 		page_sources_done(sources);
 	free(wanted.ranges);

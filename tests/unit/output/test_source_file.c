@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "output/dump/source_file.h"
+#include "output/source/source_file.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "sampler/sample.h"

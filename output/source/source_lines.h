@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "output/dump/source_file.h"
+#include "output/source/source_file.h"
 
 /*
  * Limits on the files and on their memory: the largest known programs have some hundred modules

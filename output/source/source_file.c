@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/dump/source_file.h"
+#include "output/source/source_file.h"
 
 #include <errno.h>
 #include <fcntl.h>

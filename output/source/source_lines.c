@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "output/dump/source_lines.h"
+#include "output/source/source_lines.h"
 
 #include <errno.h>
 #include <stdlib.h>
