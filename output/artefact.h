@@ -18,8 +18,7 @@ struct artefact_options {
 	bool no_source;	     /* neither read nor show source lines */
 	bool hides_idle;     /* page: begin without samples of threads that wait */
 	bool tree;	     /* summary: a tree with callers above callees */
-	const char *callers; /* summary: functions whose callers are listed; borrowed, or NULL */
-	const char *callees;
+	const char *explain; /* summary: a function that is explained; borrowed, or NULL */
 };
 
 /* Everything is borrowed. */

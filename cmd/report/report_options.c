@@ -171,12 +171,12 @@ static const struct option_spec filter_rows[] = {
 
 static const struct option_spec table_rows[] = {
 	{"rows", "N", "number of rows in a summary; 0: all (default: 30)", .apply = apply_rows},
-	{"tree", NULL, "show a summary as a tree, with callers above callees",
+	{"tree", NULL, "summarise as a tree, with callers above callees",
 	 .action = OPTION_SETS, .at = offsetof(struct report_options, layout.tree)},
-	{"callers", "FUNCTION", "show the callers of FUNCTION in a summary",
-	 .action = OPTION_STORES, .at = offsetof(struct report_options, layout.callers)},
-	{"callees", "FUNCTION", "show the callees of FUNCTION in a summary",
-	 .action = OPTION_STORES, .at = offsetof(struct report_options, layout.callees)},
+	{"explain", "FUNCTION",
+	 "summarise one function: its own and total time, callers,\n"
+	 "callees, and hot lines with their source; implies --lines",
+	 .action = OPTION_STORES, .at = offsetof(struct report_options, layout.explain)},
 };
 
 static const struct option_spec diff_rows[] = {
@@ -267,8 +267,13 @@ static bool show_required_idle(struct report_options *options)
 /* Check the options as a whole and complete them. Returns EXIT_USAGE after printing an error. */
 static enum exit_status complete(struct report_options *options)
 {
+	const struct artefact_options *layout = &options->layout;
 	struct replay_filter *filter = &options->filter;
 
+	/* Only a summary has these. */
+	if (!options->outputs.nr && !options->outputs.next && (layout->tree || layout->explain))
+		options->outputs.next = format_find("summary");
+	options->profile.by_line |= layout->explain != NULL;
 	if (!check(options) || !show_required_idle(options) || !outputs_choose(&options->outputs) ||
 	    !mode_choose(&options->mode, PROFILE_WALL, &options->profile.mode))
 		return EXIT_USAGE;

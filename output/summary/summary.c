@@ -325,27 +325,19 @@ static bool is_empty(const struct artefact *artefact)
 		 profile_sums(artefact->profile, PROFILE_BASE)->account.nr_shown);
 }
 
-/*
- * Print the parts that were requested, one below the other: callers, callees, tree; else the
- * table.
- */
+/* Print the parts that were requested, one below the other: a function, the tree; else the table. */
 static int print_body(struct summary_page *page)
 {
 	const struct artefact_options *options = &page->artefact->options;
-	bool has_calls = options->callers || options->callees;
 	int err = 0;
 
-	if (options->callers)
-		err = summary_calls_print(page, SUMMARY_CALLERS, options->callers);
-	if (!err && options->callers && options->callees)
-		text_puts(&page->out, "\n");
-	if (!err && options->callees)
-		err = summary_calls_print(page, SUMMARY_CALLEES, options->callees);
-	if (!err && has_calls && options->tree)
+	if (options->explain)
+		err = summary_explain_print(page, options->explain);
+	if (!err && options->explain && options->tree)
 		text_puts(&page->out, "\n");
 	if (!err && options->tree)
 		err = summary_tree_print(page);
-	if (err || has_calls || options->tree)
+	if (err || options->explain || options->tree)
 		return err;
 	if (page->artefact->has_base)
 		return summary_diff_print(page);

@@ -22,11 +22,11 @@ int summary_diff_print(struct summary_page *page);
 /* Print the tree of calls, outermost first, without the small ones. Returns 0 or -ENOMEM. */
 int summary_tree_print(struct summary_page *page);
 
-/* Which side of the calls to show. */
-enum summary_calls { SUMMARY_CALLERS, SUMMARY_CALLEES };
-
-/* Print the callers or callees of the functions whose label contains text. Returns 0 or -ENOMEM. */
-int summary_calls_print(struct summary_page *page, enum summary_calls which, const char *text);
+/*
+ * Print the hottest function that is called text or, if there is none, whose label contains it: its
+ * callers, callees and lines. Returns 0 or -ENOMEM.
+ */
+int summary_explain_print(struct summary_page *page, const char *text);
 
 /* Print the last line of a table with more rows than are shown. */
 void summary_more_print(struct summary_page *page, uint64_t nr_more);

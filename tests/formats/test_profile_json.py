@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: MIT
+"""The profile as one JSON object: its schema, and its sums."""
+import collections
+import functools
+import json
+import os
+import re
+import unittest
+
+import labels
+import oracle
+import subjects
+import support
+import tools
+
+KINDS = ("python", "collector", "native", "jit", "kernel")
+ROOTS = ("process", "thread")
+LEAST = 0.005
+SCHEMA = os.path.join(support.ROOT, "docs", "profile.schema.json")
+
+
+@functools.lru_cache(maxsize=None)
+def key(function):
+    return (labels.as_json(function.qualname), KINDS[function.kind], labels.as_json(function.path),
+            function.first_line or None)
+
+
+def key_of_json(function):
+    return function["name"], function["kind"], function["path"], function["first_line"]
+
+
+def weight(found):
+    return oracle.Weight(found["samples"], found["weight"])
+
+
+def pid_of(root):
+    """The pid in the name of a process's root."""
+    found = re.search(r"\((\d+)\)$", root)
+    return int(found[1]) if found else None
+
+
+class Node:
+    """A stack with all stacks that begin with it."""
+
+    def __init__(self):
+        self.weight = oracle.NOTHING
+        self.below = {}
+
+    def child(self, name):
+        if name not in self.below:
+            self.below[name] = Node()
+        return self.below[name]
+
+
+def tree_of(stacks):
+    root = Node()
+    for names, found in stacks.items():
+        node = root
+        for name in names:
+            node = node.child(name)
+            node.weight = oracle.plus(node.weight, found)
+    return root
+
+
+def calls_of(root):
+    """{(caller, callee): Weight}. A stack counts once for a call."""
+    sums, active = collections.defaultdict(lambda: oracle.NOTHING), collections.Counter()
+    left = [(None, name, node) for name, node in root.below.items()]
+    while left:
+        caller, callee, node = left.pop()
+        if node is None:
+            active[caller, callee] -= 1
+            continue
+        if not active[caller, callee]:
+            sums[caller, callee] = oracle.plus(sums[caller, callee], node.weight)
+        active[caller, callee] += 1
+        left.append((caller, callee, None))
+        left += [(callee, name, below) for name, below in node.below.items()]
+    return sums
+
+
+def count_large(root, least_ns):
+    left, nr = [root], 0
+    while left:
+        large = [node for node in left.pop().below.values() if node.weight.ns >= least_ns]
+        nr += len(large)
+        left += large
+    return nr
+
+
+class ProfileJson(unittest.TestCase):
+    def read(self, subject, *options):
+        text = support.read(subjects.report(subject.path, form="json", options=options))
+        profile = json.loads(text)
+        self.validate(profile)
+        return profile
+
+    def validate(self, profile):
+        try:
+            import jsonschema
+        except ImportError:
+            tools.absent("jsonschema", "python3-jsonschema")
+        with open(SCHEMA, encoding="utf-8") as file:
+            schema = json.load(file)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        jsonschema.validate(profile, schema, jsonschema.Draft202012Validator)
+
+    @subjects.each
+    def check_functions(self, subject, *options, **how):
+        profile = self.read(subject, *options)
+        view = subject.view(**how)
+        whole = view.whole()
+        totals = view.totals(oracle.by_function)
+        idle = totals.pop(oracle.IDLE.function, oracle.Total(oracle.NOTHING, oracle.NOTHING))
+        expected = {key(function): total for function, total in totals.items()}
+        listed = {key_of_json(function): oracle.Total(weight(function["own"]),
+                                                      weight(function["total"]))
+                  for function in profile["functions"] if function["kind"] not in ROOTS}
+        self.assertEqual(weight(profile["profile"]), whole)
+        for name, total in listed.items():
+            self.assertEqual(total, expected[name], name)
+        for name, total in expected.items():
+            if total.total.ns >= LEAST * whole.ns and total.total.ns:
+                self.assertIn(name, listed)
+        own = weight(profile["functions_left_out"]["own"])
+        for function in profile["functions"]:
+            own = oracle.plus(own, weight(function["own"]))
+        self.assertEqual(oracle.plus(own, weight(profile["profile"]["without_frames"])), whole)
+        self.assertLessEqual(weight(profile["profile"]["without_frames"]), idle.self)
+        self.assertEqual(profile["functions_left_out"]["count"], len(expected) - len(listed))
+
+    def test_functions(self):
+        self.check_functions()
+
+    def test_cpu(self):
+        self.check_functions("--mode", "cpu", mode="cpu")
+
+    @subjects.each
+    def test_calls(self, subject):
+        profile = self.read(subject)
+        functions = profile["functions"]
+        names = {key_of_json(function) for function in functions}
+        expected = calls_of(tree_of(subject.view().stacks(lambda frame: key(frame.function))))
+        for side in "callers", "callees":
+            found = {}
+            for function in functions:
+                for call in function[side]:
+                    if call["function"] is None:
+                        continue
+                    of = key_of_json(functions[call["function"]]), key_of_json(function)
+                    if any(name[1] in ROOTS for name in of):
+                        continue
+                    found[of if side == "callers" else of[::-1]] = weight(call["total"])
+            self.assertEqual(found, {call: total for call, total in expected.items()
+                                     if set(call) <= names})
+
+    @subjects.each
+    def test_lines(self, subject):
+        profile = self.read(subject)
+        expected = {(key(frame.function), frame.line or None): total
+                    for frame, total in subject.view().totals(oracle.by_line).items()}
+        for function in profile["functions"]:
+            for line in function["lines"]:
+                total = expected[key_of_json(function), line["line"]]
+                self.assertEqual((line["own"], line["total"]), (total.self.ns, total.total.ns))
+
+    @subjects.each
+    def test_tree(self, subject):
+        profile = self.read(subject)
+        functions = profile["functions"]
+        has_roots = any(functions[node["function"]]["kind"] == "process"
+                        for node in profile["tree"])
+        expected = tree_of(subject.view().stacks(
+            lambda frame: key(frame.function),
+            (lambda recording, sample: recording.process_of(sample).pid) if has_roots else None))
+        found = []
+        for node in profile["tree"]:
+            above = expected if node["parent"] is None else found[node["parent"]]
+            name = key_of_json(functions[node["function"]])
+            found.append(above.below[pid_of(name[0]) if name[1] == "process" else name])
+            self.assertEqual(weight(node["total"]), found[-1].weight)
+        self.assertEqual(len(set(found)), len(found))
+        self.assertEqual(len(found), count_large(
+            expected, max(1, LEAST * subject.view().whole().ns)))
+
+
+if __name__ == "__main__":
+    unittest.main()
