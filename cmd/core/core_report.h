@@ -9,8 +9,8 @@
 #include "output/dump/dump.h"
 #include "output/dump/post_mortem.h"
 #include "output/dump/problems.h"
-#include "output/source/source_lines.h"
 #include "output/run/run_info.h"
+#include "output/source/source_lines.h"
 #include "sampler/sampler.h"
 
 struct core_report_options {

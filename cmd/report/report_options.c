@@ -171,8 +171,8 @@ static const struct option_spec filter_rows[] = {
 
 static const struct option_spec table_rows[] = {
 	{"rows", "N", "number of rows in a summary; 0: all (default: 30)", .apply = apply_rows},
-	{"tree", NULL, "summarise as a tree, with callers above callees",
-	 .action = OPTION_SETS, .at = offsetof(struct report_options, layout.tree)},
+	{"tree", NULL, "summarise as a tree, with callers above callees", .action = OPTION_SETS,
+	 .at = offsetof(struct report_options, layout.tree)},
 	{"explain", "FUNCTION",
 	 "summarise one function: its own and total time, callers,\n"
 	 "callees, and hot lines with their source; implies --lines",

@@ -11,10 +11,10 @@
 #include "output/dump/dumped_thread.h"
 #include "output/dump/paragraphs.h"
 #include "output/dump/post_mortem.h"
-#include "output/source/source_lines.h"
 #include "output/dump/thread_groups.h"
 #include "output/dump/thread_waiting.h"
 #include "output/run/run_info.h"
+#include "output/source/source_lines.h"
 #include "sampler/sample.h"
 
 struct dump; /* a struct sample_sink */

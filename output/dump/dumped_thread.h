@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/source/source_lines.h"
 #include "output/dump/thread_waiting.h"
+#include "output/source/source_lines.h"
 #include "output/text/json.h"
 #include "output/text/text.h"
 #include "sampler/sample.h"
