@@ -56,6 +56,7 @@ struct sampler_extras {
 	bool states;
 	/* also exceptions that only generators handle: more reads, if there are any */
 	bool exceptions;
+	bool tasks;   /* samples are rooted at asyncio's tasks: task_roots.h */
 	bool details; /* in dumps only: sample.details */
 	bool locks;   /* with details: sample.locks */
 	/*

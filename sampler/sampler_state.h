@@ -25,6 +25,7 @@
 #include "sampler/sample_ids.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
+#include "sampler/task_roots.h"
 #include "sampler/ticker.h"
 
 /* CPU-time accounting of one thread. */
@@ -195,6 +196,7 @@ struct sampler {
 	struct racing *racing; /* owned; NULL: not used yet */
 	struct sampler_extras extras;
 	struct sampler_native *native; /* borrowed; NULL: no C frames */
+	struct task_roots *roots;      /* owned; NULL: samples are not rooted at tasks */
 	/* borrowed; NULL: running threads are sampled by looks */
 	struct sampler_interrupts *interrupts;
 	struct variable_reader *variables; /* of a dump with variables; otherwise NULL */

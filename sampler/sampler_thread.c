@@ -384,6 +384,8 @@ int sampler_thread_walk(struct sampler *sampler, struct snapshot_thread *thread)
 	err = frames_walk(&sampler->codes, &thread->clock, &ends, &kept, &sampled->list,
 			  &sampled->walked.loss);
 	frame_cache_update(&sampler->cache, thread, &sampled->list, !err, &kept);
+	if (!err && sampler->roots)
+		err = task_roots_look(sampler->roots, thread);
 	return note(sampler, thread, err);
 }
 
@@ -667,7 +669,9 @@ int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *t
 	sampled->time.last_ns = sample.time_ns;
 	sampled->time.was_interrupted = false;
 	for (uint32_t i = 0; !err && i < nr; i++) {
-		err = sink->ops->sample(sink, &sample);
+		err = sampler->roots && !sampler->native
+			      ? task_roots_emit(sampler->roots, thread, sink, &sample)
+			      : sink->ops->sample(sink, &sample);
 		sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
 		if (!sampler->stats.samples++)
 			sampler->stats.first_sample_ns = clock_now_ns();

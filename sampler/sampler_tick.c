@@ -75,6 +75,7 @@ void sampler_destroy(struct sampler *sampler)
 		thread_runs_close(&sampler->threads[i].runs);
 	}
 	free(sampler->threads);
+	task_roots_destroy(sampler->roots);
 	free(sampler->identities.os_threads);
 	addr_map_done(&sampler->identities.idents);
 	sample_ids_done(&sampler->identities.own_ids);
@@ -245,6 +246,8 @@ static int prepare(struct sampler *sampler)
 	sampler_resolve_stacks(sampler, false);
 	if (is_stale)
 		err = snapshot_refresh(snapshot);
+	if (!err && sampler->roots)
+		err = task_roots_prepare(sampler->roots, sampler->tick.now_ns);
 	if (is_stale && !err && sampler->native)
 		sampler_native_sweep(sampler->native);
 	for (size_t i = 0; is_stale && !err && i < snapshot->nr_threads; i++) {
@@ -581,6 +584,12 @@ static bool find_target(struct sampler *sampler, int nr_looks, enum sampler_end 
 int sampler_begin(struct sampler *sampler, enum sampler_engine engine, struct preempt *preempt,
 		  struct sample_sink *sink, bool is_alone, enum sampler_end *ret_end)
 {
+	if (sampler->extras.tasks && !sampler->roots) {
+		int err = task_roots_create(sampler, &sampler->roots);
+
+		if (err)
+			return err;
+	}
 	sampler->is_racing = engine == ENGINE_RACING;
 	if (sampler->is_racing && !sampler->racing)
 		sampler->racing = calloc(1, sizeof(*sampler->racing));

@@ -148,6 +148,10 @@ static const struct option_spec stack_rows[] = {
 	 "install libc6-dbg)",
 	 .letter = 'n', .action = OPTION_SETS,
 	 .at = offsetof(struct sampling_options, engine.native)},
+	{"async", NULL,
+	 "root samples at the asyncio tasks that ran, below the tasks\n"
+	 "that await them (3.14, 3.15); uses engine preempt",
+	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, extras.tasks)},
 	{"trampolines", NULL,
 	 "with -n, show the -X perf trampolines, through which CPython\n"
 	 "calls each Python function, as separate frames",
@@ -287,6 +291,10 @@ bool sampling_options_choose(struct sampling_options *options)
 	if (!options->engine.native && native_option(options)) {
 		print_error("%s requires -n", native_option(options));
 		return false;
+	}
+	if (options->extras.tasks && !options->engine.is_named) {
+		options->engine.kind = ENGINE_PREEMPT;
+		options->engine.is_named = true;
 	}
 	options->engine.period_ns = (uint64_t)(NS_PER_S / options->rate_hz);
 	choose_extras(options);

@@ -172,6 +172,7 @@ static bool has_module(const struct profile_function *function)
 	case FUNCTION_PYTHON:
 	case FUNCTION_COLLECTOR:
 	case FUNCTION_JIT:
+	case FUNCTION_TASK:
 	case NR_FUNCTION_KINDS:
 		break;
 	}

@@ -148,7 +148,7 @@ static void write_names(struct json *json)
 	static const char *const kinds[] = {
 		[FUNCTION_PYTHON] = "python", [FUNCTION_COLLECTOR] = "collector",
 		[FUNCTION_NATIVE] = "native", [FUNCTION_JIT] = "jit",
-		[FUNCTION_KERNEL] = "kernel",
+		[FUNCTION_KERNEL] = "kernel", [FUNCTION_TASK] = "task",
 	};
 
 	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == NR_FUNCTION_KINDS, "a name each");

@@ -71,6 +71,8 @@ enum origin origin_of(const struct profile_function *function)
 		return ORIGIN_JIT;
 	case FUNCTION_KERNEL:
 		return ORIGIN_KERNEL;
+	case FUNCTION_TASK:
+		return ORIGIN_OTHER;
 	case FUNCTION_PYTHON:
 	case NR_FUNCTION_KINDS:
 		break;

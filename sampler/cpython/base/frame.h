@@ -20,6 +20,7 @@ enum function_kind {
 	FUNCTION_NATIVE = 2,	/* the CPU, from the module at path */
 	FUNCTION_JIT = 3,	/* the CPU, code made at run time */
 	FUNCTION_KERNEL = 4,	/* the kernel; path is its module in brackets, or "[kernel]" */
+	FUNCTION_TASK = 5,	/* an asyncio task, above the frames of its coroutines */
 	NR_FUNCTION_KINDS,
 };
 

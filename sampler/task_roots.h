@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Roots samples at asyncio's tasks. Where a thread executes a task, its sample begins with the
+ * tasks that await it, outermost first: each has a frame with its name (FUNCTION_TASK), followed
+ * by the coroutines in which it waits. Then come the name of the task itself and what the thread
+ * executes, from the task's coroutine on; the frames of the event loop are left out. If several
+ * tasks await one, it is outermost, below a frame that says how many. Other samples are unchanged.
+ *
+ * Everything is read in the look that finds the thread's stack, so it is of the same instant.
+ */
+#pragma once
+
+#include "sampler/sample.h"
+#include "sampler/snapshot.h"
+
+struct sampler;
+struct task_roots;
+
+/*
+ * Prepare to root the samples of a sampler, before its first tick. It is borrowed, and uses the
+ * result until task_roots_destroy(), which accepts NULL. Returns 0 or -ENOMEM.
+ */
+int task_roots_create(struct sampler *sampler, struct task_roots **ret_roots);
+void task_roots_destroy(struct task_roots *roots);
+
+/* Between looks: find out where asyncio's tasks are, now and then. Returns 0, -ENOMEM, -ESRCH. */
+int task_roots_prepare(struct task_roots *roots, uint64_t now_ns);
+
+/*
+ * In a look, after the stack of a thread was walked: read the task that it executes, and those
+ * that await it. Returns 0; -ENOMEM, -ESRCH, -EPERM.
+ */
+int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thread);
+
+/* Emit a sample of a thread as the last look has found its tasks. Returns what the sink returned. */
+int task_roots_emit(struct task_roots *roots, const struct snapshot_thread *thread,
+		    struct sample_sink *sink, const struct sample *sample);
