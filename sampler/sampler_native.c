@@ -187,7 +187,8 @@ static int emit_merged(struct sampler_native *native, const struct snapshot_thre
 
 	native->stats.nr_stacks++;
 	native->stats.nr_c_gaps += !native->stacks.is_whole;
-	native->merge_next = next;
+	native->merge_next =
+		sampler->roots ? task_roots_sink(sampler->roots, thread, next) : next;
 	native->list = list;
 	native->entries = entries; /* the thread may have moved on since */
 	native->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX

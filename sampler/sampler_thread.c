@@ -662,6 +662,8 @@ int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *t
 	const uint32_t nr = measure_wall(sampler, sampled, &sample);
 	int err = 0;
 
+	if (sampler->roots && !sampler->native)
+		sink = task_roots_sink(sampler->roots, thread, sink);
 	sample.thread = sampled->info;
 	measure_cpu(sampler, &sampled->cpu, &sample);
 	sampler->tick.used_ns += sample.cpu_ns;
@@ -669,9 +671,7 @@ int sampler_thread_send(struct sampler *sampler, const struct snapshot_thread *t
 	sampled->time.last_ns = sample.time_ns;
 	sampled->time.was_interrupted = false;
 	for (uint32_t i = 0; !err && i < nr; i++) {
-		err = sampler->roots && !sampler->native
-			      ? task_roots_emit(sampler->roots, thread, sink, &sample)
-			      : sink->ops->sample(sink, &sample);
+		err = sink->ops->sample(sink, &sample);
 		sampler->stats.approximate += (sample.flags & SAMPLE_APPROXIMATE) != 0;
 		if (!sampler->stats.samples++)
 			sampler->stats.first_sample_ns = clock_now_ns();

@@ -25,12 +25,16 @@ enum { MAX_TASKS = 64, MAX_PATH_FRAMES = 1 << 12 };
 struct rooted_thread {
 	struct frame *above; /* owned; the frames to put above, outermost first */
 	uint32_t nr_above, max_above;
-	uint32_t nr_own; /* innermost frames that belong to the task; 0: it executes none */
+	bool has_task;	   /* it executes one */
+	uint32_t nr_outer; /* frames that users see above that task's */
 	struct frame *last; /* owned; the frames of the last sample */
 	uint32_t nr_last, max_last;
 };
 
 struct task_roots {
+	struct sample_sink sink; /* must be first */
+	struct sample_sink *next;
+	struct rooted_thread *rooted; /* whose samples the sink gets; NULL: out of memory */
 	struct sampler *sampler;
 	struct asyncio_offsets asyncio;
 	struct task_reader reader;
@@ -44,12 +48,16 @@ struct task_roots {
 	uint32_t nr_threads;
 };
 
+static int emit(struct sample_sink *sink, const struct sample *sample);
+
 int task_roots_create(struct sampler *sampler, struct task_roots **ret_roots)
 {
+	static const struct sample_sink_ops ops = {.sample = emit};
 	struct task_roots *roots = calloc(1, sizeof(*roots));
 
 	if (!roots)
 		return -ENOMEM;
+	roots->sink.ops = &ops;
 	roots->sampler = sampler;
 	roots->pause_ns = FIRST_SEARCH_NS;
 	*ret_roots = roots;
@@ -216,17 +224,17 @@ static int keep_path(struct task_roots *roots, struct rooted_thread *rooted)
 	return 0;
 }
 
-/* Number of frames that users see from the task's coroutine on; 0: it is not in the stack. */
-static uint32_t count_own(const struct task_roots *roots, const struct snapshot_thread *thread,
-			  remote_addr coro_addr)
+/* Find a task's coroutine in the stack of its thread. Returns false if it is not there. */
+static bool find_coroutine(const struct task_roots *roots, const struct snapshot_thread *thread,
+			   remote_addr coro_addr, uint32_t *ret_nr_outer)
 {
 	const struct sampler *sampler = roots->sampler;
 	const struct frame_list *list = &sampler->threads[thread->slot].list;
 	const uint32_t nr =
 		frame_list_find(list, coro_addr + sampler->build->offsets.generator.iframe);
-	const uint32_t nr_before = nr > 1 ? list->frames[nr - 2].nr_begun : 0;
 
-	return nr ? list->frames[list->nr_frames - 1].nr_begun - nr_before : 0;
+	*ret_nr_outer = nr > 1 ? list->frames[nr - 2].nr_begun : 0;
+	return nr && frame_visible(list, nr - 1);
 }
 
 int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thread)
@@ -238,7 +246,7 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 
 	if (!rooted)
 		return -ENOMEM;
-	rooted->nr_own = 0;
+	rooted->has_task = false;
 	if (!roots->is_found)
 		return 0;
 	err = remote_memory_read_u64(roots->reader.memory,
@@ -248,8 +256,9 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 		err = task_read(&roots->reader, task_addr, &words);
 	if (err || !task_addr)
 		return is_about_task(err) ? 0 : err;
-	rooted->nr_own = count_own(roots, thread, words.coro_addr);
-	if (!rooted->nr_own)
+	rooted->has_task =
+		find_coroutine(roots, thread, words.coro_addr, &rooted->nr_outer);
+	if (!rooted->has_task)
 		return 0;
 	roots->nr_path = 0;
 	err = push_name(roots, &words);
@@ -262,13 +271,17 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 
 /* Emitting. */
 
-/* Returns how many of a sample's frames come before the innermost nr of Python. */
+/*
+ * Returns how many of a sample's frames, C frames included, come before Python's frame number nr;
+ * nr_frames if it has no such frame, because a gap replaces it.
+ */
 static uint32_t count_outer(const struct sample *sample, uint32_t nr)
 {
-	uint32_t i = sample->nr_frames;
+	uint32_t i = 0;
 
-	while (i > 0 && nr > 0)
-		nr -= sample->frames[--i].function->kind == FUNCTION_PYTHON;
+	for (; i < sample->nr_frames; i++)
+		if (sample->frames[i].function->kind == FUNCTION_PYTHON && !nr--)
+			break;
 	return i;
 }
 
@@ -285,18 +298,23 @@ static uint32_t count_same(const struct rooted_thread *rooted, const struct fram
 	return i;
 }
 
-int task_roots_emit(struct task_roots *roots, const struct snapshot_thread *thread,
-		    struct sample_sink *sink, const struct sample *sample)
+static int emit(struct sample_sink *sink, const struct sample *sample)
 {
-	struct rooted_thread *rooted = thread_get(roots, thread->slot);
+	struct task_roots *roots = (struct task_roots *)sink;
+	struct rooted_thread *rooted = roots->rooted;
 	struct sample changed = *sample;
-	const uint32_t nr_above = rooted ? (rooted->nr_own ? rooted->nr_above : 0) : 0;
-	const uint32_t nr_outer = nr_above ? count_outer(sample, rooted->nr_own) : 0;
-	const uint32_t nr = nr_above + sample->nr_frames - nr_outer;
+	uint32_t nr_above = 0, nr_outer = 0, nr;
 	struct frame *frames;
 
 	if (!rooted)
 		return -ENOMEM;
+	if (rooted->has_task)
+		nr_outer = count_outer(sample, rooted->nr_outer);
+	if (nr_outer == sample->nr_frames)
+		nr_outer = 0;
+	else if (rooted->has_task)
+		nr_above = rooted->nr_above;
+	nr = nr_above + sample->nr_frames - nr_outer;
 	frames = array_reserve(rooted->last, nr + 1, &rooted->max_last, sizeof(*frames));
 	if (!frames)
 		return -ENOMEM;
@@ -318,5 +336,13 @@ int task_roots_emit(struct task_roots *roots, const struct snapshot_thread *thre
 	changed.frames = frames;
 	changed.nr_frames = nr;
 	changed.details = NULL;
-	return sink->ops->sample(sink, &changed);
+	return roots->next->ops->sample(roots->next, &changed);
+}
+
+struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snapshot_thread *thread,
+				    struct sample_sink *next)
+{
+	roots->rooted = thread_get(roots, thread->slot);
+	roots->next = next;
+	return &roots->sink;
 }

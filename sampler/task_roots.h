@@ -32,6 +32,9 @@ int task_roots_prepare(struct task_roots *roots, uint64_t now_ns);
  */
 int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thread);
 
-/* Emit a sample of a thread as the last look has found its tasks. Returns what the sink returned. */
-int task_roots_emit(struct task_roots *roots, const struct snapshot_thread *thread,
-		    struct sample_sink *sink, const struct sample *sample);
+/*
+ * Returns the sink that roots samples of a thread as the last look has found its tasks, and passes
+ * them to next; borrowed until the next call.
+ */
+struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snapshot_thread *thread,
+				    struct sample_sink *next);
