@@ -11,7 +11,7 @@ import re
 import sys
 
 HERE = pathlib.Path(__file__).resolve().parent
-MODULES = ["model", "colour", "stage", "flame", "chart", "strip", "table", "source", "export", "page"]
+MODULES = ["model", "colour", "stage", "flame", "chart", "strip", "heat", "table", "source", "export", "page"]
 
 
 WORD = re.compile(r"[\w$]+|\+\+|--")

@@ -61,6 +61,10 @@ export class Colours {
 		const lightness = this.dark ? 0.36 + 0.16 * size : 0.93 - 0.2 * size;
 		return oklch(lightness, 0.004 + 0.15 * size, change > 0 ? 27 : 255);
 	}
+	/* A cell of the heatmap, from 0 to 1. */
+	heatCell(part) {
+		return part ? oklch(this.dark ? 0.3 + 0.5 * part : 0.93 - 0.5 * part, 0.04 + 0.13 * part, 85 - 60 * part) : oklch(this.dark ? 0.2 : 0.975, 0.004, 260);
+	}
 	/* Background of a source line, by its heat from 0 to 1. */
 	heat(part) {
 		const size = Math.sqrt(part);

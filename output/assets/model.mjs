@@ -361,7 +361,8 @@ export function showing(profile, filter) {
 /*
  * What the filter leaves of the samples that are showing(): sums by node of the profile, the sum
  * hidden as idle, and the strip's values by time. from and to (us, half open; null for all) do
- * not affect the strip.
+ * not affect the strip. baseFrom and baseTo, unless null, are a range of time that takes the place
+ * of the profile's base.
  */
 export function select(profile, filter, is) {
 	const { samples: { n: nr, time, node, flags, cpu, weight: own }, nodes, base } = profile;
@@ -370,6 +371,7 @@ export function select(profile, filter, is) {
 	const strip = ["all", "cpu", "gc"].map(() => new Float64Array(STRIP_BINS));
 	const scale = STRIP_BINS / (profile.to - profile.from);
 	const from = filter.from ?? -Infinity, to = filter.to ?? Infinity;
+	const comparesTimes = filter.baseFrom !== null, b = comparesTimes ? new Float64Array(nodes.n) : (byCount ? base.n : base.t).slice();
 	for (let i = 0; i < nr; i++) {
 		if (!is[i])
 			continue;
@@ -392,13 +394,35 @@ export function select(profile, filter, is) {
 			t[node[i]] += weight[i];
 			n[node[i]]++;
 		}
+		if (comparesTimes && time[i] >= filter.baseFrom && time[i] < filter.baseTo)
+			b[node[i]] += byCount ? 1 : weight[i];
 	}
 	const pass = stackMask(profile, filter.focus, filter.exclude);
-	const b = (byCount ? base.n : base.t).slice();
 	for (let i = 0; i < nodes.n; i++)
 		if (pass && !pass[i])
 			b[i] = 0;
-	return { t, n, b, hidden, strip, byCount, hasBase: profile.meta.has_base };
+	return { t, n, b, hidden, strip, byCount, hasBase: profile.meta.has_base || comparesTimes };
+}
+
+/* The rows of the heatmap, and the time of a cell. */
+export const HEAT_ROWS = 50, CELL_US = 20000;
+
+/*
+ * The weight of the samples that are showing(), by cells of CELL_US. Each is spread over the time
+ * that it accounts for.
+ */
+export function heatCells(profile, filter, is) {
+	const { samples: { n, time, cpu, weight: own } } = profile, weight = filter.weight === "cpu" ? cpu : own, byCount = filter.weight === "samples";
+	const cells = new Float64Array(Math.max(1, Math.ceil((profile.to - profile.from) / CELL_US)));
+	for (let i = 0; i < n; i++) {
+		if (is[i] !== 1)
+			continue;
+		const end = Math.min(cells.length, Math.max(1e-6, (time[i] - profile.from) / CELL_US)), start = Math.max(0, end - Math.max(1e-6, own[i] / CELL_US));
+		const part = (byCount ? 1 : weight[i]) / (end - start);
+		for (let at = Math.floor(start); at < end; at++)
+			cells[at] += part * (Math.min(end, at + 1) - Math.max(start, at));
+	}
+	return cells;
 }
 
 /*

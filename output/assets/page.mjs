@@ -23,6 +23,7 @@ import { List, count, duration, el, percent } from "./stage.mjs";
 import { Flame, nodeName } from "./flame.mjs";
 import { Chart } from "./chart.mjs";
 import { Strip } from "./strip.mjs";
+import { Heat } from "./heat.mjs";
 import { Table } from "./table.mjs";
 import { Source } from "./source.mjs";
 import { collapsed, svg } from "./export.mjs";
@@ -30,10 +31,10 @@ import { collapsed, svg } from "./export.mjs";
 const VIEWS = ["flame", "inverted", "chart", "table", "source"];
 const STATE = {
 	view: "flame", threads: null, state: "busy", weight: "time", lines: false, flip: false, norm: true, merge: false,
-	from: null, to: null, focus: [], exclude: [], query: "", zoom: 0, path: [], func: -1, file: -1, line: 0, theme: "",
+	heat: false, from: null, to: null, baseFrom: null, baseTo: null, focus: [], exclude: [], query: "", zoom: 0, path: [], func: -1, file: -1, line: 0, theme: "",
 };
 /* The parts of the state whose change invalidates what is kept. */
-const FILTERS = ["threads", "state", "focus", "exclude"], RANGE = ["weight", "from", "to"];
+const FILTERS = ["threads", "state", "focus", "exclude"], RANGE = ["weight", "from", "to", "baseFrom", "baseTo"];
 
 const KEYS = [
 	["1 – 5", "Flame graph, inverted, time order, functions, source"], ["/", "Search; Enter and Shift-Enter go to matches"],
@@ -43,6 +44,7 @@ const KEYS = [
 	["n, p", "Next and previous hot line"], ["+, −", "Zoom the time"], ["d", "Dark or light"], ["Click", "Zoom; in a table, callers and callees"],
 	["Right or Alt-click", "Menu: copy, show in table or source, filter by function"],
 	["Wheel, drag", "In time order: zoom, move; Shift-wheel scrolls"],
+	["h", "Time strip or heatmap"], ["Heatmap", "Click or drag selects a range, with Shift one to compare it with"],
 	["Time strip", "Drag a range, its middle or its edges; double-click clears"],
 ];
 
@@ -51,7 +53,6 @@ const $ = id => document.getElementById(id);
 class Page {
 	constructor(profile) {
 		this.profile = profile;
-		this.isDiff = profile.meta.has_base;
 		this.timeless = isTimeless(profile.meta);
 		this.hasProcesses = profile.meta.process_roots.length > 0;
 		this.noun = this.timeless ? "threads" : "samples";
@@ -74,6 +75,7 @@ class Page {
 			menu: (run, event) => this.nodeMenu(this.folded(), run.node, event), window: () => this.setStrip(),
 		});
 		this.strip = new Strip($("strip"), this, (from, to) => this.set({ from, to }));
+		this.heat = new Heat($("heatmap"), this, (from, to, isBase) => this.set(isBase ? { baseFrom: from, baseTo: to } : { from, to }));
 		this.table = new Table($("table"), this, {
 			open: f => this.set({ func: f }), showSource: f => this.showSource(f), menuOf: (f, event) => this.functionMenu(f, event),
 			hover: (i, event) => this.hover(this.tableView(event), i, event), select: i => this.selected(this.folded(false), -1, i),
@@ -93,6 +95,9 @@ class Page {
 	keep(name, make) { return (this.kept[name] ??= make()); }
 	get showing() { return this.keep("showing", () => showing(this.profile, this.state)); }
 	get selection() { return this.keep("selection", () => select(this.profile, this.state, this.showing)); }
+	/* Whether two profiles are compared, or two ranges of time. */
+	get isDiff() { return this.profile.meta.has_base || this.comparesTimes; }
+	get comparesTimes() { return this.state.baseFrom !== null; }
 	get byCount() { return this.state.weight === "samples"; }
 	tree(split, merge = this.state.merge) { return (this.trees[split + " " + merge] ??= buildTree(this.profile, split, merge)); }
 	folded(split = this.state.lines) { return this.keep("folded" + split, () => new Folded(this.tree(split), this.selection)); }
@@ -162,7 +167,7 @@ class Page {
 			weight: v => v === "samples" || (!this.timeless && (v === "time" || (v === "cpu" && samples.cpu))), query: v => typeof v === "string",
 			focus: v => Array.isArray(v) && v.length < 30 && v.every(isFunction), exclude: v => Array.isArray(v) && v.every(isFunction),
 			path: v => Array.isArray(v) && v.every(Number.isInteger), zoom: v => Number.isInteger(v) && v >= 0 && v < this.tree(!!out.lines, out.merge === true).n,
-			from: Number.isFinite, to: Number.isFinite, func: isFunction, file: Number.isInteger, line: Number.isInteger,
+			from: Number.isFinite, to: Number.isFinite, baseFrom: Number.isFinite, baseTo: Number.isFinite, func: isFunction, file: Number.isInteger, line: Number.isInteger,
 		};
 		this.trees ??= {};
 		for (const key of Object.keys(out))
@@ -222,6 +227,8 @@ class Page {
 	setStrip() {
 		const { state, chart, profile } = this;
 		const zoomed = state.view === "chart" && (chart.from > profile.from || chart.to < profile.to);
+		if (state.heat && !this.timeless)
+			this.heat.set(state, this.showing, state.from === null ? null : [state.from, state.to], this.comparesTimes ? [state.baseFrom, state.baseTo] : null);
 		this.strip.set(this.selection.strip, state.from === null ? null : [state.from, state.to], zoomed ? [chart.from, chart.to] : null);
 	}
 
@@ -319,6 +326,8 @@ class Page {
 			this.set({ path: state.path.slice(0, -1) });
 		else if (state.query)
 			this.set({ query: "" });
+		else if (this.comparesTimes)
+			this.set({ baseFrom: null, baseTo: null });
 		else if (state.from !== null)
 			this.set({ from: null, to: null });
 		else if (state.focus.length || state.exclude.length)
@@ -344,6 +353,8 @@ class Page {
 		const { from } = this.profile;
 		if (state.from !== null)
 			chip(`${duration(state.from - from)} – ${duration(state.to - from)}`, { from: null, to: null });
+		if (this.comparesTimes)
+			chip(`compared with ${duration(state.baseFrom - from)} – ${duration(state.baseTo - from)}`, { baseFrom: null, baseTo: null });
 		if (state.threads)
 			chip(state.threads.size === 1 ? this.threadName(this.profile.threads[[...state.threads][0]]) : `${state.threads.size} threads`, { threads: null });
 		if (!["busy", "all"].includes(state.state))
@@ -365,7 +376,7 @@ class Page {
 	/* Whether a filter leaves out samples of one side only. The base has none that the page hides at first. */
 	isOneSided() {
 		const { state, profile: { meta } } = this, whole = meta.hides_idle ? ["busy", "all"] : ["all"];
-		return this.isDiff && (state.from !== null || !!state.threads || !whole.includes(state.state));
+		return this.isDiff && !this.comparesTimes && (state.from !== null || !!state.threads || !whole.includes(state.state));
 	}
 
 	/* Search. */
@@ -586,7 +597,7 @@ class Page {
 			tab.addEventListener("click", () => this.set({ view: tab.dataset.view }));
 		$("state").addEventListener("change", () => this.set({ state: $("state").value }));
 		$("weight").addEventListener("change", () => this.set({ weight: $("weight").value }));
-		for (const id of ["lines", "flip", "norm", "merge"])
+		for (const id of ["lines", "flip", "norm", "merge", "heat"])
 			click(id, () => this.set({ [id]: !this.state[id] }));
 		click("threads", () => this.openThreads());
 		click("all-threads", () => this.set({ threads: null }));
@@ -600,7 +611,6 @@ class Page {
 		click("previous", () => this.nextMatch(-1));
 		click("hot-down", () => this.source.hot(1));
 		click("hot-up", () => this.source.hot(-1));
-		$("norm").hidden = !this.isDiff;
 		$("merge").hidden = !this.hasProcesses;
 		$("query").addEventListener("input", () => {
 			clearTimeout(this.typing);
@@ -621,7 +631,9 @@ class Page {
 			tab.setAttribute("aria-selected", String(tab.dataset.view === state.view));
 		$("state").value = state.state;
 		$("weight").value = state.weight;
-		for (const id of ["lines", "flip", "norm", "merge"])
+		$("norm").hidden = !this.isDiff;
+		document.body.classList.toggle("heat", state.heat);
+		for (const id of ["lines", "flip", "norm", "merge", "heat"])
 			$(id).setAttribute("aria-pressed", String(state[id]));
 		$("threads").textContent = state.threads ? `${state.threads.size} of ${nr} threads ▾` : nr === 1 ? "1 thread ▾" : `${nr} threads ▾`;
 		$("threads").setAttribute("aria-pressed", String(!!state.threads));
@@ -651,7 +663,8 @@ class Page {
 		if (!this.strip)
 			return;
 		this.strip.known = undefined;
-		for (const part of [this.stacks.stage, this.chart.stage, this.strip.stage, this.table, this.source])
+		this.heat.image = null;
+		for (const part of [this.stacks.stage, this.chart.stage, this.strip.stage, this.heat.stage, this.table, this.source])
 			part.redraw();
 		this.showLegend();
 	}
@@ -697,7 +710,7 @@ class Page {
 		const { state } = this, toggle = (key, a, b) => () => this.set({ [key]: state[key] === a ? b : a });
 		return {
 			"/": () => $("query").select(), "?": () => $("keys").showModal(), t: () => this.openThreads(), l: () => this.set({ lines: !state.lines }),
-			u: () => this.set({ flip: !state.flip }), m: () => this.hasProcesses && this.set({ merge: !state.merge }), c: toggle("state", "cpu", STATE.state), i: toggle("state", "all", "busy"),
+			u: () => this.set({ flip: !state.flip }), h: () => this.timeless || this.set({ heat: !state.heat }), m: () => this.hasProcesses && this.set({ merge: !state.merge }), c: toggle("state", "cpu", STATE.state), i: toggle("state", "all", "busy"),
 			d: () => $("theme").click(), Home: () => this.set({ zoom: 0, path: [] }), n: () => this.hot(1), p: () => this.hot(-1),
 			s: () => this.chosen && this.showSource(this.chosen[0].func(this.chosen[1]), this.chosen[0].line(this.chosen[1])),
 		};
