@@ -45,6 +45,13 @@ struct sampler_limits {
 	const volatile sig_atomic_t *pause;
 };
 
+/* How samples show asyncio's tasks: sampler/task_roots.h. */
+enum sampler_tasks {
+	TASKS_NONE,
+	TASKS_RUNNING, /* the stacks of threads that execute one are rooted at it */
+	TASKS_ALL,     /* also samples of the tasks that wait */
+};
+
 /* What to record besides the stacks. */
 struct sampler_extras {
 	bool cpu; /* CPU time: a system call per sample, and a descriptor per thread */
@@ -56,7 +63,7 @@ struct sampler_extras {
 	bool states;
 	/* also exceptions that only generators handle: more reads, if there are any */
 	bool exceptions;
-	bool tasks;   /* samples are rooted at asyncio's tasks: task_roots.h */
+	enum sampler_tasks tasks;
 	bool details; /* in dumps only: sample.details */
 	bool locks;   /* with details: sample.locks */
 	/*

@@ -447,8 +447,10 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 	}
 	sampler->tick.now_ns = now_ns;
 	sampler->tick.used_ns = 0;
-	if (!err && sampler_stands_still(sampler))
-		return repeat_threads(sampler, sink, now_ns);
+	if (!err && sampler_stands_still(sampler)) {
+		err = repeat_threads(sampler, sink, now_ns);
+		return err || !sampler->roots ? err : task_roots_tick(sampler->roots, sink, now_ns);
+	}
 	if (!err)
 		err = prepare(sampler);
 	if (err || snapshot_stopped(&sampler->snapshot))
@@ -466,7 +468,9 @@ static int sample_tick(struct sampler *sampler, struct sample_sink *sink, uint64
 		sampler->tick.nr_still = 0;
 	}
 	sampler->tick.last_ns = now_ns;
-	return sampler_names_tick(sampler, sink, now_ns);
+	if (sampler->roots)
+		err = task_roots_tick(sampler->roots, sink, now_ns);
+	return err ? err : sampler_names_tick(sampler, sink, now_ns);
 }
 
 int sampler_tick(struct sampler *sampler, struct sample_sink *sink, uint64_t now_ns)

@@ -2,31 +2,45 @@
 #include "sampler/task_roots.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "procmem/array.h"
 #include "procmem/clock.h"
-#include "procmem/cleanup.h"
 #include "procmem/maps.h"
 #include "sampler/cpython/threads/asyncio_offsets.h"
-#include "sampler/cpython/threads/asyncio_task.h"
 #include "sampler/sampler_state.h"
-
-/* Tasks above the one that runs, and frames of all of them. */
-enum { MAX_TASKS = 64, MAX_PATH_FRAMES = 1 << 12 };
+#include "sampler/task_survey.h"
 
 /* How often asyncio is searched in a process that may load it. */
 #define FIRST_SEARCH_NS 100000000ull
 #define LAST_SEARCH_NS	(5 * NS_PER_S)
 
+/*
+ * How often the suspended tasks of a thread are read, unless that takes more than a part of the
+ * time: a thread that is about to run waits meanwhile.
+ */
+#define SURVEY_EVERY_NS 100000000ull
+enum { SURVEY_COST_DIVISOR = 50 };
+
+/* The suspended tasks of a thread. */
+struct surveyed_thread {
+	struct task_survey *survey; /* owned; NULL: none yet */
+	bool is_valid;	   /* it was proven, and holds while the thread is known not to have run */
+	bool was_taken;	   /* in the current look */
+	uint64_t pause_ns; /* until the next one */
+	uint64_t last_ns;  /* its samples cover the time up to here; 0: none yet */
+};
+
 /* The tasks above a thread's stack, and the last sample made from them. */
 struct rooted_thread {
+	uint32_t id; /* of the thread that had the slot at the last look */
+	bool has_loop;
+	struct surveyed_thread suspended;
 	struct frame *above; /* owned; the frames to put above, outermost first */
 	uint32_t nr_above, max_above;
-	bool has_task;	   /* it executes one */
-	uint32_t nr_outer; /* frames that users see above that task's */
+	bool has_task;	    /* it executes one */
+	uint32_t nr_outer;  /* frames that users see above that task's */
 	struct frame *last; /* owned; the frames of the last sample */
 	uint32_t nr_last, max_last;
 };
@@ -40,10 +54,8 @@ struct task_roots {
 	struct task_reader reader;
 	bool is_found, is_hopeless;
 	uint64_t search_ns, pause_ns;
-	struct frame_list chain;   /* of the task being read */
-	struct addr_list awaiters; /* of that task */
-	struct frame *path;	   /* owned; the frames above, innermost task first */
-	uint32_t nr_path, max_path;
+	struct task_path path;
+	bool surveys;		       /* the current look is a survey */
 	struct rooted_thread *threads; /* owned; by slot of the snapshot */
 	uint32_t nr_threads;
 };
@@ -59,6 +71,7 @@ int task_roots_create(struct sampler *sampler, struct task_roots **ret_roots)
 		return -ENOMEM;
 	roots->sink.ops = &ops;
 	roots->sampler = sampler;
+	roots->path.sampler = sampler;
 	roots->pause_ns = FIRST_SEARCH_NS;
 	*ret_roots = roots;
 	return 0;
@@ -71,11 +84,10 @@ void task_roots_destroy(struct task_roots *roots)
 	for (uint32_t i = 0; i < roots->nr_threads; i++) {
 		free(roots->threads[i].above);
 		free(roots->threads[i].last);
+		task_survey_destroy(roots->sampler, roots->threads[i].suspended.survey);
 	}
 	free(roots->threads);
-	free(roots->path);
-	frame_list_done(&roots->chain);
-	addr_list_done(&roots->awaiters);
+	task_path_done(&roots->path);
 	free(roots);
 }
 
@@ -86,12 +98,11 @@ int task_roots_prepare(struct task_roots *roots, uint64_t now_ns)
 	bool is_whole;
 	int err;
 
-	if (roots->is_found || roots->is_hopeless || now_ns < roots->search_ns ||
-	    !sampler->process)
+	if (roots->is_found || roots->is_hopeless || now_ns < roots->search_ns || !sampler->process)
 		return 0;
 	roots->search_ns = now_ns + roots->pause_ns;
-	roots->pause_ns = roots->pause_ns * 2 < LAST_SEARCH_NS ? roots->pause_ns * 2
-							       : LAST_SEARCH_NS;
+	roots->pause_ns =
+		roots->pause_ns * 2 < LAST_SEARCH_NS ? roots->pause_ns * 2 : LAST_SEARCH_NS;
 	err = maps_read(sampler->process, &maps);
 	if (!err)
 		err = asyncio_offsets_find(sampler->snapshot.memory, &maps, sampler->build,
@@ -108,89 +119,6 @@ int task_roots_prepare(struct task_roots *roots, uint64_t now_ns)
 }
 
 /* Reading the tasks of a thread. */
-
-/* Whether an error concerns one task, and neither the target nor us. */
-static bool is_about_task(int err)
-{
-	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
-}
-
-/* Append a frame to the path. Returns 0, -E2BIG or -ENOMEM. */
-static int push(struct task_roots *roots, struct frame frame)
-{
-	struct frame *path;
-
-	if (roots->nr_path == MAX_PATH_FRAMES)
-		return -E2BIG;
-	path = array_reserve(roots->path, roots->nr_path + 1, &roots->max_path, sizeof(*path));
-	if (!path)
-		return -ENOMEM;
-	roots->path = path;
-	path[roots->nr_path++] = frame;
-	return 0;
-}
-
-/* Append the frame that names a task. */
-static int push_name(struct task_roots *roots, const struct task_words *words)
-{
-	const struct function *function;
-	cleanup_free char *name = NULL;
-	int err = task_read_name(&roots->reader, words, &name);
-
-	if (err && !is_about_task(err))
-		return err;
-	function = sampler_function(roots->sampler, FUNCTION_TASK, name ? name : "?", "");
-	return function ? push(roots, (struct frame){.function = function}) : -ENOMEM;
-}
-
-/* Append the frames of a task that waits, innermost first, and its name. */
-static int push_waiting(struct task_roots *roots, const struct code_clock *clock,
-			const struct task_words *words)
-{
-	struct code_cache *codes = &roots->sampler->codes;
-	const struct frame_list *chain = &roots->chain;
-	int err = await_chain_walk(codes, &roots->reader, clock, words->coro_addr, &roots->chain);
-
-	if (err && !is_about_task(err))
-		return err;
-	err = 0;
-	for (uint32_t i = chain->nr_frames; !err && i-- > 0;)
-		err = push(roots, (struct frame){
-					  .function = chain->frames[i].code->function,
-					  .line = code_line(codes, chain->frames[i].code,
-							    chain->frames[i].instr_ptr),
-				  });
-	return err ? err : push_name(roots, words);
-}
-
-static int push_many(struct task_roots *roots, uint32_t nr)
-{
-	const struct function *function;
-	char name[40];
-
-	(void)snprintf(name, sizeof(name), "[awaited by %u tasks]", nr);
-	function = sampler_function(roots->sampler, FUNCTION_TASK, name, "");
-	return function ? push(roots, (struct frame){.function = function}) : -ENOMEM;
-}
-
-/* Append the tasks that await one, which is known. */
-static int push_awaiters(struct task_roots *roots, const struct code_clock *clock,
-			 struct task_words *words)
-{
-	int err = 0;
-
-	for (int i = 0; i < MAX_TASKS && !err; i++) {
-		err = task_read_awaiters(&roots->reader, words, &roots->awaiters);
-		if (err || !roots->awaiters.nr)
-			return err;
-		if (roots->awaiters.nr > 1)
-			return push_many(roots, roots->awaiters.nr);
-		err = task_read(&roots->reader, roots->awaiters.addrs[0], words);
-		if (!err)
-			err = push_waiting(roots, clock, words);
-	}
-	return err;
-}
 
 /* Returns the data of a thread; NULL if out of memory. */
 static struct rooted_thread *thread_get(struct task_roots *roots, uint32_t slot)
@@ -210,17 +138,18 @@ static struct rooted_thread *thread_get(struct task_roots *roots, uint32_t slot)
 }
 
 /* Keep the path, outermost first. */
-static int keep_path(struct task_roots *roots, struct rooted_thread *rooted)
+static int keep_path(const struct task_roots *roots, struct rooted_thread *rooted)
 {
+	const struct task_path *path = &roots->path;
 	struct frame *above =
-		array_reserve(rooted->above, roots->nr_path, &rooted->max_above, sizeof(*above));
+		array_reserve(rooted->above, path->nr_frames, &rooted->max_above, sizeof(*above));
 
 	if (!above)
 		return -ENOMEM;
 	rooted->above = above;
-	rooted->nr_above = roots->nr_path;
-	for (uint32_t i = 0; i < roots->nr_path; i++)
-		above[i] = roots->path[roots->nr_path - 1 - i];
+	rooted->nr_above = path->nr_frames;
+	for (uint32_t i = 0; i < path->nr_frames; i++)
+		above[i] = path->frames[path->nr_frames - 1 - i];
 	return 0;
 }
 
@@ -237,35 +166,91 @@ static bool find_coroutine(const struct task_roots *roots, const struct snapshot
 	return nr && frame_visible(list, nr - 1);
 }
 
+/* Read the task that a thread executes, and those that await it. */
+static int read_running(struct task_roots *roots, const struct snapshot_thread *thread,
+			remote_addr task_addr)
+{
+	struct rooted_thread *rooted = &roots->threads[thread->slot];
+	struct task_words words;
+	int err = task_read(&roots->reader, task_addr, &words);
+
+	if (err)
+		return task_error_is_its_own(err) ? 0 : err;
+	rooted->has_task = find_coroutine(roots, thread, words.coro_addr, &rooted->nr_outer);
+	if (!rooted->has_task)
+		return 0;
+	roots->path.nr_frames = 0;
+	err = task_path_add_running(&roots->path, &roots->reader, &words);
+	if (!err)
+		err = task_path_add_awaiters(&roots->path, &roots->reader, &thread->clock, &words);
+	return err ? err : keep_path(roots, rooted);
+}
+
+/* Read what the other tasks of a thread wait for. */
+static int read_suspended(struct task_roots *roots, const struct snapshot_thread *thread,
+			  remote_addr task_addr)
+{
+	const struct task_place place = {
+		.head_addr = thread->ref.addr + roots->asyncio.thread.tasks_head,
+		.running_addr = task_addr,
+		.clock = &thread->clock,
+	};
+	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
+	const struct sample_thread *info = roots->sampler->threads[thread->slot].info;
+	const uint64_t begin_ns = clock_now_ns();
+	int err = 0;
+
+	if (!suspended->survey)
+		err = task_survey_create(roots->sampler, &roots->asyncio, info, &suspended->survey);
+	if (!err)
+		err = task_survey_take(suspended->survey, &roots->path, &place);
+	suspended->was_taken = !err;
+	suspended->pause_ns = (clock_now_ns() - begin_ns) * SURVEY_COST_DIVISOR;
+	if (suspended->pause_ns < SURVEY_EVERY_NS)
+		suspended->pause_ns = SURVEY_EVERY_NS;
+	return err;
+}
+
+/* The slot of a thread that has ended may be another one's now. */
+static void adopt_slot(struct task_roots *roots, struct rooted_thread *rooted, uint32_t slot)
+{
+	const uint32_t id = roots->sampler->threads[slot].info->id;
+
+	if (rooted->id == id)
+		return;
+	rooted->id = id;
+	task_survey_destroy(roots->sampler, rooted->suspended.survey);
+	rooted->suspended = (struct surveyed_thread){0};
+}
+
 int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thread)
 {
 	struct rooted_thread *rooted = thread_get(roots, thread->slot);
-	struct task_words words;
-	uint64_t task_addr;
+	const remote_addr state_addr = thread->ref.addr;
+	uint64_t task_addr = 0, loop_addr = 0;
 	int err;
 
 	if (!rooted)
 		return -ENOMEM;
+	adopt_slot(roots, rooted, thread->slot);
 	rooted->has_task = false;
+	rooted->suspended.is_valid = false;
+	rooted->suspended.was_taken = false;
 	if (!roots->is_found)
 		return 0;
 	err = remote_memory_read_u64(roots->reader.memory,
-				     thread->ref.addr + roots->asyncio.thread.running_task,
-				     &task_addr);
-	if (!err && task_addr)
-		err = task_read(&roots->reader, task_addr, &words);
-	if (err || !task_addr)
-		return is_about_task(err) ? 0 : err;
-	rooted->has_task =
-		find_coroutine(roots, thread, words.coro_addr, &rooted->nr_outer);
-	if (!rooted->has_task)
-		return 0;
-	roots->nr_path = 0;
-	err = push_name(roots, &words);
+				     state_addr + roots->asyncio.thread.running_task, &task_addr);
 	if (!err)
-		err = push_awaiters(roots, &thread->clock, &words);
-	if (!err || is_about_task(err))
-		err = keep_path(roots, rooted);
+		err = remote_memory_read_u64(roots->reader.memory,
+					     state_addr + roots->asyncio.thread.running_loop,
+					     &loop_addr);
+	rooted->has_loop = !err && loop_addr;
+	if (err)
+		return task_error_is_its_own(err) ? 0 : err;
+	if (task_addr)
+		err = read_running(roots, thread, task_addr);
+	if (!err && roots->surveys)
+		err = read_suspended(roots, thread, task_addr);
 	return err;
 }
 
@@ -345,4 +330,64 @@ struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snaps
 	roots->rooted = thread_get(roots, thread->slot);
 	roots->next = next;
 	return &roots->sink;
+}
+
+/* Suspended tasks. */
+
+/* Read the suspended tasks of a thread in a look of its own. */
+static int survey(struct task_roots *roots, struct snapshot_thread *thread)
+{
+	const bool was_known = thread->proof.is_known;
+	int err;
+
+	thread->proof.is_known = false;
+	roots->surveys = true;
+	err = sampler_thread_look(roots->sampler, thread, false);
+	roots->surveys = false;
+	if (!err && was_known && !sampler_stack_moved(&roots->sampler->threads[thread->slot]))
+		snapshot_mark_known(thread);
+	roots->threads[thread->slot].suspended.is_valid =
+		!err && roots->threads[thread->slot].suspended.was_taken;
+	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG ? 0 : err;
+}
+
+static int emit_suspended(struct task_roots *roots, const struct snapshot_thread *thread,
+			  struct sample_sink *sink, uint64_t now_ns)
+{
+	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
+	const struct sampler_extras *extras = &roots->sampler->extras;
+	const struct sample sample = {
+		.time_ns = now_ns,
+		.wall_ns = suspended->last_ns ? now_ns - suspended->last_ns : 0,
+		.thread = roots->sampler->threads[thread->slot].info,
+		.flags = (extras->cpu ? SAMPLE_CPU_MEASURED : 0u) |
+			 (extras->states ? SAMPLE_IDLE : 0u),
+	};
+
+	suspended->last_ns = now_ns;
+	return sample.wall_ns ? task_survey_emit(suspended->survey, sample, sink) : 0;
+}
+
+int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t now_ns)
+{
+	const struct snapshot *snapshot = &roots->sampler->snapshot;
+	int err = 0;
+
+	if (!roots->is_found || roots->sampler->extras.tasks != TASKS_ALL)
+		return 0;
+	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		struct rooted_thread *rooted = thread_get(roots, thread->slot);
+
+		if (!rooted)
+			return -ENOMEM;
+		if (!rooted->has_loop ||
+		    now_ns < rooted->suspended.last_ns + rooted->suspended.pause_ns)
+			continue;
+		if (!rooted->suspended.is_valid || !thread->proof.is_known)
+			err = survey(roots, thread);
+		if (!err && rooted->suspended.is_valid)
+			err = emit_suspended(roots, thread, sink, now_ns);
+	}
+	return err;
 }

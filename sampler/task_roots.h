@@ -7,6 +7,8 @@
  * tasks await one, it is outermost, below a frame that says how many. Other samples are unchanged.
  *
  * Everything is read in the look that finds the thread's stack, so it is of the same instant.
+ *
+ * With TASKS_ALL, what the suspended tasks wait for gives samples, too: task_survey.h.
  */
 #pragma once
 
@@ -23,7 +25,7 @@ struct task_roots;
 int task_roots_create(struct sampler *sampler, struct task_roots **ret_roots);
 void task_roots_destroy(struct task_roots *roots);
 
-/* Between looks: find out where asyncio's tasks are, now and then. Returns 0, -ENOMEM, -ESRCH. */
+/* Before a look: find out where asyncio's tasks are, now and then. Returns 0, -ENOMEM, -ESRCH. */
 int task_roots_prepare(struct task_roots *roots, uint64_t now_ns);
 
 /*
@@ -38,3 +40,9 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
  */
 struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snapshot_thread *thread,
 				    struct sample_sink *next);
+
+/*
+ * After the looks of a tick: emit samples of suspended tasks, if that is due. Returns 0; -ENOMEM,
+ * -ESRCH, -EPERM, or what the sink returned.
+ */
+int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t now_ns);

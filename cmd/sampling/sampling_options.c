@@ -85,6 +85,18 @@ static bool apply_no_cpu(void *options, const char *value)
 	return set_cpu(options, false);
 }
 
+static bool apply_async(void *options, const char *value)
+{
+	enum sampler_tasks *tasks = &((struct sampling_options *)options)->extras.tasks;
+
+	if (value && strcmp(value, "all") != 0 && strcmp(value, "running") != 0) {
+		print_error("--async=%s: use running or all", value);
+		return false;
+	}
+	*tasks = value && strcmp(value, "all") == 0 ? TASKS_ALL : TASKS_RUNNING;
+	return true;
+}
+
 static bool apply_verbose(void *options, const char *value)
 {
 	struct sampling_options *sampling = options;
@@ -148,10 +160,11 @@ static const struct option_spec stack_rows[] = {
 	 "install libc6-dbg)",
 	 .letter = 'n', .action = OPTION_SETS,
 	 .at = offsetof(struct sampling_options, engine.native)},
-	{"async", NULL,
-	 "root samples at the asyncio tasks that ran, below the tasks\n"
-	 "that await them (3.14, 3.15); uses engine preempt",
-	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, extras.tasks)},
+	{"async", "[=all]",
+	 "root samples at the asyncio task that ran, below the tasks\n"
+	 "that await it (3.14, 3.15); uses engine preempt. all: also\n"
+	 "show what the other tasks wait for, by wall-clock time",
+	 .apply = apply_async, .words = "running all"},
 	{"trampolines", NULL,
 	 "with -n, show the -X perf trampolines, through which CPython\n"
 	 "calls each Python function, as separate frames",
@@ -279,7 +292,10 @@ bool sampling_options_choose(struct sampling_options *options)
 		return false;
 	}
 	options->outputs.of_tree = options->subprocesses;
-	if (!mode_choose(&options->mode, PROFILE_BUSY, &options->profile.mode) ||
+	/* Tasks that wait are idle. */
+	if (!mode_choose(&options->mode,
+			 options->extras.tasks == TASKS_ALL ? PROFILE_WALL : PROFILE_BUSY,
+			 &options->profile.mode) ||
 	    !outputs_choose(&options->outputs) ||
 	    !outputs_use_patterns(&options->outputs, options->loop_ns != 0) ||
 	    !check_engine(&options->engine))

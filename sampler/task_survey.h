@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all suspended asyncio tasks of a thread wait for, at one moment. Each task that awaits no
+ * other task has a stack: the tasks that lead to it (task_path.h), outermost first, down to the
+ * place where it waits. It gives a sample, which stands for the time since the survey before.
+ *
+ * The samples belong to a thread of their own, "tasks of NAME".
+ */
+#pragma once
+
+#include "sampler/look_memory.h"
+#include "sampler/task_path.h"
+
+/* Limit on the tasks of a survey; further ones are left out. 2 µs are read for each. */
+enum { SURVEY_MAX_TASKS = 1 << 14 };
+
+/* A stack of the survey. */
+struct surveyed_stack {
+	uint32_t first, nr_frames; /* in survey.frames */
+};
+
+struct task_survey {
+	/* What the last survey read is read ahead in one call. */
+	struct look_memory memory;
+	struct task_reader reader;
+	struct addr_list tasks;
+	struct addr_list awaiters; /* of all of them, sorted */
+	struct frame *frames;	   /* owned; of all stacks */
+	uint32_t nr_frames, max_frames;
+	struct surveyed_stack *stacks; /* owned */
+	uint32_t nr_stacks, max_stacks;
+	struct frame *last; /* owned; the frames of the last sample */
+	uint32_t nr_last, max_last;
+	struct sample_thread info;
+};
+
+/* Where the tasks of a thread are. */
+struct task_place {
+	remote_addr head_addr;	  /* of its list of tasks */
+	remote_addr running_addr; /* the task that it executes, or 0 */
+	const struct code_clock *clock;
+};
+
+/*
+ * Create a survey of the tasks of a thread; asyncio is borrowed. task_survey_destroy() accepts
+ * NULL. Returns 0 or -ENOMEM.
+ */
+int task_survey_create(struct sampler *sampler, const struct asyncio_offsets *asyncio,
+		       const struct sample_thread *thread, struct task_survey **ret_survey);
+void task_survey_destroy(struct sampler *sampler, struct task_survey *survey);
+
+/*
+ * In a look: read the tasks anew. The stacks are valid if the look proves that the thread stood
+ * still. Returns 0; -ENOMEM, -ESRCH, -EPERM.
+ */
+int task_survey_take(struct task_survey *survey, struct task_path *path,
+		     const struct task_place *place);
+
+/* Emit a sample for each stack, which has the time, weight and flags of sample. */
+int task_survey_emit(struct task_survey *survey, struct sample sample, struct sample_sink *sink);
