@@ -6,9 +6,9 @@
 #include <string.h>
 
 #include "procmem/bounded_memory.h"
-#include "procmem/cached_memory.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
+#include "sampler/cpython/base/cached_memory.h"
 #include "sampler/cpython/frames/value_stack.h"
 #include "sampler/cpython/objects/dict.h"
 #include "sampler/cpython/objects/lock_object.h"
@@ -26,7 +26,7 @@ enum { MAX_GIVEN_UP = 8 };
 /* The attributes of a Condition: _lock comes first. */
 enum { CONDITION_MAX_ATTRIBUTES = 16 };
 
-/* A reading of one thread. Allocated, as it is large. */
+/* A reading of one thread. */
 struct reader {
 	struct cached_memory cached;
 	struct bounded_memory bounded; /* reads cached */
@@ -153,31 +153,24 @@ int frame_locks_read(struct remote_memory *memory, const struct py_build *build,
 		     const struct frame_list *list, struct sample_lock locks[FRAME_LOCKS_MAX],
 		     uint32_t *ret_nr_locks)
 {
-	cleanup_free struct reader *reader = malloc(sizeof(*reader));
+	struct reader reader = {.build = build, .locks = locks};
 	bool is_innermost = true;
 	uint32_t nr_read = 0;
 	int err = 0;
 
-	if (!reader)
-		return -ENOMEM;
-	reader->build = build;
-	reader->types = (struct lock_types){0};
-	reader->locks = locks;
-	reader->nr_locks = 0;
-	reader->nr_given_up = 0;
-	reader->gave_up_any = false;
-	cached_memory_init(&reader->cached, memory);
-	bounded_memory_init(&reader->bounded, &reader->cached.memory, MAX_READS, NULL,
+	cached_memory_init(&reader.cached, memory);
+	bounded_memory_init(&reader.bounded, &reader.cached.memory, MAX_READS, NULL,
 			    clock_now_ns() + MAX_NS);
 	for (uint32_t i = list->nr_frames; !err && i > 0 && nr_read < MAX_FRAMES_READ; i--) {
 		const struct walked_frame *frame = &list->frames[i - 1];
 
 		if (!frame_visible(list, i - 1))
 			continue;
-		err = read_frame(reader, frame, is_innermost);
+		err = read_frame(&reader, frame, is_innermost);
 		is_innermost = false;
 		nr_read++;
 	}
-	*ret_nr_locks = reader->nr_locks;
+	cached_memory_done(&reader.cached);
+	*ret_nr_locks = reader.nr_locks;
 	return err == -E2BIG ? 0 : err;
 }

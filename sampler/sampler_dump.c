@@ -6,9 +6,9 @@
 #include <unistd.h>
 
 #include "procmem/bounded_memory.h"
-#include "procmem/cached_memory.h"
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
+#include "sampler/cpython/base/cached_memory.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/frames/loop_entries.h"
 #include "sampler/cpython/frames/variables.h"
@@ -64,7 +64,14 @@ struct variable_reader {
 	char room[]; /* for a name or a value */
 };
 
-/* Create a reader for the extras of a sampler; the caller frees it. NULL: out of memory. */
+static void variable_reader_destroy(struct variable_reader *reader)
+{
+	if (reader)
+		cached_memory_done(&reader->cached);
+	free(reader);
+}
+
+/* Create a reader for the extras of a sampler. NULL: out of memory. */
 static struct variable_reader *variable_reader_create(const struct sampler *sampler)
 {
 	const size_t max_chars = sampler->extras.value_max_chars;
@@ -438,7 +445,7 @@ static int dump_threads(struct sampler *sampler, struct sample_sink *sink)
 		while (err == -EAGAIN)
 			err = dump_thread(sampler, thread, sink);
 	}
-	free(sampler->variables);
+	variable_reader_destroy(sampler->variables);
 	sampler->variables = NULL;
 	return err;
 }

@@ -6,8 +6,8 @@
 #include <unistd.h>
 
 #include "procmem/bounded_memory.h"
-#include "procmem/cached_memory.h"
 #include "procmem/cleanup.h"
+#include "sampler/cpython/base/cached_memory.h"
 #include "sampler/cpython/threads/asyncio_task.h"
 #include "sampler/sampler_state.h"
 
@@ -33,7 +33,7 @@ struct tasks {
 	struct sample_sink *sink;
 	struct asyncio_offsets asyncio;
 	struct bounded_memory memory;
-	struct cached_memory *cached; /* memory by pages, for first reads; owned */
+	struct cached_memory cached; /* memory by pages, for first reads */
 	struct task_reader reader;
 	struct frame_list chain;   /* of the current task */
 	struct addr_list list;	   /* the tasks of the current owner */
@@ -91,7 +91,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 	int err = 0;
 
 	for (int i = 0; i <= TASK_MAX_TRIES && !proven; i++) {
-		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->cached->memory;
+		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->cached.memory;
 		err = task_read(&tasks->reader, addr, ret_words);
 		if (!err) {
 			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, owner->clock,
@@ -100,7 +100,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		}
 		/* The pages may be older than the task. */
 		if (!i && is_about_task(err)) {
-			cached_memory_clear(tasks->cached);
+			cached_memory_clear(&tasks->cached);
 			continue;
 		}
 		if (err || !ret_words->coro_addr)
@@ -109,7 +109,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 						    tasks->chain.nr_frames == nr_frames));
 		nr_frames = tasks->chain.nr_frames;
 	}
-	tasks->reader.memory = &tasks->cached->memory;
+	tasks->reader.memory = &tasks->cached.memory;
 	if (err || !ret_words->coro_addr)
 		return err ? err : -ENOENT;
 	sample->error = chain_err;
@@ -180,7 +180,7 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 		err = task_read_name(&tasks->reader, &words, &name);
 		err = is_about_task(err) ? 0 : err;
 	}
-	tasks->reader.memory = &tasks->cached->memory;
+	tasks->reader.memory = &tasks->cached.memory;
 	if (err)
 		return err;
 	sample.name = name ? name : "";
@@ -200,7 +200,7 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
 		if (i)
 			(void)usleep(REFRESH_PAUSE_US);
-		cached_memory_clear(tasks->cached);
+		cached_memory_clear(&tasks->cached);
 		tasks->list.nr = 0;
 		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
 	}
@@ -226,16 +226,13 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 	int err = asyncio_offsets_find(sampler->snapshot.memory, maps, sampler->build,
 				       &tasks.asyncio, &tasks.complete);
 
-	tasks.cached = malloc(sizeof(*tasks.cached));
-	if (!tasks.cached)
-		return -ENOMEM;
 	if (!err) {
 		tasks.complete = !sampler->snapshot.list_err;
 		bounded_memory_init(&tasks.memory, sampler->snapshot.memory, TASKS_MAX_READS, NULL,
 				    UINT64_MAX);
-		cached_memory_init(tasks.cached, &tasks.memory.memory);
+		cached_memory_init(&tasks.cached, &tasks.memory.memory);
 		tasks.reader = (struct task_reader){
-			.memory = &tasks.cached->memory,
+			.memory = &tasks.cached.memory,
 			.offsets = &sampler->build->offsets,
 			.asyncio = &tasks.asyncio,
 		};
@@ -266,7 +263,7 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 	frame_list_done(&tasks.chain);
 	addr_list_done(&tasks.list);
 	addr_list_done(&tasks.awaiters);
-	free(tasks.cached);
+	cached_memory_done(&tasks.cached);
 	if (err && err != -ENOENT)
 		return err;
 	*ret_complete = tasks.complete;

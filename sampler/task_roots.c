@@ -8,6 +8,8 @@
 #include "procmem/array.h"
 #include "procmem/clock.h"
 #include "procmem/maps.h"
+#include "procmem/sched/run_count.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/cpython/threads/asyncio_offsets.h"
 #include "sampler/sampler_state.h"
 #include "sampler/task_survey.h"
@@ -17,8 +19,8 @@
 #define LAST_SEARCH_NS	(5 * NS_PER_S)
 
 /*
- * How often the suspended tasks of a thread are read, unless that takes more than a part of the
- * time: a thread that is about to run waits meanwhile.
+ * How often the suspended tasks of a thread are read, unless that takes more than this part of the
+ * time.
  */
 #define SURVEY_EVERY_NS 100000000ull
 enum { SURVEY_COST_DIVISOR = 50 };
@@ -26,10 +28,10 @@ enum { SURVEY_COST_DIVISOR = 50 };
 /* The suspended tasks of a thread. */
 struct surveyed_thread {
 	struct task_survey *survey; /* owned; NULL: none yet */
-	bool is_valid;	   /* it was proven, and holds while the thread is known not to have run */
-	bool was_taken;	   /* in the current look */
-	uint64_t pause_ns; /* until the next one */
-	uint64_t last_ns;  /* its samples cover the time up to here; 0: none yet */
+	bool is_valid;	  /* it was proven, and holds while the thread is known not to have run */
+	bool was_taken;	  /* in the current look */
+	uint64_t next_ns; /* when the next one is due */
+	uint64_t last_ns; /* its samples cover the time up to here; 0: none yet */
 };
 
 /* The tasks above a thread's stack, and the last sample made from them. */
@@ -194,10 +196,10 @@ static int read_suspended(struct task_roots *roots, const struct snapshot_thread
 		.head_addr = thread->ref.addr + roots->asyncio.thread.tasks_head,
 		.running_addr = task_addr,
 		.clock = &thread->clock,
+		.max_tasks = roots->surveys ? SURVEY_MAX_TASKS_IN_LOOK : SURVEY_MAX_TASKS,
 	};
 	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
 	const struct sample_thread *info = roots->sampler->threads[thread->slot].info;
-	const uint64_t begin_ns = clock_now_ns();
 	int err = 0;
 
 	if (!suspended->survey)
@@ -205,10 +207,7 @@ static int read_suspended(struct task_roots *roots, const struct snapshot_thread
 	if (!err)
 		err = task_survey_take(suspended->survey, &roots->path, &place);
 	suspended->was_taken = !err;
-	suspended->pause_ns = (clock_now_ns() - begin_ns) * SURVEY_COST_DIVISOR;
-	if (suspended->pause_ns < SURVEY_EVERY_NS)
-		suspended->pause_ns = SURVEY_EVERY_NS;
-	return err;
+	return task_error_is_its_own(err) ? 0 : err;
 }
 
 /* The slot of a thread that has ended may be another one's now. */
@@ -334,21 +333,68 @@ struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snaps
 
 /* Suspended tasks. */
 
-/* Read the suspended tasks of a thread in a look of its own. */
-static int survey(struct task_roots *roots, struct snapshot_thread *thread)
+/*
+ * Read the suspended tasks of a thread that waits, which takes no look: it is where it was if it
+ * waits at the same place afterwards. *ret_waited is false if that is unknown.
+ */
+static int survey_waiting(struct task_roots *roots, const struct snapshot_thread *thread,
+			  bool *ret_waited)
 {
-	const bool was_known = thread->proof.is_known;
+	const struct process *process = roots->sampler->process;
+	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
+	struct wait_place place;
+	uint64_t task_addr;
+	int err;
+
+	*ret_waited =
+		thread->tid && !wait_place_read(process, thread->tid,
+						run_count_read_once(process, thread->tid), &place);
+	if (!*ret_waited)
+		return 0;
+	err = remote_memory_read_u64(roots->reader.memory,
+				     thread->ref.addr + roots->asyncio.thread.running_task,
+				     &task_addr);
+	if (!err)
+		err = read_suspended(roots, thread, task_addr);
+	suspended->is_valid =
+		!err && suspended->was_taken && !wait_place_check(process, thread->tid, &place);
+	return err;
+}
+
+/* Read the suspended tasks of a thread in a look of its own. */
+static int survey_running(struct task_roots *roots, struct snapshot_thread *thread)
+{
+	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
 	int err;
 
 	thread->proof.is_known = false;
 	roots->surveys = true;
 	err = sampler_thread_look(roots->sampler, thread, false);
 	roots->surveys = false;
-	if (!err && was_known && !sampler_stack_moved(&roots->sampler->threads[thread->slot]))
-		snapshot_mark_known(thread);
-	roots->threads[thread->slot].suspended.is_valid =
-		!err && roots->threads[thread->slot].suspended.was_taken;
-	return err == -ENOENT || err == -EBADMSG || err == -EFAULT || err == -E2BIG ? 0 : err;
+	suspended->is_valid = !err && suspended->was_taken;
+	return err;
+}
+
+/* Try to read the suspended tasks of a thread. */
+static int survey(struct task_roots *roots, struct snapshot_thread *thread, uint64_t now_ns)
+{
+	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
+	const uint64_t begin_ns = clock_now_ns();
+	uint64_t pause_ns;
+	bool waited;
+	int err;
+
+	suspended->was_taken = false;
+	suspended->is_valid = false;
+	err = survey_waiting(roots, thread, &waited);
+	if (!err && !waited)
+		err = survey_running(roots, thread);
+	pause_ns = (clock_now_ns() - begin_ns) * SURVEY_COST_DIVISOR;
+	/* One that failed is repeated at the next tick, unless that would take too long. */
+	if (suspended->is_valid && pause_ns < SURVEY_EVERY_NS)
+		pause_ns = SURVEY_EVERY_NS;
+	suspended->next_ns = now_ns + pause_ns;
+	return err == -ENOENT || task_error_is_its_own(err) ? 0 : err;
 }
 
 static int emit_suspended(struct task_roots *roots, const struct snapshot_thread *thread,
@@ -381,11 +427,12 @@ int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t
 
 		if (!rooted)
 			return -ENOMEM;
-		if (!rooted->has_loop ||
-		    now_ns < rooted->suspended.last_ns + rooted->suspended.pause_ns)
+		if (!rooted->has_loop || now_ns < rooted->suspended.next_ns)
 			continue;
-		if (!rooted->suspended.is_valid || !thread->proof.is_known)
-			err = survey(roots, thread);
+		if (rooted->suspended.is_valid && thread->proof.is_known)
+			rooted->suspended.next_ns = now_ns + SURVEY_EVERY_NS;
+		else
+			err = survey(roots, thread, now_ns);
 		if (!err && rooted->suspended.is_valid)
 			err = emit_suspended(roots, thread, sink, now_ns);
 	}

@@ -28,7 +28,7 @@ int task_survey_create(struct sampler *sampler, const struct asyncio_offsets *as
 		return -ENOMEM;
 	}
 	survey->info.id = ids->nr_threads++;
-	look_memory_init(&survey->memory, sampler->snapshot.instant.look.inner);
+	cached_memory_init(&survey->memory, sampler->snapshot.instant.look.inner);
 	survey->reader = (struct task_reader){
 		.memory = &survey->memory.memory,
 		.offsets = &sampler->build->offsets,
@@ -43,7 +43,7 @@ void task_survey_destroy(struct sampler *sampler, struct task_survey *survey)
 	if (!survey)
 		return;
 	sample_ids_put_slot(sampler->identities.ids, survey->info.slot);
-	look_memory_done(&survey->memory);
+	cached_memory_done(&survey->memory);
 	addr_list_done(&survey->tasks);
 	addr_list_done(&survey->awaiters);
 	free(survey->frames);
@@ -150,8 +150,7 @@ static int add_tasks(struct task_survey *survey, struct task_path *path,
 int task_survey_take(struct task_survey *survey, struct task_path *path,
 		     const struct task_place *place)
 {
-	int err = look_memory_begin(&survey->memory);
-	int end_err;
+	int err = cached_memory_renew(&survey->memory);
 
 	survey->tasks.nr = 0;
 	survey->nr_stacks = 0;
@@ -159,16 +158,13 @@ int task_survey_take(struct task_survey *survey, struct task_path *path,
 	if (err)
 		return err;
 	err = task_list_read(&survey->reader, place->head_addr, &survey->tasks);
+	if (survey->tasks.nr > place->max_tasks)
+		return -E2BIG;
 	if (task_error_is_its_own(err))
 		err = 0;
-	if (survey->tasks.nr > SURVEY_MAX_TASKS)
-		survey->tasks.nr = SURVEY_MAX_TASKS;
 	if (!err)
 		err = read_awaiters(survey, path);
-	if (!err)
-		err = add_tasks(survey, path, place);
-	end_err = look_memory_end(&survey->memory);
-	return err ? err : end_err;
+	return err ? err : add_tasks(survey, path, place);
 }
 
 /* Emitting. */

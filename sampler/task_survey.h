@@ -8,11 +8,14 @@
  */
 #pragma once
 
-#include "sampler/look_memory.h"
+#include "sampler/cpython/base/cached_memory.h"
 #include "sampler/task_path.h"
 
-/* Limit on the tasks of a survey; further ones are left out. 2 µs are read for each. */
-enum { SURVEY_MAX_TASKS = 1 << 14 };
+/*
+ * Limits on the tasks of a survey; with more there is none. One takes 2 to 5 µs, in which a thread
+ * that runs is held up.
+ */
+enum { SURVEY_MAX_TASKS = 1 << 17, SURVEY_MAX_TASKS_IN_LOOK = 1 << 10 };
 
 /* A stack of the survey. */
 struct surveyed_stack {
@@ -20,8 +23,7 @@ struct surveyed_stack {
 };
 
 struct task_survey {
-	/* What the last survey read is read ahead in one call. */
-	struct look_memory memory;
+	struct cached_memory memory; /* what the last survey read is read ahead at once */
 	struct task_reader reader;
 	struct addr_list tasks;
 	struct addr_list awaiters; /* of all of them, sorted */
@@ -39,6 +41,7 @@ struct task_place {
 	remote_addr head_addr;	  /* of its list of tasks */
 	remote_addr running_addr; /* the task that it executes, or 0 */
 	const struct code_clock *clock;
+	uint32_t max_tasks;
 };
 
 /*
@@ -50,8 +53,8 @@ int task_survey_create(struct sampler *sampler, const struct asyncio_offsets *as
 void task_survey_destroy(struct sampler *sampler, struct task_survey *survey);
 
 /*
- * In a look: read the tasks anew. The stacks are valid if the look proves that the thread stood
- * still. Returns 0; -ENOMEM, -ESRCH, -EPERM.
+ * Read the tasks anew. The stacks are valid if the thread is proven to have stood still meanwhile.
+ * Returns 0; -E2BIG (too many tasks), -ENOMEM, -ESRCH, -EPERM.
  */
 int task_survey_take(struct task_survey *survey, struct task_path *path,
 		     const struct task_place *place);
