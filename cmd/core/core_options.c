@@ -31,6 +31,10 @@ static bool apply_native(void *options, const char *threads)
 static const struct option_spec report_rows[] = {
 	{"json", NULL, "one JSON object for each core, frames outermost first",
 	 .action = OPTION_SETS, .at = offsetof(struct core_options, json)},
+	{"async", NULL,
+	 "only the asyncio tasks, as a tree: below each task those that\n"
+	 "it awaits, equal ones once",
+	 .action = OPTION_SETS, .at = offsetof(struct core_options, report.shows_task_tree)},
 	{"native", "[=all]",
 	 "merge C frames with Python frames; default: Python frames only.\n"
 	 "--native=all: also for threads that are unknown to Python",

@@ -192,6 +192,8 @@ enum exit_status core_report_make(struct core_target *target,
 		dump_include_sources(report->dump, &report->sources);
 	if (!err && options->value_max_chars)
 		dump_include_variables(report->dump);
+	if (!err && options->shows_task_tree)
+		dump_show_task_tree(report->dump);
 	if (!err)
 		err = sampler_dump(report->sampler, &report->threads.sink);
 	if (!err && options->native == CORE_NATIVE_ALL)

@@ -16,7 +16,8 @@
 struct core_report_options {
 	uint32_t value_max_chars; /* of a variable; 0: no variables */
 	enum core_native_threads native;
-	bool modules; /* list them */
+	bool modules;	      /* list them */
+	bool shows_task_tree; /* print the asyncio tasks only, as a tree */
 };
 
 /* What it points to is owned or borrowed from the target. It must not be moved. */

@@ -44,6 +44,10 @@ static const struct option_spec watch_row[] = {
 static const struct option_spec stack_rows[] = {
 	{"no-group", NULL, "print equal stacks of several threads again and again",
 	 .action = OPTION_SETS, .at = offsetof(struct dump_options, process.is_ungrouped)},
+	{"async", NULL,
+	 "only the asyncio tasks, as a tree: below each task those that\n"
+	 "it awaits, equal ones once",
+	 .action = OPTION_SETS, .at = offsetof(struct dump_options, process.shows_task_tree)},
 	{"native", NULL,
 	 "merge C frames with Python frames: for waiting threads, and\n"
 	 "for running ones if the kernel permits copying their stacks,\n"

@@ -96,6 +96,8 @@ static int collect(struct process_dump *taken, const struct process_dump_options
 		dump_include_variables(taken->dump);
 	if (!options->is_ungrouped)
 		dump_group_stacks(taken->dump);
+	if (options->shows_task_tree)
+		dump_show_task_tree(taken->dump);
 	if (!options->is_ungrouped && options->is_of_tree)
 		dump_fold_starts(taken->dump);
 	waits_init(&taken->waits, &taken->target.process, dump_sink(taken->dump));

@@ -21,6 +21,7 @@ struct process_dump_options {
 	bool verbose;		  /* with native threads, and how the interpreter was found */
 	bool full_command;	  /* name the program by all its arguments */
 	bool is_ungrouped;	  /* print each thread by itself */
+	bool shows_task_tree;	  /* print the asyncio tasks only, as a tree */
 	bool is_of_tree;	  /* print little of each: there may be many processes */
 	uint32_t value_max_chars; /* 0: no variables */
 };

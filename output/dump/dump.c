@@ -9,6 +9,7 @@
 
 #include "output/dump/dump_tasks.h"
 #include "output/dump/dumped_thread.h"
+#include "output/dump/task_tree.h"
 #include "output/dump/thread_groups.h"
 #include "output/profile/label.h"
 #include "output/text/json.h"
@@ -23,6 +24,7 @@ struct dump {
 	uint32_t nr_threads, max_threads, nr_crashed;
 	bool includes_native;
 	bool groups_stacks;
+	bool shows_task_tree;
 	struct dumped_layout layout;
 	pid_t *tids; /* of the first nr_tids threads, ascending; owned */
 	uint32_t nr_tids;
@@ -106,6 +108,11 @@ void dump_set_post_mortem(struct dump *dump, const struct post_mortem *post_mort
 void dump_include_native(struct dump *dump)
 {
 	dump->includes_native = true;
+}
+
+void dump_show_task_tree(struct dump *dump)
+{
+	dump->shows_task_tree = true;
 }
 
 void dump_include_variables(struct dump *dump)
@@ -233,7 +240,7 @@ int dump_add_to_groups(const struct dump *dump, pid_t pid, const char *name,
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < dump->nr_threads; i++) {
+	for (uint32_t i = 0; !err && i < dump->nr_threads && !dump->shows_task_tree; i++) {
 		const struct grouped_thread thread = {
 			.thread = &dump->threads[i],
 			.process = name,
@@ -308,7 +315,7 @@ void dump_append_native(struct text *text, const struct dump *dump, pid_t pid, c
 {
 	const size_t nr_unknown = dump_count_unknown(dump);
 
-	if (!dump->includes_native)
+	if (!dump->includes_native || dump->shows_task_tree)
 		return;
 	if (!dump->nr_native_threads) {
 		text_puts(text, "\nNo other native threads");
@@ -356,7 +363,10 @@ int dump_describe_tasks(const struct dump *dump, pid_t pid, const char *name,
 			struct paragraphs *paragraphs)
 {
 	struct text missing = {0};
-	int err = dump_tasks_describe(&dump->tasks, dump->layout.sources, pid, name, paragraphs);
+	struct source_lines *sources = dump->layout.sources;
+	int err = dump->shows_task_tree
+			  ? task_tree_describe(&dump->tasks, sources, pid, name, paragraphs)
+			  : dump_tasks_describe(&dump->tasks, sources, pid, name, paragraphs);
 
 	if (err || dump->tasks_read != TASKS_PARTIAL)
 		return err;

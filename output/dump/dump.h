@@ -65,6 +65,9 @@ void dump_include_sources(struct dump *dump, struct source_lines *sources);
 /* Print equal stacks once, in its text. Without this call each thread is printed by itself. */
 void dump_group_stacks(struct dump *dump);
 
+/* Print only its tasks, as a tree (task_tree.h), and no threads. The JSON stays the same. */
+void dump_show_task_tree(struct dump *dump);
+
 /* Count in its text the frames that start processes and threads, instead of printing them. */
 void dump_fold_starts(struct dump *dump);
 

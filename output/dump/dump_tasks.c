@@ -104,8 +104,7 @@ static int get_stack(struct dump_tasks *tasks, const struct task_sample *task, u
 	return pair_map_add(&tasks->by_hash, first, second, *ret_stack);
 }
 
-/* Returns the index of the task at addr, or DUMP_TASKS_NONE. */
-static uint32_t find_task(const struct dump_tasks *tasks, uint64_t addr)
+uint32_t dump_tasks_find(const struct dump_tasks *tasks, uint64_t addr)
 {
 	return pair_map_find(&tasks->by_addr, (uint32_t)(addr >> 32), (uint32_t)addr);
 }
@@ -125,7 +124,7 @@ int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task)
 	if (!grown || !name || !awaited_by)
 		return -ENOMEM;
 	err = get_stack(tasks, task, &stack);
-	if (!err && find_task(tasks, task->addr) == PAIR_MAP_NONE)
+	if (!err && dump_tasks_find(tasks, task->addr) == PAIR_MAP_NONE)
 		err = pair_map_add(&tasks->by_addr, (uint32_t)(task->addr >> 32),
 				   (uint32_t)task->addr, tasks->nr_tasks);
 	if (err)
@@ -283,7 +282,7 @@ static int groups_fill(struct groups *groups, const struct dump_tasks *tasks)
 /* Append a task's name, or its address if the name is empty or unknown. */
 static void append_task(struct text *text, const struct dump_tasks *tasks, uint64_t addr)
 {
-	const uint32_t index = find_task(tasks, addr);
+	const uint32_t index = dump_tasks_find(tasks, addr);
 	const char *name = index == DUMP_TASKS_NONE ? "" : tasks->tasks[index].name;
 
 	if (!name[0]) {

@@ -50,6 +50,9 @@ void dump_tasks_done(struct dump_tasks *tasks);
 /* Add a copy of a task; its functions are borrowed. Returns 0, or -ENOMEM if it was not added. */
 int dump_tasks_add(struct dump_tasks *tasks, const struct task_sample *task);
 
+/* Returns the index of the task at addr, or DUMP_TASKS_NONE. */
+uint32_t dump_tasks_find(const struct dump_tasks *tasks, uint64_t addr);
+
 /*
  * Add a paragraph for each task or group of equal tasks, which names their process unless name is
  * NULL. Returns 0 or -ENOMEM.
