@@ -37,7 +37,7 @@ struct surveyed_thread {
 /* The tasks above a thread's stack, and the last sample made from them. */
 struct rooted_thread {
 	uint32_t id; /* of the thread that had the slot at the last look */
-	bool has_loop;
+	bool has_tasks; /* it has a list of tasks that is not empty */
 	struct surveyed_thread suspended;
 	struct frame *above; /* owned; the frames to put above, outermost first */
 	uint32_t nr_above, max_above;
@@ -226,7 +226,8 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 {
 	struct rooted_thread *rooted = thread_get(roots, thread->slot);
 	const remote_addr state_addr = thread->ref.addr;
-	uint64_t task_addr = 0, loop_addr = 0;
+	const remote_addr head_addr = state_addr + roots->asyncio.thread.tasks_head;
+	uint64_t task_addr = 0, first_addr = 0;
 	int err;
 
 	if (!rooted)
@@ -240,10 +241,8 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 	err = remote_memory_read_u64(roots->reader.memory,
 				     state_addr + roots->asyncio.thread.running_task, &task_addr);
 	if (!err)
-		err = remote_memory_read_u64(roots->reader.memory,
-					     state_addr + roots->asyncio.thread.running_loop,
-					     &loop_addr);
-	rooted->has_loop = !err && loop_addr;
+		err = remote_memory_read_u64(roots->reader.memory, head_addr, &first_addr);
+	rooted->has_tasks = !err && first_addr && first_addr != head_addr;
 	if (err)
 		return task_error_is_its_own(err) ? 0 : err;
 	if (task_addr)
@@ -427,7 +426,7 @@ int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t
 
 		if (!rooted)
 			return -ENOMEM;
-		if (!rooted->has_loop || now_ns < rooted->suspended.next_ns)
+		if (!rooted->has_tasks || now_ns < rooted->suspended.next_ns)
 			continue;
 		if (rooted->suspended.is_valid && thread->proof.is_known)
 			rooted->suspended.next_ns = now_ns + SURVEY_EVERY_NS;

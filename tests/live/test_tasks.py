@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: MIT
 """The asyncio tasks in a dump are those that the program has."""
+import collections
+import json
+import os
+import re
 import signal
 import unittest
 
@@ -80,6 +84,59 @@ class Live(TasksTestCase):
         process.send_signal(signal.SIGINT)
         self.assertEqual(support.finish(process).status, 0)
         self.assertEqual(sum(line.startswith("1000 equal tasks") for line in lines), 1)
+
+
+    def test_the_tree_has_each_task_once(self):
+        result = pysample("dump", "--async", self.target.pid)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertNotIn("Thread ", result.stdout)
+        found = re.findall(r"^( *)(?:Task |(\d+) tasks: )(?:\"|0x)", result.stdout, re.M)
+        self.assertEqual(sum(int(nr or 1) for _, nr in found), len(self.target.report["tasks"]))
+        self.assertLess(len(found), 100)
+        self.assertEqual(sum(int(nr or 1) for indent, nr in found if not indent),
+                         sum(not truth["awaited_by"] for truth in self.target.report["tasks"]))
+
+    def test_samples_of_all(self):
+        """Each task that waits, and awaits no other, has one stack in each survey."""
+        with support.fresh_folder() as (folder, _):
+            path = os.path.join(folder, "all.pysample")
+            result = pysample("attach", "--async=all", "-d", 1, "-o", path, self.target.pid)
+            self.assertEqual(result.status, 0, result.stderr)
+            rows = [json.loads(line)
+                    for line in pysample("report", path, "-f", "jsonl").stdout.splitlines()]
+        stacks = {row["id"]: tuple(frame["name"] for frame in row["frames"])
+                  for row in rows if row["type"] == "stack"}
+        threads = {row["id"] for row in rows
+                   if row["type"] == "thread" and row["name"].startswith("tasks of ")}
+        times = collections.defaultdict(collections.Counter)
+        for row in rows:
+            if row["type"] == "sample" and row["thread"] in threads:
+                times[row["thread"], row["time_ns"]][stacks[row["stack"]]] += 1
+        self.assertGreater(len(times), len(threads))
+        found = {thread: counts for (thread, _), counts in times.items()}
+        for (thread, _), counts in times.items():
+            self.assertEqual(counts, found[thread], "nothing moves")
+        self.assertEqual(sum(found.values(), collections.Counter()), self.expected_stacks())
+
+    def expected_stacks(self):
+        tasks = {truth["id"]: truth for truth in self.target.report["tasks"]}
+        awaiting = {awaiter for truth in tasks.values() for awaiter in truth["awaited_by"]}
+        return collections.Counter(
+            stack_of(truth, tasks) for truth in tasks.values()
+            if truth["tid"] and not truth["running"] and truth["id"] not in awaiting)
+
+
+def stack_of(truth, tasks):
+    """The names of a task's frames, below those that lead to it. Of one that runs, only the
+    coroutine is known to be where others wait for it."""
+    name = support.shown(truth["name"])
+    frames = [frame["name"] for frame in support.expected_frames(truth)]
+    stack = ("Task" if re.fullmatch(r"(Task-\d+)?", name) else name,
+             *frames[:1 if truth["running"] else None])
+    awaiters = truth["awaited_by"]
+    if len(awaiters) > 1:
+        return ("[awaited by %d tasks]" % len(awaiters), *stack)
+    return (*stack_of(tasks[awaiters[0]], tasks), *stack) if awaiters else stack
 
 
 @support.per_minor(*VERSIONS)
