@@ -5,6 +5,7 @@ import json
 import os
 import re
 import signal
+import subprocess
 import unittest
 
 import support
@@ -13,8 +14,7 @@ from support import core_files, dump, pysample
 VERSIONS = ("3.14", "3.15")
 
 
-class TasksTestCase(unittest.TestCase):
-    """The comparison with the truth."""
+class WithTasks(unittest.TestCase):
 
     maxDiff = 4000
 
@@ -22,6 +22,10 @@ class TasksTestCase(unittest.TestCase):
     def setUpClass(cls):
         if support.version_key(cls.interpreter) < [3, 14]:
             raise unittest.SkipTest("%s has no list of tasks" % cls.interpreter.minor)
+
+
+class TasksTestCase(WithTasks):
+    """The comparison with the truth."""
 
     def assert_truth(self, dumped, report):
         truths = {truth["id"]: truth for truth in report["tasks"]}
@@ -124,6 +128,59 @@ class Live(TasksTestCase):
         return collections.Counter(
             stack_of(truth, tasks) for truth in tasks.values()
             if truth["tid"] and not truth["running"] and truth["id"] not in awaiting)
+
+
+@support.per_minor(*VERSIONS)
+class Waiters(WithTasks):
+    """Of tasks that wait, the others say the same."""
+
+    def test_call_graph(self):
+        """asyncio.capture_call_graph(), in the program itself."""
+        with support.python_target(self.interpreter, "waiters") as target:
+            dumped = {task["id"]: task for task in dump(target.pid)["tasks"]}
+            self.assertEqual(len(dumped), len(target.report["tasks"]))
+            for expected in target.report["tasks"]:
+                task = dumped[expected["id"]]
+                self.assertEqual([[frame["name"], frame["line"]] for frame in task["frames"]],
+                                 expected["frames"])
+                self.assertEqual(task["name"], expected["name"])
+                self.assertEqual(sorted(task["awaited_by"]), expected["awaited_by"])
+
+    def test_profiling_sampling(self):
+        """profiling.sampling reads the program from outside. It needs /proc in its own root."""
+        if support.version_key(self.interpreter) < [3, 15] or not self.interpreter.root:
+            self.skipTest("profiling.sampling is in the testbed's 3.15")
+        root = self.interpreter.root
+        with_proc = ["unshare", "--mount", "sh", "-c", 'mount -t proc proc "$0/proc" && exec "$@"',
+                     root]
+        with support.python_target(self.interpreter, "waiters", wrapper=with_proc) as target:
+            theirs = subprocess.run(
+                ["nsenter", "--mount", "--target", str(target.pid), *self.interpreter.command(),
+                 "-m", "profiling.sampling", "dump", "--async-aware", str(target.pid)],
+                capture_output=True, text=True, timeout=support.PATIENCE_S, check=True).stdout
+            ours = pysample("attach", "--async=all", "-d", 1, "-f", "jsonl", target.pid)
+        self.assertEqual(ours.status, 0, ours.stderr)
+        self.assertEqual(stacks_of_first_survey(ours.stdout), stacks_of_dump(theirs))
+
+
+def stacks_of_first_survey(text):
+    rows = [json.loads(line) for line in text.splitlines()]
+    stacks = {row["id"]: tuple(frame["name"] for frame in row["frames"])
+              for row in rows if row["type"] == "stack"}
+    threads = {row["id"] for row in rows
+               if row["type"] == "thread" and row["name"].startswith("tasks of ")}
+    samples = [row for row in rows if row["type"] == "sample" and row["thread"] in threads]
+    return collections.Counter(stacks[row["stack"]] for row in samples
+                               if row["time_ns"] == samples[0]["time_ns"])
+
+
+def stacks_of_dump(text):
+    """Of the dump that profiling.sampling prints."""
+    return collections.Counter(
+        tuple("Task" if path == "<task>" and re.fullmatch(r"Task-\d+", name) else name
+              for path, name in re.findall(r'^  File "(.*?)"(?:, line \d+)?, in (.*)$', stack,
+                                           re.M))
+        for stack in re.split(r"(?m)^Stack dump", text)[1:])
 
 
 def stack_of(truth, tasks):

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+"""A tree of tasks that wait for good: in task groups, gathers, locks and queues, named and not.
+Reports, of each task, what asyncio.capture_call_graph() says (3.14 and newer).
+"""
+import asyncio
+import os
+
+import ready
+
+
+async def leaf(future):
+    await future
+
+
+async def branch(future, depth):
+    await leaf(future)
+    return depth
+
+
+async def group(future, name):
+    async with asyncio.TaskGroup() as tasks:
+        for number in range(3):
+            tasks.create_task(branch(future, number), name="%s-%d" % (name, number))
+        tasks.create_task(gather(future))
+
+
+async def gather(future):
+    await asyncio.gather(*(leaf(future) for _ in range(2)))
+
+
+async def locked(lock):
+    async with lock:
+        pass
+
+
+async def consumer(queue):
+    await queue.get()
+
+
+def graph_of(task):
+    graph = asyncio.capture_call_graph(task)
+    return {
+        "id": hex(id(task)),
+        "name": task.get_name(),
+        "frames": [(entry.frame.f_code.co_qualname, entry.frame.f_lineno)
+                   for entry in reversed(graph.call_stack)],
+        "awaited_by": sorted(tasks_above(graph)),
+    }
+
+
+def tasks_above(graph):
+    for above in graph.awaited_by:
+        if isinstance(above.future, asyncio.Task):
+            yield hex(id(above.future))
+        else:
+            yield from tasks_above(above)
+
+
+def report(nr_rounds):
+    """Let all tasks go where they wait. No task runs in this."""
+    loop = asyncio.get_running_loop()
+    if nr_rounds:
+        loop.call_soon(report, nr_rounds - 1)
+    else:
+        ready.announce(tasks=[graph_of(task) for task in asyncio.all_tasks()])
+
+
+async def main():
+    loop = asyncio.get_running_loop()
+    future, lock, queue = loop.create_future(), asyncio.Lock(), asyncio.Queue()
+    await lock.acquire()
+    loop.set_exception_handler(lambda _, context: os.abort())
+    loop.call_soon(report, 50)
+    async with asyncio.TaskGroup() as tasks:
+        for name in ("a", "b"):
+            tasks.create_task(group(future, name), name=name)
+        tasks.create_task(locked(lock))
+        tasks.create_task(consumer(queue), name="consumer")
+
+
+asyncio.run(main())
