@@ -234,6 +234,8 @@ TREES = [*(program("workers", kind, r"<module>(;start(;wait|;%s)?)?" % WORK, sec
          *(program("brief", 300, r"<module>(;.*)?", second=second)
            for second in (None, "children"))]
 
+TASK_SERVER = program("task_server", 200, r"<module>(;.*)?")
+
 IDLE = program("idle", None, r"<module>(;recurse){11}")
 
 

@@ -47,6 +47,7 @@ what is measured:
   tree     process trees (-s): the cost of 1, 8 and 64 workers, shares of processes and functions
            compared with the kernel's and their own account, children of 20 ms that have no
            sample, and what is unseen at the beginning and end of a script of 0.3 s
+  tasks    shares of the asyncio tasks of a server with 200, compared with their own account
   pressure what is lost while the target's memory is paged out again and again
   show     print the tables of a FILE written by --json or --resume
 
@@ -116,8 +117,8 @@ def make_parser(description):
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="?", default="attach",
                         choices=["attach", "start", "work", "compare", "formats", "core", "native",
-                                 "proofs", "waiting", "interrupt", "tick", "tree", "pressure",
-                                 "show"],
+                                 "proofs", "waiting", "interrupt", "tick", "tree", "tasks",
+                                 "pressure", "show"],
                         help="see below (default: attach)")
     parser.add_argument("builds", nargs="*", metavar="BUILD|FILE",
                         help="with compare: A and B; with show: a file written by --json")
@@ -130,7 +131,7 @@ def make_parser(description):
     parser.add_argument("--python", metavar="LIST",
                         help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
                         "3.15, 3.11, 3.8; quick, work, compare, formats, core, waiting, "
-                        "interrupt, tick, tree and pressure: %s)" % NEWEST_PYTHON)
+                        "interrupt, tick, tree, tasks and pressure: %s)" % NEWEST_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="only this rate: max, 5k, 1k, 100 "
                         "(default: all but max)")
@@ -147,7 +148,7 @@ def make_parser(description):
                         help="stops of the target per window, for the truth (default %d)" % STOPS)
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
                         help="runs of each program with start, core and native (default 40); "
-                        "waiting, interrupt and tree use only a few")
+                        "waiting, interrupt, tree and tasks use only a few")
     parser.add_argument("--pairs", type=positive(int), default=25, metavar="N",
                         help="pairs of on and off with work (default 25)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build"), metavar="FOLDER",
@@ -192,7 +193,7 @@ def parse(description, argv=None):
     if not programs:
         parser.error("no program has that name")
     few = args.quick or args.what in ("work", "compare", "formats", "core", "waiting",
-                                      "interrupt", "tick", "tree", "pressure")
+                                      "interrupt", "tick", "tree", "tasks", "pressure")
     every = {"native": NATIVE_PYTHONS, "proofs": PROOFS_PYTHONS}.get(args.what, ALL_PYTHONS)
     pythons = args.python.split(",") if args.python else [NEWEST_PYTHON] if few else every
     return Options(
