@@ -112,12 +112,15 @@ static bool check(struct core_options *options)
 		  options->profile.keep_plumbing))
 		error = "--crashed, --threads, --lines and --plumbing require a profile: add -o or "
 			"-f";
+	else if (options->wants_profile && options->report.shows_task_tree)
+		error = "--async prints the tasks of a core: leave out -o and -f";
 	else if (options->profile.keep_plumbing && !options->report.native)
 		error = "--plumbing requires -n";
 	else if (shows_groups(options) &&
-		 (options->report.value_max_chars || options->report.modules))
-		error = "--locals and --modules require a single core, or --json: of several "
-			"cores only the place where they died is shown";
+		 (options->report.value_max_chars || options->report.modules ||
+		  options->report.shows_task_tree))
+		error = "--locals, --modules and --async require a single core, or --json: of "
+			"several cores only the place where they died is shown";
 	else if (reads_stdin_twice(options))
 		error = "stdin can be read only once: use - once, with one output";
 	if (error)

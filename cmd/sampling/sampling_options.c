@@ -264,12 +264,17 @@ static const char *native_option(const struct sampling_options *options)
 }
 
 /* Check that the engine goes with the other options. Returns false after printing an error. */
-static bool check_engine(const struct engine_options *engine)
+static bool check_engine(const struct engine_options *engine, enum sampler_tasks tasks)
 {
 	const bool races = engine->is_named && engine->kind == ENGINE_RACING;
 
 	if (engine->is_exact && races) {
 		print_error("--engine racing is approximate: leave out --exact");
+		return false;
+	}
+	if (tasks != TASKS_NONE && engine->is_named && engine->kind != ENGINE_PREEMPT) {
+		print_error("tasks are read while pysample holds the CPU of their thread: use "
+			    "--engine preempt, or leave out --async");
 		return false;
 	}
 	if (engine->native && races) {
@@ -298,7 +303,7 @@ bool sampling_options_choose(struct sampling_options *options)
 			 &options->profile.mode) ||
 	    !outputs_choose(&options->outputs) ||
 	    !outputs_use_patterns(&options->outputs, options->loop_ns != 0) ||
-	    !check_engine(&options->engine))
+	    !check_engine(&options->engine, options->extras.tasks))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->extras.cpu) {
 		print_error("--mode cpu shows CPU times: leave out --no-cpu");

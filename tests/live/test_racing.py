@@ -253,6 +253,7 @@ class RacingForced(RacingTestCase):
     def test_usage(self):
         for options, part in ((["--exact", "--engine", "racing"], "leave out --exact"),
                               (["--engine", "racing", "-n"], "leave out --engine racing, or -n"),
+                              (["--engine", "racing", "--async"], "use --engine preempt"),
                               (["--engine", "turbo"], "use bpf, tick, preempt or racing")):
             with self.subTest(options):
                 self.check_refused(support.pysample("attach", *options, os.getpid()), 2, part)
