@@ -473,6 +473,7 @@ int dump_write_json(const struct dump *dump, const struct run_info *info, FILE *
 
 	json_init(&json, out, 2);
 	json_object_begin(&json);
+	json_member_u64(&json, "version", DUMP_JSON_VERSION);
 	dump_write_members(&json, dump, info);
 	if (!dump->post_mortem)
 		dump_write_findings(&json, dump->findings, dump->nr_findings);

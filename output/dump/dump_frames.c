@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "output/dump/dump_source.h"
+#include "output/profile/frame_json.h"
 #include "output/profile/label.h"
 
 /* Give a detail its own copy of its variables. */
@@ -272,22 +273,19 @@ static void write_address(struct json *json, uint64_t addr)
 static void write_frame(struct json *json, const struct dump_frames *frames, uint32_t i)
 {
 	const struct frame *frame = &frames->frames[i];
+	const struct function *function = frame->function;
 	const struct frame_detail *detail = detail_of(frames, i);
 
 	json_object_begin(json);
-	json_member_string(json, "name", frame->function->qualname);
-	json_member_string(json, "kind", label_kind(frame->function->kind));
-	json_member_string(json, "path", frame->function->path);
-	json_key(json, "line");
-	json_i64(json, frame->line);
-	json_key(json, "first_line");
-	json_i64(json, frame->function->first_line);
+	frame_json_function(json, function->qualname, function->kind, function->path,
+			    function->first_line);
+	frame_json_line(json, frame->line);
 	write_known(json, "column", detail->column);
 	write_known(json, "end_line", detail->end_line);
 	write_known(json, "end_column", detail->end_column);
 	write_address(json, detail->addr);
 	if (frames->sources)
-		dump_source_write(json, frames->sources, frame);
+		frame_json_source(json, frames->sources, function->path, frame->line);
 	if (frames->with_variables)
 		dump_write_variables(json, detail);
 	json_object_end(json);

@@ -7,33 +7,11 @@
 #include "output/profile/label.h"
 #include "output/text/text_width.h"
 
-/* Characters that Python treats as indentation. */
-#define INDENTATION " \t\f"
-
-/* A line without surrounding blanks: [start, end) in bytes. */
-struct stripped {
-	const char *line;
-	size_t start, end;
-};
-
-static struct stripped strip(const char *line)
-{
-	struct stripped stripped = {
-		.line = line,
-		.start = strspn(line, INDENTATION),
-		.end = strlen(line),
-	};
-
-	while (stripped.end > stripped.start && strchr(INDENTATION, line[stripped.end - 1]))
-		stripped.end--;
-	return stripped;
-}
-
 /*
  * Find the part of a line that the frame executes. Returns false if it is unknown or the whole
  * line.
  */
-static bool find_marked(const struct stripped *stripped, int32_t line,
+static bool find_marked(const struct stripped_line *stripped, int32_t line,
 			const struct frame_detail *detail, size_t *ret_start, size_t *ret_end)
 {
 	size_t start, end;
@@ -59,8 +37,8 @@ static size_t shown_width(struct text *scratch, const char *bytes, size_t length
 	return text_width(text_string(scratch));
 }
 
-static void append_marks(struct text *text, struct text *scratch, const struct stripped *stripped,
-			 size_t start, size_t end)
+static void append_marks(struct text *text, struct text *scratch,
+			 const struct stripped_line *stripped, size_t start, size_t end)
 {
 	const char *line = stripped->line;
 
@@ -74,7 +52,7 @@ void dump_source_append(struct text *text, struct source_lines *lines, const str
 			const struct frame_detail *detail)
 {
 	struct text scratch = {0};
-	struct stripped stripped;
+	struct stripped_line stripped;
 	size_t start, end;
 	const char *line;
 	int err = source_lines_get(lines, frame->function->path, frame->line, &line);
@@ -85,7 +63,7 @@ void dump_source_append(struct text *text, struct source_lines *lines, const str
 		text->error = err;
 	if (err)
 		return;
-	stripped = strip(line);
+	stripped = stripped_line_of(line);
 	if (stripped.start == stripped.end)
 		return;
 	text_pad(text, 4);
@@ -97,21 +75,4 @@ void dump_source_append(struct text *text, struct source_lines *lines, const str
 	if (scratch.error)
 		text->error = scratch.error;
 	text_done(&scratch);
-}
-
-void dump_source_write(struct json *json, struct source_lines *lines, const struct frame *frame)
-{
-	struct stripped stripped;
-	const char *line;
-	int err = source_lines_get(lines, frame->function->path, frame->line, &line);
-
-	json_key(json, "source");
-	if (err) {
-		json_null(json);
-		if (err == -ENOMEM)
-			json->error = err;
-		return;
-	}
-	stripped = strip(line);
-	json_string_n(json, line + stripped.start, stripped.end - stripped.start);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include "output/source/source_lines.h"
-#include "output/text/json.h"
 #include "output/text/text.h"
 #include "sampler/sample.h"
 
@@ -11,10 +10,7 @@
  * Append the line as in CPython's tracebacks, without its indentation. If the columns are known
  * and not the whole line, a second line marks them with ^, up to the line's end if they continue
  * on another. If the file is newer, append a line that says so; without a file nothing. -ENOMEM
- * is kept in text, or in json.
+ * is kept in text.
  */
 void dump_source_append(struct text *text, struct source_lines *lines, const struct frame *frame,
 			const struct frame_detail *detail);
-
-/* Write the member "source": the line without its indentation, or null. */
-void dump_source_write(struct json *json, struct source_lines *lines, const struct frame *frame);

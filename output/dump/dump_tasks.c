@@ -176,11 +176,7 @@ static void write_task(struct json *json, const struct dump_tasks *tasks,
 	write_addr(json, task->addr);
 	json_member_string(json, "name", task->name);
 	json_member_bool(json, "running", task->running);
-	json_key(json, "tid");
-	if (task->has_thread)
-		json_i64(json, task->tid);
-	else
-		json_null(json);
+	json_member_known(json, "tid", task->has_thread ? (uint64_t)task->tid : 0);
 	json_member_bool(json, "proven", !(task->flags & SAMPLE_UNPROVEN));
 	json_member_string(json, "error", task->error ? dump_error_text(task->error) : NULL);
 	json_key(json, "frames");

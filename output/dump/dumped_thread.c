@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "output/dump/dump_frames.h"
+#include "output/profile/frame_json.h"
 #include "output/profile/label.h"
 #include "procmem/array.h"
 
@@ -164,15 +165,8 @@ static const char *error_text(const struct dumped_thread *dumped)
 
 static void write_identity(struct json *json, const struct sample_thread *thread)
 {
-	json_key(json, "tid");
-	json_i64(json, thread->tid);
-	json_key(json, "name");
-	json_string(json, thread->name);
-	json_key(json, "os_name");
-	json_string(json, thread->os_name);
-	json_key(json, "interpreter");
-	json_i64(json, thread->interpreter_id);
-	json_member_bool(json, "main", thread->is_main);
+	frame_json_thread(json, thread->tid, thread->name, thread->interpreter_id, thread->is_main);
+	json_member_string(json, "os_name", thread->os_name);
 }
 
 void dumped_thread_write(struct json *json, const struct dumped_thread *dumped,

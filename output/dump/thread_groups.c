@@ -300,8 +300,8 @@ void thread_groups_write(struct json *json, const struct thread_groups *groups)
 			json_object_begin(json);
 			json_key(json, "pid");
 			json_i64(json, group->threads[k].pid);
-			json_key(json, "tid");
-			json_i64(json, group->threads[k].thread->thread.tid);
+			json_member_known(json, "tid",
+					  (uint64_t)group->threads[k].thread->thread.tid);
 			json_object_end(json);
 		}
 		json_array_end(json);

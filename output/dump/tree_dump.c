@@ -225,6 +225,7 @@ int tree_dump_write_json(const struct tree_dump *tree, FILE *out)
 	}
 	json_init(&json, out, 2);
 	json_object_begin(&json);
+	json_member_u64(&json, "version", DUMP_JSON_VERSION);
 	write_processes(&json, tree);
 	write_others(&json, tree);
 	dump_write_findings(&json, tree->findings, tree->nr_findings);

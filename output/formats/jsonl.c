@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 
-#include "output/profile/label.h"
+#include "output/profile/frame_json.h"
 #include "output/profile/stack_path.h"
 #include "output/run/run_json.h"
 #include "output/text/json.h"
@@ -53,12 +53,6 @@ static void put_index(struct json *json, const char *key, uint32_t index)
 		json_u64(json, index);
 }
 
-/* Write a line, or null if it is unknown. */
-static void put_line(struct json *json, const char *key, int32_t line)
-{
-	json_member_known(json, key, line > 0 ? (uint64_t)line : 0);
-}
-
 static void runs_write(struct writer *writer)
 {
 	struct json *json = &writer->json;
@@ -102,12 +96,8 @@ static void threads_write(struct writer *writer)
 		object_begin(json, "thread");
 		json_member_u64(json, "id", i);
 		put_index(json, "process", threads[i].process);
-		json_key(json, "tid");
-		json_i64(json, threads[i].tid);
-		json_member_string(json, "name", threads[i].name);
-		put_bool(json, "main", true, threads[i].is_main);
-		json_key(json, "interpreter");
-		json_i64(json, threads[i].interpreter_id);
+		frame_json_thread(json, threads[i].tid, threads[i].name, threads[i].interpreter_id,
+				  threads[i].is_main);
 		object_end(json);
 	}
 }
@@ -123,11 +113,9 @@ static void put_frame(struct json *json, const struct profile *profile, uint32_t
 		return;
 	function = &profile_functions(profile, &nr)[frame->function];
 	json_object_begin(json);
-	json_member_string(json, "name", function->qualname);
-	json_member_string(json, "path", function->path);
-	put_line(json, "line", frame->line);
-	put_line(json, "first_line", function->first_line);
-	json_member_string(json, "kind", label_kind(function->kind));
+	frame_json_function(json, function->qualname, function->kind, function->path,
+			    function->first_line);
+	frame_json_line(json, frame->line);
 	json_object_end(json);
 }
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "output/caveats.h"
+#include "output/profile/frame_json.h"
 #include "output/profile/function_tree.h"
 #include "output/profile/grouping.h"
 #include "output/profile/label.h"
@@ -226,33 +227,55 @@ static void write_weights(struct writer *writer, const struct profile_weight *se
 							   : NULL);
 }
 
-/* Write what a function or root is called, with the members of a frame in a dump. */
+/* Write whose root it is; null if it is shared. */
+static void write_root(struct writer *writer, const struct profile_frame *root)
+{
+	struct json *json = &writer->json;
+	uint32_t nr;
+	const struct profile_thread *thread;
+	pid_t pid;
+
+	json_key(json, root->root == ROOT_PROCESS ? "pid" : "thread");
+	if (root->owner == PROFILE_NONE ||
+	    (root->root == ROOT_PROCESS && profile_options(writer->profile)->merges_names)) {
+		json_null(json);
+	} else if (root->root == ROOT_PROCESS) {
+		pid = profile_processes(writer->profile, &nr)[root->owner].pid;
+		if (pid > 0)
+			json_i64(json, pid);
+		else
+			json_null(json);
+	} else {
+		thread = &profile_threads(writer->profile, &nr)[root->owner];
+		json_object_begin(json);
+		frame_json_thread(json, thread->tid, thread->name, thread->interpreter_id,
+				  thread->is_main);
+		json_object_end(json);
+	}
+}
+
+/* Write what a function or root is called. */
 static void write_name(struct writer *writer, uint32_t vertex)
 {
 	const struct call_graph *graph = &writer->graphs[PROFILE_SHOWN];
 	const struct profile_function *function = call_graph_function(graph, vertex);
+	const struct profile_frame *root;
 	struct json *json = &writer->json;
 	uint32_t nr;
 
 	if (function) {
-		json_member_string(json, "name", function->qualname);
-		json_member_string(json, "kind", label_kind(function->kind));
-		json_member_string(json, "path", function->path);
-		json_member_known(json, "first_line",
-				  function->first_line > 0 ? (uint64_t)function->first_line : 0);
+		frame_json_function(json, function->qualname, function->kind, function->path,
+				    function->first_line);
 		return;
 	}
+	root = &profile_frames(writer->profile, &nr)[graph->vertices[vertex].frame];
 	text_clear(&writer->label);
 	call_graph_label(graph, vertex, &writer->label, LABEL_DISPLAY);
 	json_member_string(json, "name", text_string(&writer->label));
-	json_member_string(
-		json, "kind",
-		profile_frames(writer->profile, &nr)[graph->vertices[vertex].frame].root ==
-				ROOT_PROCESS
-			? "process"
-			: "thread");
+	json_member_string(json, "kind", root->root == ROOT_PROCESS ? "process" : "thread");
 	json_member_string(json, "path", "");
 	json_member_known(json, "first_line", 0);
+	write_root(writer, root);
 }
 
 /* Larger weights first. */
@@ -308,61 +331,56 @@ static int compare_lines(const void *left, const void *right, void *context)
 	return (a > b) - (a < b);
 }
 
-static int write_line(struct writer *writer, const struct profile_frame *frame,
-		      const struct profile_total *total)
+static void write_line(struct writer *writer, const struct profile_frame *frame,
+		       const struct profile_total *total)
 {
 	uint32_t nr;
 	const struct profile_function *function =
 		&profile_functions(writer->profile, &nr)[frame->function];
 	struct json *json = &writer->json;
-	const char *source = NULL;
-	int err = writer->has_sources
-			  ? source_lines_get(&writer->sources, function->path, frame->line, &source)
-			  : 0;
 
 	json_object_begin(json);
-	json_member_known(json, "line", frame->line > 0 ? (uint64_t)frame->line : 0);
+	frame_json_line(json, frame->line);
+	if (writer->has_sources)
+		frame_json_source(json, &writer->sources, function->path, frame->line);
+	else
+		json_member_string(json, "source", NULL);
 	json_member_u64(json, "own", total->self_ns);
 	json_member_u64(json, "total", total->total_ns);
-	json_member_string(json, "source", err ? NULL : source);
 	json_object_end(json);
-	return err == -ENOMEM ? err : 0;
 }
 
-/* Write the lines of a function that were executing. Returns 0 or -ENOMEM. */
-static int write_lines(struct writer *writer, uint32_t vertex)
+/* Write the lines of a function that were executing. */
+static void write_lines(struct writer *writer, uint32_t vertex)
 {
 	const struct grouping *frames = &writer->frames;
 	const uint32_t first = frames->first[vertex], end = frames->first[vertex + 1];
 	uint32_t nr;
 	const struct profile_frame *rows = profile_frames(writer->profile, &nr);
 	struct json *json = &writer->json;
-	int err = 0;
 
 	if (end > first)
 		qsort_r(&frames->items[first], end - first, sizeof(uint32_t), compare_lines,
 			(void *)rows);
 	json_key(json, "lines");
 	json_array_begin(json);
-	for (uint32_t i = first; !err && i < end; i++) {
+	for (uint32_t i = first; i < end; i++) {
 		const uint32_t frame = frames->items[i];
 
 		if (rows[frame].function != PROFILE_NONE && writer->frame_totals[frame].total_ns)
-			err = write_line(writer, &rows[frame], &writer->frame_totals[frame]);
+			write_line(writer, &rows[frame], &writer->frame_totals[frame]);
 	}
 	json_array_end(json);
-	return err;
 }
 
-static int write_functions(struct writer *writer)
+static void write_functions(struct writer *writer)
 {
 	struct profile_weight left_out = {0};
 	struct json *json = &writer->json;
-	int err = 0;
 
 	json_key(json, "functions");
 	json_array_begin(json);
-	for (uint32_t i = 0; !err && i < writer->nr_included; i++) {
+	for (uint32_t i = 0; i < writer->nr_included; i++) {
 		const struct entry *entry = &writer->entries[i];
 
 		json_object_begin(json);
@@ -370,7 +388,7 @@ static int write_functions(struct writer *writer)
 		write_weights(writer, entry->self, entry->total);
 		write_calls(writer, entry->vertex, true);
 		write_calls(writer, entry->vertex, false);
-		err = write_lines(writer, entry->vertex);
+		write_lines(writer, entry->vertex);
 		json_object_end(json);
 	}
 	json_array_end(json);
@@ -383,7 +401,6 @@ static int write_functions(struct writer *writer)
 	json_member_u64(json, "count", writer->nr_entries - writer->nr_included);
 	write_weight(writer, "own", PROFILE_SHOWN, left_out);
 	json_object_end(json);
-	return err;
 }
 
 /* A flat list, because many readers limit how deep values may nest. */
@@ -489,7 +506,7 @@ int profile_json_write(const struct artefact *artefact, FILE *out)
 	if (!err) {
 		json_object_begin(&writer.json);
 		write_head(&writer);
-		err = write_functions(&writer);
+		write_functions(&writer);
 		write_tree(&writer);
 		json_object_end(&writer.json);
 	}

@@ -82,3 +82,17 @@ int source_lines_get(struct source_lines *lines, const char *path, int32_t line,
 	*ret_line = source_file_line(&file->file, (uint32_t)line);
 	return 0;
 }
+
+struct stripped_line stripped_line_of(const char *line)
+{
+	static const char indentation[] = " \t\f"; /* as Python */
+	struct stripped_line stripped = {
+		.line = line,
+		.start = strspn(line, indentation),
+		.end = strlen(line),
+	};
+
+	while (stripped.end > stripped.start && strchr(indentation, line[stripped.end - 1]))
+		stripped.end--;
+	return stripped;
+}

@@ -43,3 +43,11 @@ void source_lines_done(struct source_lines *lines);
  */
 int source_lines_get(struct source_lines *lines, const char *path, int32_t line,
 		     const char **ret_line);
+
+/* A line without the blanks around it: [start, end) in bytes. */
+struct stripped_line {
+	const char *line; /* borrowed */
+	size_t start, end;
+};
+
+struct stripped_line stripped_line_of(const char *line);

@@ -12,7 +12,7 @@ import subjects
 import support
 import tools
 
-KINDS = ("python", "collector", "native", "jit", "kernel")
+KINDS = ("python", "collector", "native", "jit", "kernel", "task")
 
 LOAD = """
 CREATE TABLE rows AS SELECT * FROM read_json('%s', format = 'newline_delimited',
@@ -113,7 +113,7 @@ class Jsonl(unittest.TestCase):
         for sample in subject.recording.samples:
             thread = subject.recording.thread_of(sample)
             process = subject.recording.process_of(sample)
-            who = (process.pid, thread.tid, thread.name, thread.is_main, thread.interpreter,
+            who = (process.pid, thread.tid or None, thread.name, thread.is_main, thread.interpreter,
                    process.command_line)
             before = expected.get(who, (0, 0, None, sample.time, 0))
             cpu = sample.cpu if sample.flags & oracle.CPU_MEASURED else None

@@ -3,20 +3,17 @@
 import collections
 import functools
 import json
-import os
-import re
 import unittest
 
 import labels
 import oracle
 import subjects
 import support
-import tools
+from support import schemas
 
-KINDS = ("python", "collector", "native", "jit", "kernel")
+KINDS = ("python", "collector", "native", "jit", "kernel", "task")
 ROOTS = ("process", "thread")
 LEAST = 0.005
-SCHEMA = os.path.join(support.ROOT, "docs", "profile.schema.json")
 
 
 @functools.lru_cache(maxsize=None)
@@ -31,12 +28,6 @@ def key_of_json(function):
 
 def weight(found):
     return oracle.Weight(found["samples"], found["weight"])
-
-
-def pid_of(root):
-    """The pid in the name of a process's root."""
-    found = re.search(r"\((\d+)\)$", root)
-    return int(found[1]) if found else None
 
 
 class Node:
@@ -92,18 +83,8 @@ class ProfileJson(unittest.TestCase):
     def read(self, subject, *options):
         text = support.read(subjects.report(subject.path, form="json", options=options))
         profile = json.loads(text)
-        self.validate(profile)
+        schemas.validate(profile, "profile.schema.json")
         return profile
-
-    def validate(self, profile):
-        try:
-            import jsonschema
-        except ImportError:
-            tools.absent("jsonschema", "python3-jsonschema")
-        with open(SCHEMA, encoding="utf-8") as file:
-            schema = json.load(file)
-        jsonschema.Draft202012Validator.check_schema(schema)
-        jsonschema.validate(profile, schema, jsonschema.Draft202012Validator)
 
     @subjects.each
     def check_functions(self, subject, *options, **how):
@@ -165,6 +146,25 @@ class ProfileJson(unittest.TestCase):
                 self.assertEqual((line["own"], line["total"]), (total.self.ns, total.total.ns))
 
     @subjects.each
+    def test_threads(self, subject):
+        """The roots of threads say which threads they are of."""
+        profile = self.read(subject, "--threads", "--idle")
+        sums = subject.view().stacks(lambda frame: frame, lambda recording, sample: (
+            recording.thread_of(sample).tid or None,
+            labels.as_json(recording.thread_of(sample).name)))
+        expected = collections.Counter()
+        for (thread, *_), found in sums.items():
+            expected[thread] += found.ns
+        got = collections.Counter()
+        for function in profile["functions"]:
+            if function["kind"] == "thread":
+                got[function["thread"]["tid"], function["thread"]["name"]] += (
+                    function["total"]["weight"])
+        self.assertTrue(got)
+        for thread, ns in got.items():
+            self.assertEqual(ns, expected[thread], thread)
+
+    @subjects.each
     def test_tree(self, subject):
         profile = self.read(subject)
         functions = profile["functions"]
@@ -172,12 +172,13 @@ class ProfileJson(unittest.TestCase):
                         for node in profile["tree"])
         expected = tree_of(subject.view().stacks(
             lambda frame: key(frame.function),
-            (lambda recording, sample: recording.process_of(sample).pid) if has_roots else None))
+            (lambda recording, sample: recording.process_of(sample).pid or None) if has_roots else None))
         found = []
         for node in profile["tree"]:
             above = expected if node["parent"] is None else found[node["parent"]]
-            name = key_of_json(functions[node["function"]])
-            found.append(above.below[pid_of(name[0]) if name[1] == "process" else name])
+            function = functions[node["function"]]
+            found.append(above.below[function["pid"] if function["kind"] == "process"
+                                     else key_of_json(function)])
             self.assertEqual(weight(node["total"]), found[-1].weight)
         self.assertEqual(len(set(found)), len(found))
         self.assertEqual(len(found), count_large(

@@ -600,7 +600,11 @@ def name_in(interpreter, qualified):
 
 def expected_frames(thread):
     """A thread's frames as `dump --json` must print them."""
-    return [dict(frame, name=shown(frame["name"]), path=shown(frame["path"]))
+    def known(line):
+        return line if line > 0 else None
+
+    return [dict(frame, name=shown(frame["name"]), path=shown(frame["path"]),
+                 line=known(frame["line"]), first_line=known(frame["first_line"]))
             for frame in thread["frames"]]
 
 

@@ -108,14 +108,14 @@ Test(jsonl, writes_threads_stacks_and_samples)
 		   (char *)"{\"type\":\"process\",\"id\":0,\"pid\":42,\"command_line\":\"x y\","
 			   "\"name\":\"\",\"parent_pid\":null,\"start_ns\":null,\"end_ns\":null}\n"
 			   "{\"type\":\"thread\",\"id\":0,\"process\":null,\"tid\":8,\"name\":\"\","
-			   "\"main\":false,\"interpreter\":2}\n"
+			   "\"interpreter\":2,\"main\":false}\n"
 			   "{\"type\":\"thread\",\"id\":1,\"process\":0,\"tid\":7,"
-			   "\"name\":\"a\\\"b\",\"main\":true,\"interpreter\":0}\n"
+			   "\"name\":\"a\\\"b\",\"interpreter\":0,\"main\":true}\n"
 			   "{\"type\":\"stack\",\"id\":0,\"frames\":["
-			   "{\"name\":\"a\",\"path\":\"app.py\",\"line\":11,\"first_line\":10,"
-			   "\"kind\":\"python\"},"
-			   "{\"name\":\"b\",\"path\":\"app.py\",\"line\":null,\"first_line\":20,"
-			   "\"kind\":\"python\"}]}\n"
+			   "{\"name\":\"a\",\"kind\":\"python\",\"path\":\"app.py\","
+			   "\"first_line\":10,\"line\":11},"
+			   "{\"name\":\"b\",\"kind\":\"python\",\"path\":\"app.py\","
+			   "\"first_line\":20,\"line\":null}]}\n"
 			   "{\"type\":\"sample\",\"time_ns\":1700000000000001000,\"thread\":1,"
 			   "\"stack\":0,\"wall_ns\":1000,\"cpu_ns\":null,\"on_cpu\":null,"
 			   "\"gil\":true,\"waits_for_gil\":false,\"gc\":true,"
@@ -151,8 +151,9 @@ Test(jsonl, thread_roots_are_no_frames)
 	cr_assert(eq(int, profile_get_node(profile, sample.node, function, 0, &sample.node), 0));
 	cr_assert(eq(int, profile_add(profile, PROFILE_SHOWN, &sample), 0));
 	text = write_text(profile, 1);
-	cr_expect(strstr(text, "\"frames\":[{\"name\":\"<GC>\",\"path\":\"\",\"line\":null,"
-			       "\"first_line\":null,\"kind\":\"collector\"}]}\n") != NULL,
+	cr_expect(strstr(text,
+			 "\"frames\":[{\"name\":\"<GC>\",\"kind\":\"collector\",\"path\":\"\","
+			 "\"first_line\":null,\"line\":null}]}\n") != NULL,
 		  "%s", text);
 	profile_destroy(profile);
 }
