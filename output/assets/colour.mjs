@@ -10,6 +10,7 @@ export const ORIGINS = {
 	jit: [345, 8, "JIT"],
 	gc: [25, 0, "garbage collector"],
 	kernel: [205, 8, "kernel"],
+	task: [225, 6, "asyncio tasks"],
 	other: [260, 0, "other"],
 };
 

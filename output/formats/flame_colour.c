@@ -15,7 +15,7 @@ static uint8_t shade(struct channel channel, uint32_t hash)
 
 struct rgb flame_colour(enum origin origin, const char *name)
 {
-	/* Source: flamegraph.pl, color(): hot, aqua, yellow, blue, purple, green, orange. */
+	/* Source: flamegraph.pl, color(): hot, aqua, yellow, blue, purple, green, orange. Tasks are sky blue. */
 	static const struct channel hues[NR_ORIGINS][3] = {
 		[ORIGIN_APPLICATION] = {{205, 50, 2}, {30, 180, 0}, {0, 55, 1}},
 		[ORIGIN_SITE_PACKAGES] = {{50, 60, 0}, {165, 55, 0}, {165, 55, 0}},
@@ -24,6 +24,7 @@ struct rgb flame_colour(enum origin origin, const char *name)
 		[ORIGIN_JIT] = {{190, 65, 0}, {90, 60, 0}, {190, 65, 0}},
 		[ORIGIN_COLLECTOR] = {{60, 60, 0}, {190, 55, 0}, {60, 60, 0}},
 		[ORIGIN_KERNEL] = {{190, 65, 0}, {100, 65, 0}, {0, 0, 0}},
+		[ORIGIN_TASK] = {{40, 40, 0}, {140, 50, 0}, {215, 40, 0}},
 		[ORIGIN_OTHER] = {{200, 25, 0}, {200, 25, 0}, {200, 25, 0}},
 	};
 	const uint32_t hash = text_hash(name);

@@ -111,6 +111,7 @@ static const char *const category_colours[] = {
 	[ORIGIN_JIT] = "magenta",
 	[ORIGIN_COLLECTOR] = "orange",
 	[ORIGIN_KERNEL] = "lightred",
+	[ORIGIN_TASK] = "blue",
 	[ORIGIN_OTHER] = "grey",
 	[IDLE] = "transparent",
 };
@@ -218,10 +219,25 @@ static double interval_ms(const struct artefact *artefact)
 	return hz > 0 ? MS_PER_S / hz : 1;
 }
 
+static bool is_named(const struct writer *writer, uint32_t function)
+{
+	return function < writer->nr_functions;
+}
+
+static bool is_native(const struct writer *writer, uint32_t function)
+{
+	enum function_kind kind;
+
+	if (!is_named(writer, function))
+		return false;
+	kind = writer->functions[function].kind;
+	return kind == FUNCTION_NATIVE || kind == FUNCTION_JIT || kind == FUNCTION_KERNEL;
+}
+
 static bool has_native(const struct writer *writer)
 {
 	for (uint32_t i = 0; i < writer->nr_functions; i++)
-		if (writer->functions[i].kind >= FUNCTION_NATIVE)
+		if (is_native(writer, i))
 			return true;
 	return false;
 }
@@ -293,25 +309,10 @@ static void value_none(struct writer *writer, uint32_t row)
  * samples without frames. A thread's root has rows as well, with the function of that last one,
  * but no sample or prefix refers to them.
  */
-static bool is_named(const struct writer *writer, uint32_t function)
-{
-	return function < writer->nr_functions;
-}
-
 /* Whether a function's path is a source file, not the module of its machine code. */
 static bool is_python(const struct writer *writer, uint32_t function)
 {
 	return is_named(writer, function) && writer->functions[function].kind == FUNCTION_PYTHON;
-}
-
-static bool is_native(const struct writer *writer, uint32_t function)
-{
-	enum function_kind kind;
-
-	if (!is_named(writer, function))
-		return false;
-	kind = writer->functions[function].kind;
-	return kind == FUNCTION_NATIVE || kind == FUNCTION_JIT || kind == FUNCTION_KERNEL;
 }
 
 static void func_name(struct writer *writer, uint32_t row)

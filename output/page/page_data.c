@@ -145,17 +145,10 @@ static void write_threads(struct json *json, const struct profile *profile)
 /* Write the meaning of function.kind and function.origin. */
 static void write_names(struct json *json)
 {
-	static const char *const kinds[] = {
-		[FUNCTION_PYTHON] = "python", [FUNCTION_COLLECTOR] = "collector",
-		[FUNCTION_NATIVE] = "native", [FUNCTION_JIT] = "jit",
-		[FUNCTION_KERNEL] = "kernel", [FUNCTION_TASK] = "task",
-	};
-
-	_Static_assert(sizeof(kinds) / sizeof(kinds[0]) == NR_FUNCTION_KINDS, "a name each");
 	json_key(json, "kinds");
 	json_array_begin(json);
 	for (int i = 0; i < NR_FUNCTION_KINDS; i++)
-		json_string(json, kinds[i]);
+		json_string(json, label_kind((enum function_kind)i));
 	json_array_end(json);
 	json_key(json, "origins");
 	json_array_begin(json);

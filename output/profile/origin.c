@@ -72,7 +72,7 @@ enum origin origin_of(const struct profile_function *function)
 	case FUNCTION_KERNEL:
 		return ORIGIN_KERNEL;
 	case FUNCTION_TASK:
-		return ORIGIN_OTHER;
+		return ORIGIN_TASK;
 	case FUNCTION_PYTHON:
 	case NR_FUNCTION_KINDS:
 		break;
@@ -94,6 +94,7 @@ const char *origin_name(enum origin origin)
 		[ORIGIN_JIT] = "jit",
 		[ORIGIN_COLLECTOR] = "gc",
 		[ORIGIN_KERNEL] = "kernel",
+		[ORIGIN_TASK] = "task",
 		[ORIGIN_OTHER] = "other",
 	};
 

@@ -13,7 +13,8 @@ enum origin {
 	ORIGIN_JIT = 4,
 	ORIGIN_COLLECTOR = 5,
 	ORIGIN_KERNEL = 6,
-	ORIGIN_OTHER = 7, /* no path: placeholders for functions */
+	ORIGIN_TASK = 7,  /* the name of an asyncio task */
+	ORIGIN_OTHER = 8, /* no path: placeholders for functions */
 	NR_ORIGINS,
 };
 

@@ -294,15 +294,15 @@ static int decode_function(struct recording_decoder *decoder, struct byte_cursor
 	struct decoder_tree *tree = &decoder->tree;
 	struct function function = {.id = tree->nr_functions, .qualname = decoder->name};
 	int32_t *first_lines;
-	uint32_t kind;
+	const uint64_t kind = byte_cursor_uint(payload);
 	int err;
 
 	if (tree->nr_functions == RECORDING_MAX_FUNCTIONS ||
-	    !read_below(payload, NR_FUNCTION_KINDS, &kind) ||
 	    !read_string(payload, decoder->name, RECORDING_MAX_STRING_BYTES) ||
 	    !count_string(tree, decoder->name))
 		return -EBADMSG;
-	function.kind = (enum function_kind)kind;
+	/* Later versions may have more kinds. */
+	function.kind = kind < NR_FUNCTION_KINDS ? (enum function_kind)kind : FUNCTION_PYTHON;
 	err = decode_path(decoder, payload, &function.path);
 	if (err)
 		return err;

@@ -8,7 +8,7 @@ import collections
 import dataclasses
 
 # enum function_kind and enum sample_flags, as in docs/formats.md.
-PYTHON, COLLECTOR, NATIVE, JIT, KERNEL = range(5)
+PYTHON, COLLECTOR, NATIVE, JIT, KERNEL, TASK = range(6)
 HOLDS_GIL, UNPROVEN, WAITS_FOR_GIL, GC, EXCEPTION, CPU_MEASURED, ON_CPU = (1 << n for n in range(7))
 IN_JIT = 1 << 12
 APPROXIMATE = 1 << 13

@@ -13,8 +13,8 @@ import fs from "node:fs";
 import { fileURLToPath } from "node:url";
 import zlib from "node:zlib";
 
-const ORIGINS = ["application", "site-packages", "standard library", "native", "jit", "gc", "kernel", "other"];
-const KINDS = ["python", "collector", "native", "jit", "kernel"];
+const ORIGINS = ["application", "site-packages", "standard library", "native", "jit", "gc", "kernel", "task", "other"];
+const KINDS = ["python", "collector", "native", "jit", "kernel", "task"];
 const RUNNING = 65, HAS_CPU = 128, GIL = 1, WAITS = 4, GC = 8, EXCEPTION = 16, MEASURED = 32, ON_CPU = 64;
 
 /* Pseudo-random numbers that are the same in every run. */

@@ -232,7 +232,7 @@ class Reader:
 
     def function(self, payload):
         kind, qualname, path = payload.uint(), payload.string(), payload.uint()
-        rule(kind <= oracle.KERNEL, "kind of a function")
+        kind = kind if kind <= oracle.TASK else oracle.PYTHON
         if path == 0:
             self.paths.append(payload.string())
         rule(path <= len(self.paths), "path of a function")

@@ -45,6 +45,8 @@ FUNCTIONS = [Function(oracle.PYTHON, as_bytes(name), path, 10 * number)
     Function(oracle.JIT, "py::main", "[anon:jit]", 0),
     Function(oracle.JIT, "py::main", "/srv/a;b c.py", 7),
     Function(oracle.KERNEL, "do_syscall_64", "[kernel]", 0),
+    Function(oracle.TASK, "Task-1", "", 0),
+    Function(oracle.TASK, "fetch; <b> 7", "", 0),
     Function(oracle.PYTHON, "bytes \udcff\udcfe", "/srv/\udce9.py", 3),
 ]
 

@@ -96,7 +96,7 @@ Test(gecko, writes_shared_tables)
 		SHARED_FUNCTIONS,
 		"\"func\":[0,1,1,4,3,2,6]",
 		"\"line\":[3,11,12,null,null,null,null]",
-		"\"category\":[0,0,0,5,3,7,8]",
+		"\"category\":[0,0,0,5,3,8,9]",
 		"\"stackTable\":{\"frame\":[0,1,2,3,4,5,6],\"prefix\":[null,0,0,2,0,null,null],"
 		"\"length\":7}",
 		"\"sources\":{\"uuid\":[null,null],\"filename\":[7,8],\"length\":2}",
@@ -153,7 +153,7 @@ Test(gecko, writes_each_thread)
 			   "\"weight\":[1,1,1,1,0.001],\"length\":5},\"markers\":{"
 			   "\"name\":[11,10,10,12,13],\"startTime\":[0,1,4,5,5],"
 			   "\"endTime\":[2,3,5,5.001,5.001],\"phase\":[1,1,1,1,1],"
-			   "\"category\":[7,5,5,7,4],\"data\":[{\"type\":\"Has GIL\"},"
+			   "\"category\":[8,5,5,8,4],\"data\":[{\"type\":\"Has GIL\"},"
 			   "{\"type\":\"GC\"},{\"type\":\"GC\"},{\"type\":\"Waits for GIL\"},"
 			   "{\"type\":\"In JIT\"}],\"length\":5}},"
 			   "{\"name\":\"worker \\\"1\\\"\\\\x0a\",\"isMainThread\":false,"

@@ -32,6 +32,7 @@ Test(origin, is_known_by_kind_and_path)
 		{FUNCTION_NATIVE, "/usr/lib/python3.11/lib-dynload/_json.so", ORIGIN_NATIVE},
 		{FUNCTION_JIT, "", ORIGIN_JIT},
 		{FUNCTION_KERNEL, "", ORIGIN_KERNEL},
+		{FUNCTION_TASK, "", ORIGIN_TASK},
 	};
 
 	for (size_t i = 0; i < NR(cases); i++) {

@@ -210,7 +210,7 @@ Test(page_columns, include_thread_roots_as_functions)
 		{"function.name", 4, {0, 2, 4, 6}},
 		{"function.path", 4, {1, 3, 5, 5}},
 		{"function.line", 4, {10, -5, -5, 0}},
-		{"function.origin", 4, {0, 2, 5, 7}},
+		{"function.origin", 4, {0, 2, 5, 8}},
 		{"frame.function", 5, {0, 1, 1, 2, 3}},
 		{"frame.line", 5, {1, 2, 4, 0, 0}},
 		{"base.node", 3, {1, 2, 2}},
