@@ -51,11 +51,26 @@ struct writer {
 	struct stack_path path;
 };
 
-/* Returns the number of a stack. */
+/* Returns the number of a stack without a base. */
 static uint64_t stack_count(const struct profile *profile, struct profile_weight weight)
 {
 	return profile_mode(profile) == PROFILE_CPU ? (weight.ns + NS_PER_US / 2) / NS_PER_US
 						    : weight.samples;
+}
+
+/*
+ * Returns the number of a stack in a comparison: microseconds, of which both sides have as many in
+ * all as the shown one. A stack that has samples is not 0, which would mean that it is new or gone.
+ */
+static uint64_t compared_count(const struct profile *profile, enum profile_side side,
+			       struct profile_weight weight)
+{
+	const double shown_ns = (double)profile_sums(profile, PROFILE_SHOWN)->time_ns;
+	const double whole_ns = (double)profile_sums(profile, side)->time_ns;
+	const double part = whole_ns > 0 ? (double)weight.ns / whole_ns : 0;
+	const uint64_t count = (uint64_t)(part * shown_ns / NS_PER_US + 0.5);
+
+	return !count && weight.samples ? 1 : count;
 }
 
 /* The numbers of a stack by side; the base's is 0 if there is no base. */
@@ -68,16 +83,18 @@ static bool counts_none(const struct counts *counts)
 	return !counts->of[PROFILE_SHOWN] && !counts->of[PROFILE_BASE];
 }
 
-static struct counts node_counts(const struct writer *writer, uint32_t node)
+/* Returns the numbers of a stack with a weight on each side. */
+static struct counts counts_of(const struct writer *writer, struct profile_weight shown,
+			       struct profile_weight base)
 {
-	struct counts counts = {0};
+	const struct profile *profile = writer->profile;
 
-	for (int side = PROFILE_SHOWN; side <= (writer->has_base ? PROFILE_BASE : PROFILE_SHOWN);
-	     side++)
-		counts.of[side] =
-			stack_count(writer->profile,
-				    profile_weight(writer->profile, (enum profile_side)side, node));
-	return counts;
+	if (!writer->has_base)
+		return (struct counts){{[PROFILE_SHOWN] = stack_count(profile, shown)}};
+	return (struct counts){{
+		[PROFILE_SHOWN] = compared_count(profile, PROFILE_SHOWN, shown),
+		[PROFILE_BASE] = compared_count(profile, PROFILE_BASE, base),
+	}};
 }
 
 /* Write the stack in the line with its numbers. */
@@ -117,19 +134,14 @@ static int node_write(struct writer *writer, uint32_t node, const struct counts 
 	return line_write(writer, counts);
 }
 
-/* Returns the number for samples with neither frames nor a thread's root. */
-static uint64_t rootless_idle_count(const struct profile *profile, enum profile_side side)
-{
-	return stack_count(profile, profile_rootless_idle(profile, side));
-}
-
+/* Write the samples with neither frames nor a thread's root. */
 static int idle_write(struct writer *writer)
 {
-	struct counts counts = {0};
+	const struct profile *profile = writer->profile;
+	const struct counts counts =
+		counts_of(writer, profile_rootless_idle(profile, PROFILE_SHOWN),
+			  profile_rootless_idle(profile, PROFILE_BASE));
 
-	counts.of[PROFILE_SHOWN] = rootless_idle_count(writer->profile, PROFILE_SHOWN);
-	if (writer->has_base)
-		counts.of[PROFILE_BASE] = rootless_idle_count(writer->profile, PROFILE_BASE);
 	if (counts_none(&counts))
 		return 0;
 	text_puts(&writer->line, LABEL_NO_PYTHON_FRAMES);
@@ -155,12 +167,15 @@ static int runs_write(const char *key, const struct run *runs, uint32_t nr, FILE
 
 static int stacks_write(struct writer *writer)
 {
+	const struct profile *profile = writer->profile;
 	uint32_t nr;
 	int err;
 
-	(void)profile_nodes(writer->profile, &nr);
+	(void)profile_nodes(profile, &nr);
 	for (uint32_t i = 0; i < nr; i++) {
-		const struct counts counts = node_counts(writer, i);
+		const struct counts counts =
+			counts_of(writer, profile_weight(profile, PROFILE_SHOWN, i),
+				  profile_weight(profile, PROFILE_BASE, i));
 
 		if (counts_none(&counts))
 			continue;

@@ -5,9 +5,10 @@
  * samples. With CPU time the number is in microseconds, rounded, and stacks that round to 0 are
  * omitted.
  *
- * In a comparison the number of the base comes first: "a;b 3 5" had 3 samples and now has 5. A
- * stack that only one side has is 0 on the other. Source: difffolded.pl, whose output
- * flamegraph.pl and inferno colour by the difference.
+ * In a comparison the numbers are microseconds, scaled so that the base has as many in all as the
+ * profile, and that of the base comes first: "a;b 3 5" had 3 in as long a time and now has 5. A
+ * stack is 0 only where it does not occur. Source: difffolded.pl -n, whose output flamegraph.pl and
+ * inferno colour by the difference.
  */
 #pragma once
 

@@ -49,10 +49,19 @@ struct svg {
 	bool has_origin[NR_ORIGINS];
 };
 
+/*
+ * Whether widths are times and not numbers of samples: comparisons are of shares of time, because
+ * the sides may have other rates.
+ */
+static bool is_by_time(const struct svg *svg)
+{
+	return svg->artefact->has_base || profile_mode(svg->artefact->profile) == PROFILE_CPU;
+}
+
 /* Returns a weight in the image's unit, that of collapsed stacks but in ns. */
 static uint64_t value_of(const struct svg *svg, struct profile_weight weight)
 {
-	return profile_mode(svg->artefact->profile) == PROFILE_CPU ? weight.ns : weight.samples;
+	return is_by_time(svg) ? weight.ns : weight.samples;
 }
 
 static double share_of(uint64_t value, uint64_t all)
@@ -108,19 +117,22 @@ static void put_colour(struct svg *svg, const struct box *box)
 	text_printf(&svg->text, "#%02x%02x%02x", colour.red, colour.green, colour.blue);
 }
 
-/* Append " (N samples, P%)" and, in a comparison, the change. */
+/* Append " (N samples, P%)" and, in a comparison, the change and whether it is new. */
 static void put_numbers(struct svg *svg, const struct box *box)
 {
 	const struct profile *profile = svg->artefact->profile;
 	uint64_t value = value_of(svg, box->sum);
 	double percent = 100 * share_of(value, svg->all);
+	const double points = 100 * change_of(svg, box);
+	const double change = points < 0 && points > -0.005 ? 0 : points; /* no "-0.00" */
 
 	text_puts(&svg->text, " (");
-	svg_put_number(&svg->text,
-		       profile_mode(profile) == PROFILE_CPU ? (value + 500) / 1000 : value);
-	text_printf(&svg->text, " %s, %.2f%%", profile_mode_unit(profile_mode(profile)), percent);
+	svg_put_number(&svg->text, is_by_time(svg) ? (value + 500) / 1000 : value);
+	text_printf(&svg->text, " %s, %.2f%%",
+		    profile_mode_unit(is_by_time(svg) ? PROFILE_CPU : profile_mode(profile)),
+		    percent);
 	if (svg->artefact->has_base)
-		text_printf(&svg->text, "; %+.2f%%", 100 * change_of(svg, box));
+		text_printf(&svg->text, "; %+.2f%%%s", change, box->base.samples ? "" : ", new");
 	text_puts(&svg->text, ")");
 }
 

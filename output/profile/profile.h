@@ -215,6 +215,7 @@ struct profile_weight profile_rootless_idle(const struct profile *profile, enum 
 struct profile_total {
 	uint64_t self_ns;
 	uint64_t total_ns;
+	uint64_t total_samples; /* may be the first of their threads, which have no time */
 };
 
 /*

@@ -17,10 +17,12 @@ static void add_totals(const struct tree_walk *walk, uint32_t *nr_active,
 	for (struct tree_step step = TREE_STEP_BEGIN; tree_walk_next(walk, &step);) {
 		uint32_t frame = walk->nodes[step.node].frame;
 
-		if (step.is_exit)
+		if (step.is_exit) {
 			nr_active[frame]--;
-		else if (nr_active[frame]++ == 0)
+		} else if (nr_active[frame]++ == 0) {
 			totals[frame].total_ns += walk->sums[step.node].ns;
+			totals[frame].total_samples += walk->sums[step.node].samples;
+		}
 	}
 }
 

@@ -79,8 +79,8 @@ static void row_add(struct table *table, struct summary_name name, struct profil
 static int rows_collect(struct table *table)
 {
 	const struct profile *profile = table->page->artefact->profile;
-	uint64_t idle_now_ns = profile_rootless_idle(profile, PROFILE_SHOWN).ns;
-	uint64_t idle_before_ns = profile_rootless_idle(profile, PROFILE_BASE).ns;
+	const struct profile_weight idle_now = profile_rootless_idle(profile, PROFILE_SHOWN);
+	const struct profile_weight idle_before = profile_rootless_idle(profile, PROFILE_BASE);
 	cleanup_free struct profile_total *now = NULL;
 	cleanup_free struct profile_total *before = NULL;
 	uint32_t nr;
@@ -99,8 +99,8 @@ static int rows_collect(struct table *table)
 		row_add(table, summary_name_of_frame(profile, i), now[i], before[i]);
 	row_add(table,
 		(struct summary_name){.words = LABEL_NO_PYTHON_FRAMES, .frame = PROFILE_NONE},
-		(struct profile_total){idle_now_ns, idle_now_ns},
-		(struct profile_total){idle_before_ns, idle_before_ns});
+		(struct profile_total){idle_now.ns, idle_now.ns, idle_now.samples},
+		(struct profile_total){idle_before.ns, idle_before.ns, idle_before.samples});
 	qsort(table->rows, table->nr_rows, sizeof(*table->rows), row_compare);
 	return 0;
 }
@@ -152,9 +152,9 @@ static void change_print(const struct table *table, uint64_t now_ns, uint64_t be
 
 static const char *row_mark(const struct row *row)
 {
-	if (!row->before.total_ns)
+	if (!row->before.total_samples)
 		return "new";
-	return row->now.total_ns ? "" : "gone";
+	return row->now.total_samples ? "" : "gone";
 }
 
 static void row_print(const struct table *table, const struct row *row)

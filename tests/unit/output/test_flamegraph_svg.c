@@ -198,9 +198,9 @@ Test(flamegraph_svg, colours_a_comparison)
 			     0));
 	push_times(profile, stacks[1], 2, 0);
 	svg = write_svg(&artefact);
-	expect_text(svg,
-		    "<title>&lt;module&gt; (/srv/app.py:1) (4 samples, 100.00%; +0.00%)</title>");
-	expect_text(svg, "(3 samples, 75.00%; +41.67%)</title>");
+	expect_text(svg, "<title>&lt;module&gt; (/srv/app.py:1) (4,000 microseconds, 100.00%; "
+			 "+0.00%)</title>");
+	expect_text(svg, "(3,000 microseconds, 75.00%; +41.67%)</title>");
 	expect_text(svg, "full colour is 41.67%</text>");
 	cr_expect(eq(u32, count_of(svg, "fill=\"#fafafa\""), 2));
 	cr_expect(eq(u32, count_of(svg, "fill=\"#fa2828\""), 1));

@@ -565,6 +565,7 @@ static void check_totals(const struct profile *profile, const struct random_stac
 			for (uint32_t j = 0; j < sample->nr; j++)
 				found |= row_equal(sample->rows[j], row);
 			expected.total_ns += found ? sample->wall_ns : 0;
+			expected.total_samples += found;
 			found = sample->nr && row_equal(sample->rows[sample->nr - 1], row);
 			expected.self_ns += found ? sample->wall_ns : 0;
 		}
