@@ -11,9 +11,10 @@
 #include "output/source/source_lines.h"
 #include "output/summary/summary_names.h"
 #include "output/summary/summary_sections.h"
+#include "output/text/edit_distance.h"
 #include "procmem/cleanup.h"
 
-/* Other functions that match are named up to this number. */
+/* Other functions that match, or have similar names, are listed up to this number. */
 enum { MAX_OTHERS = 5 };
 
 /* How well a function matches; the best is explained. */
@@ -45,20 +46,26 @@ static void explanation_done(struct explanation *explanation)
 
 /* Choosing the function. */
 
+/* Returns the part of a name after its last dot. */
+static const char *last_name(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot + 1 : name;
+}
+
 static enum match match_of(const struct explanation *explanation, uint32_t vertex)
 {
 	const struct call_graph *graph = &explanation->graph;
 	const struct profile_function *function = call_graph_function(graph, vertex);
 	struct text *cell = &explanation->page->cell;
-	const char *dot;
 
 	if (!graph->vertices[vertex].total.ns)
 		return MATCH_NONE;
 	if (function) {
-		dot = strrchr(function->qualname, '.');
 		if (strcmp(function->qualname, explanation->text) == 0)
 			return MATCH_NAME;
-		if (dot && strcmp(dot + 1, explanation->text) == 0)
+		if (strcmp(last_name(function->qualname), explanation->text) == 0)
 			return MATCH_LAST_NAME;
 	}
 	text_clear(cell);
@@ -244,37 +251,76 @@ static int collect_lines(struct explanation *explanation, uint32_t vertex)
 	return 0;
 }
 
+/* Print one line. Returns what source_lines_get() returned. */
+static int print_line(const struct explanation *explanation, const struct row *row,
+		      struct source_lines *sources, const char *path)
+{
+	struct summary_page *page = explanation->page;
+	const char *source = "";
+	int err = sources ? source_lines_get(sources, path, row->name.line, &source) : -ENOENT;
+
+	text_printf(&page->cell, "%6.1f  %6.1f  ",
+		    summary_percent(row->self_ns, explanation->whole_ns),
+		    summary_percent(row->total_ns, explanation->whole_ns));
+	if (row->name.line > 0)
+		text_printf(&page->cell, "%7d  ", row->name.line);
+	else
+		text_printf(&page->cell, "%7s  ", "?");
+	label_append_string(&page->cell, source);
+	summary_page_line(page, "");
+	return err;
+}
+
+/* Say why no line has its source. */
+static void print_no_source(struct summary_page *page, const char *path, bool is_here, int err)
+{
+	text_clear(&page->cell);
+	text_puts(&page->cell, "no source: ");
+	if (is_here) {
+		label_append_string(&page->cell, path);
+		text_puts(&page->cell, err == -EAGAIN ? " has changed since"
+						      : " is not here, or may not be shown");
+	} else {
+		text_puts(&page->cell, "the program ran on another machine");
+	}
+	summary_page_line(page, SUMMARY_DIM);
+}
+
+/* Whether any line of a function is known, which it is not for machine code. */
+static bool has_lines(const struct explanation *explanation)
+{
+	for (uint32_t i = 0; i < explanation->nr_rows; i++)
+		if (explanation->rows[i].name.line > 0)
+			return true;
+	return false;
+}
+
 static int print_lines(const struct explanation *explanation,
 		       const struct profile_function *function)
 {
 	struct summary_page *page = explanation->page;
 	const struct artefact *artefact = page->artefact;
 	const uint32_t nr_shown = shown_rows(explanation);
+	const bool wants_source = !artefact->options.no_source;
 	struct source_lines sources = {.until_ns = 0};
-	const bool has_sources =
-		run_sources_are_here(artefact->runs, artefact->nr_runs, &sources.until_ns) &&
-		!artefact->options.no_source;
-	int err = 0;
+	const bool is_here =
+		run_sources_are_here(artefact->runs, artefact->nr_runs, &sources.until_ns);
+	int err = -ENOENT;
+	bool has_source = false;
 
 	print_heading(page, "lines");
 	text_printf(&page->cell, "%6s  %6s  %7s  source", "self%", "total%", "line");
 	summary_page_line(page, SUMMARY_DIM);
-	for (uint32_t i = 0; !err && i < nr_shown; i++) {
-		const struct row *row = &explanation->rows[i];
-		const char *source = "";
-
-		if (has_sources &&
-		    source_lines_get(&sources, function->path, row->name.line, &source) == -ENOMEM)
-			err = -ENOMEM;
-		text_printf(&page->cell, "%6.1f  %6.1f  %7d  ",
-			    summary_percent(row->self_ns, explanation->whole_ns),
-			    summary_percent(row->total_ns, explanation->whole_ns), row->name.line);
-		label_append_string(&page->cell, source);
-		summary_page_line(page, "");
+	for (uint32_t i = 0; err != -ENOMEM && i < nr_shown; i++) {
+		err = print_line(explanation, &explanation->rows[i],
+				 is_here && wants_source ? &sources : NULL, function->path);
+		has_source |= !err;
 	}
 	summary_more_print(page, explanation->nr_rows - nr_shown);
+	if (wants_source && !has_source)
+		print_no_source(page, function->path, is_here, err);
 	source_lines_done(&sources);
-	return err;
+	return err == -ENOMEM ? err : 0;
 }
 
 /* The whole. */
@@ -297,22 +343,29 @@ static void print_title(const struct explanation *explanation, uint32_t index)
 	summary_page_line(explanation->page, "");
 }
 
-/* Name the functions that match as well. */
-static void print_others(const struct explanation *explanation)
+/* List the matches from first on, each with its share of the time. */
+static void print_matches(const struct explanation *explanation, const char *heading,
+			  uint32_t first)
 {
+	const struct call_graph *graph = &explanation->graph;
 	struct summary_page *page = explanation->page;
+	uint32_t nr;
 
-	if (explanation->nr_matches < 2)
+	if (explanation->nr_matches <= first)
 		return;
-	print_heading(page, "others that match");
-	for (uint32_t i = 1; i < explanation->nr_matches && i <= MAX_OTHERS; i++) {
-		text_puts(&page->cell, "  ");
-		call_graph_label(&explanation->graph, explanation->matches[i], &page->cell,
-				 LABEL_DISPLAY);
+	nr = explanation->nr_matches - first;
+	print_heading(page, heading);
+	for (uint32_t i = first; i < first + nr && i < first + MAX_OTHERS; i++) {
+		const uint32_t vertex = explanation->matches[i];
+
+		text_printf(
+			&page->cell, "%6.1f  ",
+			summary_percent(graph->vertices[vertex].total.ns, explanation->whole_ns));
+		call_graph_label(graph, vertex, &page->cell, LABEL_DISPLAY);
 		summary_page_line(page, "");
 	}
-	if (explanation->nr_matches - 1 > MAX_OTHERS)
-		summary_more_print(page, explanation->nr_matches - 1 - MAX_OTHERS);
+	if (nr > MAX_OTHERS)
+		summary_more_print(page, nr - MAX_OTHERS);
 }
 
 static int print_match(struct explanation *explanation, uint32_t vertex)
@@ -328,14 +381,33 @@ static int print_match(struct explanation *explanation, uint32_t vertex)
 	print_calls(explanation, vertex, "callees");
 	if (function) {
 		err = collect_lines(explanation, vertex);
-		if (!err)
+		if (!err && has_lines(explanation))
 			err = print_lines(explanation, function);
 	}
-	print_others(explanation);
+	print_matches(explanation, "total%  others that match", 1);
 	return err;
 }
 
-static void print_no_match(const struct explanation *explanation)
+/* Make the functions whose last names are like the text's the matches, the most time first. */
+static void find_near(struct explanation *explanation)
+{
+	const struct call_graph *graph = &explanation->graph;
+	const char *wanted = last_name(explanation->text);
+	const size_t max_distance = strlen(wanted) / 3;
+
+	for (uint32_t i = 0; i < graph->nr_vertices; i++) {
+		const struct profile_function *function = call_graph_function(graph, i);
+
+		if (function && graph->vertices[i].total.ns &&
+		    edit_distance(wanted, last_name(function->qualname)) <= max_distance)
+			explanation->matches[explanation->nr_matches++] = i;
+	}
+	if (explanation->nr_matches)
+		qsort_r(explanation->matches, explanation->nr_matches,
+			sizeof(*explanation->matches), compare_matches, graph->vertices);
+}
+
+static void print_no_match(struct explanation *explanation)
 {
 	struct text *cell = &explanation->page->cell;
 
@@ -344,6 +416,8 @@ static void print_no_match(const struct explanation *explanation)
 	label_append_string(cell, explanation->text);
 	text_puts(cell, "\", or has that in its name or path");
 	summary_page_line(explanation->page, "");
+	find_near(explanation);
+	print_matches(explanation, "total%  similar names", 0);
 }
 
 int summary_explain_print(struct summary_page *page, const char *text)

@@ -63,7 +63,8 @@ Test(summary_explain, shows_callers_callees_and_lines)
 			     "lines\n"
 			     " self%  total%     line  source\n"
 			     "  20.0    30.0       21  \n"
-			     "   0.0    50.0       22  \n"));
+			     "   0.0    50.0       22  \n"
+			     "no source: app.py is not here, or may not be shown\n"));
 	profile_destroy(profile);
 }
 
@@ -79,12 +80,12 @@ Test(summary_explain, names_other_matches)
 			  (uint64_t)name[1]); /* the last one is hottest */
 	text = explain(profile, (struct artefact_options){.explain = "x", .max_rows = 10});
 	cr_expect(strstr(text, "\nxi (app.py:240)\nself ") != NULL, "%s", text);
-	cr_expect(strstr(text, "\n\nothers that match\n"
-			       "  xh (app.py:240)\n"
-			       "  xg (app.py:240)\n"
-			       "  xf (app.py:240)\n"
-			       "  xe (app.py:240)\n"
-			       "  xd (app.py:240)\n"
+	cr_expect(strstr(text, "\n\ntotal%  others that match\n"
+			       "  11.4  xh (app.py:240)\n"
+			       "  11.3  xg (app.py:240)\n"
+			       "  11.2  xf (app.py:240)\n"
+			       "  11.1  xe (app.py:240)\n"
+			       "  11.0  xd (app.py:240)\n"
 			       "     …  and 3 more\n") != NULL,
 		  "%s", text);
 	profile_destroy(profile);
@@ -101,6 +102,45 @@ Test(summary_explain, reports_that_nothing_matches)
 			 "\n\nno function is called \"\\x1bx\", or has that in its name or path\n"
 			 "\ntotal%   self%") != NULL,
 		  "%s", text);
+	profile_destroy(profile);
+}
+
+/* Names are compared without what is before their last dots. */
+Test(summary_explain, suggests_similar_names)
+{
+	struct profile *profile = profile_create(&(struct profile_options){.by_line = true});
+	static const char *const names[] = {"json.dumps", "Dump", "Pool.dmups"};
+
+	cr_assert(profile != NULL);
+	add_stack(profile, PROFILE_SHOWN, "Encoder.dumps;a", 3);
+	add_stack(profile, PROFILE_SHOWN, "undone", 1);
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		cleanup_free char *text = explain(
+			profile, (struct artefact_options){.explain = names[i], .max_rows = 10});
+
+		cr_expect(strstr(text, "has that in its name or path\n"
+				       "\ntotal%  similar names\n"
+				       "  75.0  Encoder.dumps (app.py:") != NULL,
+			  "%s", text);
+		cr_expect(strstr(text, "undone") == NULL, "%s", text);
+	}
+	profile_destroy(profile);
+}
+
+/* Machine code has no lines, and of Python's some may be unknown. */
+Test(summary_explain, has_only_lines_that_are_known)
+{
+	struct profile *profile = profile_create(&(struct profile_options){.by_line = true});
+	cleanup_free char *some = NULL, *none = NULL;
+
+	cr_assert(profile != NULL);
+	add_stack(profile, PROFILE_SHOWN, "a@0;b@0", 1);
+	add_stack(profile, PROFILE_SHOWN, "a@12;b@0", 1);
+	some = explain(profile, (struct artefact_options){.explain = "a", .max_rows = 10});
+	none = explain(profile, (struct artefact_options){.explain = "b", .max_rows = 10});
+	cr_expect(strstr(some, "   0.0    50.0        ?  \n   0.0    50.0       12  \n") != NULL,
+		  "%s", some);
+	cr_expect(strstr(none, "\nlines\n") == NULL, "%s", none);
 	profile_destroy(profile);
 }
 
