@@ -509,9 +509,8 @@ int profile_json_write(const struct artefact *artefact, FILE *out)
 		write_functions(&writer);
 		write_tree(&writer);
 		json_object_end(&writer.json);
-	}
-	if (!err)
 		err = writer.label.error;
+	}
 	if (!err)
 		err = json_finish(&writer.json);
 	writer_done(&writer);

@@ -10,9 +10,9 @@ struct row {
 	unsigned to[EDIT_DISTANCE_MAX_BYTES + 1];
 };
 
-static char lower(char byte)
+static int lower(char byte)
 {
-	return byte >= 'A' && byte <= 'Z' ? (char)(byte - 'A' + 'a') : byte;
+	return byte >= 'A' && byte <= 'Z' ? byte - 'A' + 'a' : byte;
 }
 
 static bool same(char a, char b)
