@@ -52,7 +52,7 @@ struct command {
 };
 
 extern const struct command attach_command, completion_command, core_command, doctor_command,
-	dump_command, jit_command, ls_command, report_command, run_command;
+	dump_command, jit_command, ls_command, report_command, run_command, top_command;
 
 /* All commands, in the order of the list; NULL at the end. */
 extern const struct command *const commands[];

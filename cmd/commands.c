@@ -3,6 +3,7 @@
 #include "cmd/command.h"
 
 const struct command *const commands[] = {
-	&run_command,  &attach_command, &report_command, &dump_command,	      &ls_command,
-	&core_command, &jit_command,	&doctor_command, &completion_command, NULL,
+	&run_command,	 &attach_command,     &top_command,  &report_command,
+	&dump_command,	 &ls_command,	      &core_command, &jit_command,
+	&doctor_command, &completion_command, NULL,
 };

@@ -22,6 +22,8 @@ static struct timespec stop_time;	  /* when it came; set before stop_requested *
 static volatile sig_atomic_t write_requested;
 static volatile sig_atomic_t pause_requested;
 static volatile sig_atomic_t forward_pid; /* 0: no process */
+static volatile sig_atomic_t suspension_requested, was_continued;
+static const struct signals_terminal *volatile guarded; /* borrowed; NULL: none */
 
 static const struct {
 	int number;
@@ -75,8 +77,11 @@ static void on_stop(int number, siginfo_t *info, void *context)
 	if (!signals_record_stop(number))
 		return;
 	forward(number, info, context);
-	if (is_second)
-		_exit(128 + number);
+	if (!is_second)
+		return;
+	if (guarded)
+		signals_restore_terminal(guarded);
+	_exit(128 + number);
 }
 
 static bool is_ignored(int number)
@@ -150,6 +155,101 @@ void signals_catch_pauses(void)
 
 	if (!is_ignored(SIGUSR2))
 		(void)sigaction(SIGUSR2, &action, NULL);
+}
+
+void signals_toggle_pause(void)
+{
+	on_pause(SIGUSR2);
+}
+
+/* The guarded terminal. */
+
+/* Signals that end the program at once. Those of faults come again when the handler returns. */
+static const int deaths[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGALRM};
+
+enum { NR_DEATHS = sizeof(deaths) / sizeof(*deaths) };
+
+void signals_restore_terminal(const struct signals_terminal *terminal)
+{
+	size_t done = 0;
+	sigset_t background, before;
+
+	/* From the background the terminal may be changed only with this signal blocked. */
+	(void)sigemptyset(&background);
+	(void)sigaddset(&background, SIGTTOU);
+	(void)sigprocmask(SIG_BLOCK, &background, &before);
+	while (done < terminal->nr_bytes) {
+		const ssize_t nr =
+			write(terminal->fd, terminal->text + done, terminal->nr_bytes - done);
+
+		if (nr <= 0)
+			break;
+		done += (size_t)nr;
+	}
+	(void)tcsetattr(terminal->fd, TCSANOW, &terminal->modes);
+	(void)sigprocmask(SIG_SETMASK, &before, NULL);
+}
+
+/* The handler is gone after its first call, so that the signal has its usual effect then. */
+static void on_death(int number)
+{
+	if (guarded)
+		signals_restore_terminal(guarded);
+	(void)raise(number);
+}
+
+static void on_suspension(int number)
+{
+	if (number == SIGTSTP)
+		suspension_requested = 1;
+	else
+		was_continued = 1;
+}
+
+void signals_guard_terminal(const struct signals_terminal *terminal)
+{
+	const struct sigaction death = {
+		.sa_handler = terminal ? on_death : SIG_DFL,
+		.sa_flags = terminal ? (int)SA_RESETHAND : 0,
+	};
+	const struct sigaction suspension = {
+		.sa_handler = terminal ? on_suspension : SIG_DFL,
+		.sa_flags = SA_RESTART,
+	};
+
+	guarded = terminal;
+	for (size_t i = 0; i < NR_DEATHS; i++)
+		if (!is_ignored(deaths[i]))
+			(void)sigaction(deaths[i], &death, NULL);
+	if (!is_ignored(SIGTSTP))
+		(void)sigaction(SIGTSTP, &suspension, NULL);
+	(void)sigaction(SIGCONT, &suspension, NULL);
+}
+
+bool signals_take_suspension(void)
+{
+	const bool was_requested = suspension_requested;
+
+	suspension_requested = 0;
+	return was_requested;
+}
+
+bool signals_take_continuation(void)
+{
+	const bool was = was_continued;
+
+	was_continued = 0;
+	return was;
+}
+
+void signals_suspend(void)
+{
+	const struct sigaction usual = {.sa_handler = SIG_DFL};
+	struct sigaction before;
+
+	(void)sigaction(SIGTSTP, &usual, &before);
+	(void)kill(getpid(), SIGTSTP);
+	(void)sigaction(SIGTSTP, &before, NULL);
 }
 
 void signals_sleep(uint64_t time_ns)

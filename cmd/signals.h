@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include <termios.h>
 
 /* Nonzero once SIGINT, SIGTERM or SIGHUP has requested the end of the work. */
 const volatile sig_atomic_t *signals_stop_flag(void);
@@ -76,3 +77,30 @@ static inline bool signals_sent_by_process(const siginfo_t *info)
 {
 	return info->si_code <= 0;
 }
+
+/* Set or clear the pause flag, as SIGUSR2 does. */
+void signals_toggle_pause(void);
+
+/* How a terminal is put back as it was, by a handler too. */
+struct signals_terminal {
+	int fd;
+	struct termios modes;
+	char text[256]; /* what is written to it first */
+	size_t nr_bytes;
+};
+
+/*
+ * From now on a signal that ends the program puts the terminal back first, and SIGTSTP and SIGCONT
+ * only set flags. terminal is borrowed; NULL ends that. Only one can be guarded.
+ */
+void signals_guard_terminal(const struct signals_terminal *terminal);
+
+/* Put a terminal back. Async-signal-safe. */
+void signals_restore_terminal(const struct signals_terminal *terminal);
+
+/* Whether SIGTSTP has requested a stop, or SIGCONT has ended one, since the last call. */
+bool signals_take_suspension(void);
+bool signals_take_continuation(void);
+
+/* Stop the program, as SIGTSTP without a handler does. Returns when it is continued. */
+void signals_suspend(void);

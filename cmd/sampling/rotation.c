@@ -168,6 +168,23 @@ int rotation_tick(struct session *session, uint64_t now_ns, bool is_requested)
 	return 0;
 }
 
+int rotation_restart(struct session *session, uint64_t now_ns)
+{
+	struct message message;
+	struct run whole;
+	int err;
+
+	session_describe(session, &whole);
+	whole.stats.end_ns = now_ns;
+	session->periods.before = whole;
+	session->periods.number++;
+	session_sink_restart(&session->sink);
+	err = open_period(session, &message);
+	if (!err)
+		session_count_recorded(session);
+	return err;
+}
+
 enum exit_status rotation_finish(struct session *session, enum exit_status status)
 {
 	struct periods *periods = &session->periods;

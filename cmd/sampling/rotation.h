@@ -21,6 +21,12 @@ int rotation_name_outputs(struct session *session);
 int rotation_tick(struct session *session, uint64_t now_ns, bool is_requested);
 
 /*
+ * Drop what the sink has collected, and begin a new period at now_ns, in a session without outputs.
+ * Returns 0; -ENOMEM; -EIO if there is no place for the recording.
+ */
+int rotation_restart(struct session *session, uint64_t now_ns);
+
+/*
  * After session_finish(), which returned status: count the files of the last period, and print
  * what was written unless the session is quiet. Returns status, or EXIT_ERROR if that is EXIT_OK
  * and a file of an earlier period is missing. Without --loop nothing is done.

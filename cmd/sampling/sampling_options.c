@@ -107,7 +107,7 @@ static bool apply_verbose(void *options, const char *value)
 	return true;
 }
 
-static const struct option_spec sampling_rows[] = {
+const struct option_spec sampling_rate_options[SAMPLING_NR_RATE_OPTIONS] = {
 	{"rate", "HZ", "samples per second: 100, 1khz, 10k, max (default: 100)", .letter = 'r',
 	 .apply = apply_rate},
 	{"duration", "TIME",
@@ -145,14 +145,14 @@ static const struct option_spec sampling_rows[] = {
 	{"no-cpu", NULL, "do not measure CPU times", .apply = apply_no_cpu},
 };
 
-static const struct option_spec writing_rows[] = {
+const struct option_spec sampling_writing_options[1] = {
 	{"read-only", NULL,
 	 "never write to the process; by default one word of 3.15 for\n"
 	 "profilers is written, which makes deep stacks faster to sample",
 	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, read_only)},
 };
 
-static const struct option_spec stack_rows[] = {
+const struct option_spec sampling_stack_options[SAMPLING_NR_STACK_OPTIONS] = {
 	{"native", NULL,
 	 "merge C frames with Python frames: of the same instant with\n"
 	 "engine bpf, else placed by evidence. [unknown] marks frames\n"
@@ -177,7 +177,7 @@ static const struct option_spec stack_rows[] = {
 	 .action = OPTION_SETS, .at = offsetof(struct sampling_options, engine.kernel_frames)},
 };
 
-static const struct option_spec collector_rows[] = {
+const struct option_spec sampling_collector_options[SAMPLING_NR_COLLECTOR_OPTIONS] = {
 	{"gc", NULL, "add a frame <GC> during garbage collection (default)", .action = OPTION_SETS,
 	 .at = offsetof(struct sampling_options, extras.gc)},
 	{"no-gc", NULL, "do not add <GC> frames", .action = OPTION_CLEARS,
@@ -208,13 +208,13 @@ static const struct option_spec verbose_rows[] = {
 
 const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = {
 	{"Process:", process_name_option, 1, offsetof(struct sampling_options, process_name)},
-	{"Sampling:", sampling_rows, sizeof(sampling_rows) / sizeof(*sampling_rows), .at = 0},
+	{"Sampling:", sampling_rate_options, SAMPLING_NR_RATE_OPTIONS, .at = 0},
 	{NULL, wait_option, 1, offsetof(struct sampling_options, wait)},
-	{NULL, writing_rows, 1, .at = 0},
+	{NULL, sampling_writing_options, 1, .at = 0},
 	{NULL, thread_option, 1, offsetof(struct sampling_options, threads)},
-	{"Stacks:", stack_rows, sizeof(stack_rows) / sizeof(*stack_rows), .at = 0},
+	{"Stacks:", sampling_stack_options, SAMPLING_NR_STACK_OPTIONS, .at = 0},
 	{NULL, plumbing_option, 1, offsetof(struct sampling_options, profile)},
-	{NULL, collector_rows, 2, .at = 0},
+	{NULL, sampling_collector_options, 2, .at = 0},
 	{"Output:", output_options, 2, offsetof(struct sampling_options, outputs)},
 	{NULL, mode_options, 2, offsetof(struct sampling_options, mode)},
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
@@ -290,19 +290,13 @@ static bool check_engine(const struct engine_options *engine, enum sampler_tasks
 	return true;
 }
 
-bool sampling_options_choose(struct sampling_options *options)
+/* Choose what does not depend on the outputs. Returns false after printing an error. */
+static bool choose_sampling(struct sampling_options *options)
 {
-	if (options->nr_keep && !options->loop_ns) {
-		print_error("--keep requires --loop: without it no file is removed");
-		return false;
-	}
-	options->outputs.of_tree = options->subprocesses;
 	/* Tasks that wait are idle. */
 	if (!mode_choose(&options->mode,
 			 options->extras.tasks == TASKS_ALL ? PROFILE_WALL : PROFILE_BUSY,
 			 &options->profile.mode) ||
-	    !outputs_choose(&options->outputs) ||
-	    !outputs_use_patterns(&options->outputs, options->loop_ns != 0) ||
 	    !check_engine(&options->engine, options->extras.tasks))
 		return false;
 	if (options->profile.mode == PROFILE_CPU && options->cpu_is_given && !options->extras.cpu) {
@@ -318,6 +312,28 @@ bool sampling_options_choose(struct sampling_options *options)
 		options->engine.is_named = true;
 	}
 	options->engine.period_ns = (uint64_t)(NS_PER_S / options->rate_hz);
+	return true;
+}
+
+bool sampling_options_choose(struct sampling_options *options)
+{
+	if (options->nr_keep && !options->loop_ns) {
+		print_error("--keep requires --loop: without it no file is removed");
+		return false;
+	}
+	options->outputs.of_tree = options->subprocesses;
+	if (!choose_sampling(options) || !outputs_choose(&options->outputs) ||
+	    !outputs_use_patterns(&options->outputs, options->loop_ns != 0))
+		return false;
 	choose_extras(options);
+	return true;
+}
+
+bool sampling_options_choose_view(struct sampling_options *options)
+{
+	if (!choose_sampling(options))
+		return false;
+	choose_extras(options);
+	options->extras.states = true;
 	return true;
 }

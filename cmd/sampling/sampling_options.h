@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The options of the commands that sample a process: attach and run. */
+/* The options of the commands that sample a process: attach, run and top. */
 #pragma once
 
 #include <stdbool.h>
@@ -44,8 +44,22 @@ enum { SAMPLING_OPTIONS_NR_GROUPS = 18 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 
+/* Of these, the groups of those that concern sampling alone, for other commands. */
+enum {
+	SAMPLING_NR_RATE_OPTIONS = 7,
+	SAMPLING_NR_STACK_OPTIONS = 4,
+	SAMPLING_NR_COLLECTOR_OPTIONS = 2
+};
+extern const struct option_spec sampling_rate_options[SAMPLING_NR_RATE_OPTIONS];
+extern const struct option_spec sampling_writing_options[1];
+extern const struct option_spec sampling_stack_options[SAMPLING_NR_STACK_OPTIONS];
+extern const struct option_spec sampling_collector_options[SAMPLING_NR_COLLECTOR_OPTIONS];
+
 /*
  * Choose what is left open after all outputs are named: their formats (outputs_choose()), and
  * what is read beside the stacks. Returns false after printing an error: EXIT_USAGE.
  */
 bool sampling_options_choose(struct sampling_options *options);
+
+/* The same for a view of the running process, which shows thread states and has no outputs. */
+bool sampling_options_choose_view(struct sampling_options *options);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples a process and, on request, all that it starts, from the opening of the outputs to their
- * writing: what attach and run have in common. The functions are called in the order below; those
+ * writing: what attach, run and top have in common. The functions are called in the order below; those
  * of cmd/sampling/session_outputs.h follow session_sample(). After a failed call only these, which write what there is, and
  * session_close() may be called.
  */
@@ -113,9 +113,21 @@ struct session_bpf {
 	bool has_fewer_rights;		 /* than when the first engine was chosen */
 };
 
+/* What a view of the running session does; set before session_open_target(). */
+struct session_view {
+	/*
+	 * Called at every tick, and when fd is readable; is_requested: SIGUSR1 came. A negative
+	 * errno ends the run. NULL: there is no view.
+	 */
+	int (*ticked)(void *context, uint64_t now_ns, bool is_requested);
+	void *context;
+	int fd; /* borrowed; -1: none */
+};
+
 /* SESSION_NONE until it is opened; options are set before. It must not be moved. */
 struct session {
 	struct sampling_options options;
+	struct session_view view;
 	struct session_invocation invocation;
 
 	bool is_child; /* the root is our child and uses our terminal */

@@ -444,7 +444,7 @@ static void print_interpreter(struct session *session, const struct session_proc
 void session_notes_begin(struct session *session)
 {
 	const struct sampling_options *options = &session->options;
-	const char *const stop = options->duration_ns || session->is_child
+	const char *const stop = options->duration_ns || session->is_child || session->view.ticked
 					 ? ""
 					 : "; Ctrl-C stops and writes the profile";
 

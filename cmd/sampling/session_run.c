@@ -153,6 +153,8 @@ static int ticked(void *context, uint64_t now_ns)
 	progress_set_paused(&session->progress, *signals_pause_flag());
 	if (progress_is_due(&session->progress, now_ns))
 		show_progress(session, now_ns);
+	if (session->view.ticked)
+		return session->view.ticked(session->view.context, now_ns, is_requested);
 	if (session->options.loop_ns)
 		return rotation_tick(session, now_ns, is_requested);
 	return is_requested ? session_write_now(session) : 0;
@@ -301,6 +303,8 @@ static int sample_all(struct session *session)
 	session_count_recorded(session);
 	if (!err && session->tree)
 		err = sampler_group_watch(session->group, process_tree_fd(session->tree));
+	if (!err && session->view.ticked && session->view.fd >= 0)
+		err = sampler_group_watch(session->group, session->view.fd);
 	if (!err && root->sampler)
 		err = session_process_begin(session, root);
 	if (!err)
@@ -330,7 +334,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 
 	session_notes_begin(session);
 	session_drop_rights(session);
-	if (!session->options.quiet)
+	if (!session->options.quiet && !session->view.ticked)
 		progress_begin(&session->progress, STDERR_FILENO,
 			       session->is_child && isatty(STDOUT_FILENO), clock_now_ns());
 	if (counts_unsampled(session))
@@ -355,6 +359,8 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	} else {
 		session_notes_end(session);
 	}
+	if (session->view.ticked)
+		return err ? EXIT_ERROR : EXIT_OK;
 	if (session->sink.filter.nr && !session_sink_sums(&session->sink)->account.nr_samples &&
 	    !session->periods.before.info.account.nr_samples) {
 		session_explain_no_thread(session, reterr);

@@ -22,11 +22,16 @@ static bool is_readable(const struct output_file *file)
 	return fd >= 0;
 }
 
+static bool needs_recording(const struct session_sink *sink, const struct outputs *outputs)
+{
+	return sink->keeps_samples || outputs_need_samples(outputs);
+}
+
 enum exit_status session_sink_open(struct session_sink *sink, struct outputs *outputs,
 				   struct message *reterr)
 {
 	sink->recording = outputs_recording(outputs);
-	if (!outputs_need_samples(outputs))
+	if (!needs_recording(sink, outputs))
 		return EXIT_OK;
 	if (!sink->recording)
 		return temp_file_open(&sink->temp_file, reterr) ? EXIT_ERROR : EXIT_OK;
@@ -58,9 +63,20 @@ static void explain(const struct session_sink *sink, int err, struct message *re
 			    sink->temp_file.folder, strerror(-err));
 }
 
+/* Keep the first error of the fragile sink. */
+static void note_error(struct session_tee *tee, int err)
+{
+	if (!tee->error)
+		tee->error = err;
+}
+
 /* Keep the first error of the recording. Returns err, or 0 if the sink outlives it. */
 static int keep_error(struct session_sink *sink, int err)
 {
+	if (sink->observer.sink && err != -ENOMEM) {
+		note_error(&sink->tee, err);
+		return 0;
+	}
 	if (err && sink->recorder && !sink->error) {
 		sink->error = err;
 		if (!sink->reason.text[0])
@@ -121,6 +137,51 @@ static int session_sink_tick(struct sample_sink *base, uint64_t now_ns)
 	return watcher->ticked ? watcher->ticked(watcher->context, now_ns) : 0;
 }
 
+static int tee_sample(struct sample_sink *base, const struct sample *sample)
+{
+	struct session_tee *tee = (struct session_tee *)base;
+
+	if (!tee->error)
+		note_error(tee, tee->fragile->ops->sample(tee->fragile, sample));
+	return tee->observer->ops->sample(tee->observer, sample);
+}
+
+static void tee_renamed(struct sample_sink *base, const struct sample_thread *thread)
+{
+	struct session_tee *tee = (struct session_tee *)base;
+
+	if (tee->fragile->ops->renamed)
+		tee->fragile->ops->renamed(tee->fragile, thread);
+	if (tee->observer->ops->renamed)
+		tee->observer->ops->renamed(tee->observer, thread);
+}
+
+static int tee_tick(struct sample_sink *base, uint64_t now_ns)
+{
+	struct session_tee *tee = (struct session_tee *)base;
+
+	if (!tee->error && tee->fragile->ops->tick)
+		note_error(tee, tee->fragile->ops->tick(tee->fragile, now_ns));
+	return 0;
+}
+
+/* Pass all samples on to the observer, too. */
+static void begin_tee(struct session_sink *sink)
+{
+	static const struct sample_sink_ops ops = {
+		.sample = tee_sample,
+		.renamed = tee_renamed,
+		.tick = tee_tick,
+	};
+
+	sink->tee = (struct session_tee){
+		.sink.ops = &ops,
+		.fragile = sink->next,
+		.observer = sink->observer.sink,
+	};
+	sink->next = &sink->tee.sink;
+}
+
 static int begin_recording(struct session_sink *sink, const struct run *run, struct message *reterr)
 {
 	int fd = sink->temp_file.fd;
@@ -169,8 +230,10 @@ int session_sink_begin(struct session_sink *sink, const struct outputs *outputs,
 	int err;
 
 	sink->sink.ops = &ops;
-	err = outputs_need_samples(outputs) ? begin_recording(sink, run, reterr)
-					    : begin_profile(sink, options, reterr);
+	err = needs_recording(sink, outputs) ? begin_recording(sink, run, reterr)
+					     : begin_profile(sink, options, reterr);
+	if (!err && sink->observer.sink)
+		begin_tee(sink);
 	if (!err && sink->filter.nr) {
 		thread_sink_init(&sink->threads, &sink->filter, sink->next);
 		sink->next = &sink->threads.sink;
@@ -186,10 +249,12 @@ int session_sink_add_process(struct session_sink *sink, const struct process_inf
 	*ret_process = PROFILE_NONE;
 	if (!sink->next)
 		return 0;
-	if (!sink->recorder)
-		return profile_add_process(sink->profile, info, ret_process);
-	err = recorder_add_process(sink->recorder, info, ret_process);
-	return keep_error(sink, err);
+	err = sink->recorder
+		      ? keep_error(sink, recorder_add_process(sink->recorder, info, ret_process))
+		      : profile_add_process(sink->profile, info, ret_process);
+	if (!err && sink->observer.process_added)
+		err = sink->observer.process_added(sink->observer.context, *ret_process, info);
+	return err;
 }
 
 int session_sink_end_process(struct session_sink *sink, uint32_t process, uint64_t end_ns)
@@ -232,6 +297,16 @@ int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_
 	if (!err)
 		publish(sink);
 	return keep_error(sink, err);
+}
+
+int session_sink_copy(struct session_sink *sink, const struct run *run, uint64_t now_ns, int to_fd)
+{
+	cleanup_close int fd = session_sink_reopen(sink);
+	int err = sink->error ? sink->error : sink->tee.error;
+
+	if (!err && fd < 0)
+		err = fd;
+	return err ? err : recorder_copy(sink->recorder, run, now_ns, fd, to_fd);
 }
 
 int session_sink_reopen(const struct session_sink *sink)
@@ -277,6 +352,8 @@ void session_sink_restart(struct session_sink *sink)
 	session_sink_close(sink);
 	sink->sink = before.sink;
 	sink->watcher = before.watcher;
+	sink->observer = before.observer;
+	sink->keeps_samples = before.keeps_samples;
 	sink->filter = before.filter;
 	sink->outlives_errors = before.outlives_errors;
 }

@@ -24,12 +24,33 @@ struct session_watcher {
 };
 
 /*
- * Private, except for watcher, filter and outlives_errors, which are set before the sampling
- * begins.
+ * Who sees the samples beside the profile or recording, whose errors it does not notice. All NULL:
+ * nobody. Negative errnos of sink and process_added end the run.
+ */
+struct session_observer {
+	struct sample_sink *sink; /* borrowed; its tick() is not called */
+	/* Threads of samples have this index as their process from now on. */
+	int (*process_added)(void *context, uint32_t index, const struct process_info *info);
+	void *context;
+};
+
+/* A sink that passes everything on to two others, of which one may fail. */
+struct session_tee {
+	struct sample_sink sink;      /* must be first */
+	struct sample_sink *fragile;  /* gets nothing more after its first error */
+	struct sample_sink *observer; /* its errors are those of the tee */
+	int error;		      /* of fragile; 0: none */
+};
+
+/*
+ * Private, except for watcher, observer, keeps_samples, filter and outlives_errors, which are set
+ * before the sampling begins.
  */
 struct session_sink {
 	struct sample_sink sink; /* must be first */
 	struct session_watcher watcher;
+	struct session_observer observer;
+	bool keeps_samples; /* in a temporary recording, also if no output needs that */
 	/* An error of writing does not end the run: later samples are dropped. */
 	bool outlives_errors;
 	uint64_t nr_dropped;	    /* samples */
@@ -37,7 +58,8 @@ struct session_sink {
 	struct thread_sink threads; /* before the profile or recorder, if filter has patterns */
 	struct profile *profile;    /* owned; NULL if recorder is used */
 	struct recorder *recorder;  /* owned; NULL if profile is used */
-	/* the sink of threads, profile or recorder; NULL: samples are dropped */
+	struct session_tee tee;	    /* to the recorder and the observer, if there is one */
+	/* the sink of threads, tee, profile or recorder; NULL: samples are dropped */
 	struct sample_sink *next;
 	struct output *recording; /* the output that recorder writes; NULL: temp_file */
 	struct temp_file temp_file;
@@ -98,6 +120,12 @@ uint64_t session_sink_bytes(const struct session_sink *sink);
  * it failed, which ends the run.
  */
 int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_t now_ns);
+
+/*
+ * Write a complete copy of the recording so far to to_fd. Returns 0, or a negative errno: that of
+ * the copy, or the first one of the recording.
+ */
+int session_sink_copy(struct session_sink *sink, const struct run *run, uint64_t now_ns, int to_fd);
 
 /*
  * Open another descriptor of the recording, to read what was flushed; the caller closes it.

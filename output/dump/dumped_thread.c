@@ -169,12 +169,11 @@ static void write_identity(struct json *json, const struct sample_thread *thread
 	json_member_string(json, "os_name", thread->os_name);
 }
 
-void dumped_thread_write(struct json *json, const struct dumped_thread *dumped,
-			 const struct dumped_layout *layout)
+void dumped_thread_write_members(struct json *json, const struct dumped_thread *dumped,
+				 const struct dumped_layout *layout)
 {
 	const struct dump_frames frames = frames_of(dumped, layout);
 
-	json_object_begin(json);
 	write_identity(json, &dumped->thread);
 	json_member_bool(json, "holds_gil", (dumped->flags & SAMPLE_HOLDS_GIL) != 0);
 	json_member_bool(json, "waits_for_gil", (dumped->flags & SAMPLE_WAITS_FOR_GIL) != 0);
@@ -190,5 +189,12 @@ void dumped_thread_write(struct json *json, const struct dumped_thread *dumped,
 	json_member_string(json, "error", error_text(dumped));
 	json_key(json, "frames");
 	dump_frames_write(json, &frames);
+}
+
+void dumped_thread_write(struct json *json, const struct dumped_thread *dumped,
+			 const struct dumped_layout *layout)
+{
+	json_object_begin(json);
+	dumped_thread_write_members(json, dumped, layout);
 	json_object_end(json);
 }

@@ -57,3 +57,7 @@ bool dumped_thread_has_stack(const struct dumped_thread *dumped);
 /* Write the thread as one of the threads of dump_write_json(). */
 void dumped_thread_write(struct json *json, const struct dumped_thread *dumped,
 			 const struct dumped_layout *layout);
+
+/* The same without the object around it, for an object that has more. */
+void dumped_thread_write_members(struct json *json, const struct dumped_thread *dumped,
+				 const struct dumped_layout *layout);

@@ -371,6 +371,24 @@ void profile_sums_add(struct profile_sums *sums, enum profile_mode mode,
 	}
 }
 
+static void sums_subtract(struct profile_sums *sums, const struct profile_sums *part)
+{
+	struct profile_account *account = &sums->account;
+
+	account->nr_samples -= part->account.nr_samples;
+	account->nr_shown -= part->account.nr_shown;
+	account->nr_in_jit -= part->account.nr_in_jit;
+	account->wall_ns -= part->account.wall_ns;
+	account->cpu_ns -= part->account.cpu_ns;
+	account->nr_cpu_measured -= part->account.nr_cpu_measured;
+	account->nr_approximate -= part->account.nr_approximate;
+	account->nr_idle -= part->account.nr_idle;
+	account->idle_ns -= part->account.idle_ns;
+	sums->time_ns -= part->time_ns;
+	sums->nr_frameless -= part->nr_frameless;
+	sums->frameless_ns -= part->frameless_ns;
+}
+
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample)
 {
@@ -394,6 +412,24 @@ int profile_add(struct profile *profile, enum profile_side side,
 		sums->account.idle_ns += entry.wall_ns;
 	}
 	return 0;
+}
+
+void profile_remove_base(struct profile *profile, const struct profile_sample *sample)
+{
+	struct profile_sums *sums = &profile->sums[PROFILE_BASE];
+	struct profile_sums one = {.nr_other_samples = 0};
+	struct profile_sample entry = *sample;
+	const bool is_shown = profile_mode_shows(profile->options.mode, entry.flags, entry.wall_ns,
+						 entry.cpu_ns, &entry.weight_ns);
+
+	profile_sums_add(&one, profile->options.mode, &entry, is_shown,
+			 !profile_tree_is_root(&profile->tree, entry.node));
+	sums_subtract(sums, &one);
+	if (!is_shown || entry.node == PROFILE_NONE)
+		return;
+	profile->base.rows[entry.node].samples--;
+	profile->base.rows[entry.node].ns -= entry.weight_ns;
+	sums->nr_other_samples -= entry.node == profile->other_node;
 }
 
 /* Returns where the main thread of a thread's process is kept, if the thread is one; else NULL. */
@@ -475,10 +511,22 @@ static int path_begin(struct profile *profile, const struct sample_thread *threa
 	return 0;
 }
 
-/* Find the node of a sample that is shown. */
-static int sample_find(struct profile *profile, const struct sample *sample,
-		       struct profile_sample *entry)
+static struct profile_sample entry_of(const struct sample *sample)
 {
+	return (struct profile_sample){
+		.time_ns = sample->time_ns,
+		.wall_ns = sample->wall_ns,
+		.cpu_ns = sample->cpu_ns,
+		.flags = sample->flags,
+		.node = PROFILE_NONE,
+		.thread = PROFILE_NONE,
+	};
+}
+
+int profile_place(struct profile *profile, const struct sample *sample,
+		  struct profile_sample *ret_placed)
+{
+	struct profile_sample *entry = ret_placed;
 	struct thread_path *path;
 	int err = path_get(profile, sample->thread, &path);
 
@@ -486,6 +534,7 @@ static int sample_find(struct profile *profile, const struct sample *sample,
 		err = path_begin(profile, sample->thread, path);
 	if (err)
 		return err;
+	*entry = entry_of(sample);
 	entry->thread = path->row;
 	err = thread_path_follow(path, &profile->tree, sample);
 	if (err == -E2BIG)
@@ -513,20 +562,13 @@ static int sample_skip(struct profile *profile, const struct sample *sample)
 static int profile_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct profile *profile = (struct profile *)sink;
-	struct profile_sample entry = {
-		.time_ns = sample->time_ns,
-		.wall_ns = sample->wall_ns,
-		.cpu_ns = sample->cpu_ns,
-		.flags = sample->flags,
-		.node = PROFILE_NONE,
-		.thread = PROFILE_NONE,
-	};
+	struct profile_sample entry = entry_of(sample);
 	uint64_t weight_ns;
 	int err = 0;
 
 	if (profile_mode_shows(profile->options.mode, sample->flags, sample->wall_ns,
 			       sample->cpu_ns, &weight_ns))
-		err = sample_find(profile, sample, &entry);
+		err = profile_place(profile, sample, &entry);
 	else
 		err = sample_skip(profile, sample);
 	return err ? err : profile_add(profile, PROFILE_SHOWN, &entry);

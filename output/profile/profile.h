@@ -137,6 +137,16 @@ int profile_root(struct profile *profile, uint32_t process, uint32_t thread, uin
 int profile_add(struct profile *profile, enum profile_side side,
 		const struct profile_sample *sample);
 
+/*
+ * The sink in two steps: find the node of a sample and the row of its thread, as for profile_add(),
+ * whether the mode shows the sample or not. Nothing is counted. Returns 0 or -ENOMEM.
+ */
+int profile_place(struct profile *profile, const struct sample *sample,
+		  struct profile_sample *ret_placed);
+
+/* Take a sample back that profile_add() has counted for PROFILE_BASE. */
+void profile_remove_base(struct profile *profile, const struct profile_sample *sample);
+
 /* Count a thread that has samples of nr_idle, once. */
 void profile_add_idle_thread(struct profile *profile, enum profile_side side);
 

@@ -506,3 +506,21 @@ int recorder_finish(struct recorder *recorder, const struct run *run)
 	err = record_stream_end(&recorder->stream, RECORD_END, NULL, 0);
 	return err ? err : record_stream_finish(&recorder->stream);
 }
+
+int recorder_copy(struct recorder *recorder, const struct run *run, uint64_t now_ns, int from_fd,
+		  int to_fd)
+{
+	struct record_stream *stream = &recorder->stream;
+	int err = recorder_flush(recorder, run, now_ns);
+
+	if (!err)
+		err = zstd_file_fork(&stream->file, from_fd, to_fd);
+	if (err)
+		return err;
+	byte_buffer_uint(record_stream_begin(stream), recorder->counts.nr_samples);
+	(void)record_stream_end(stream, RECORD_END, NULL, 0);
+	err = record_stream_finish(stream);
+	zstd_file_join(&stream->file);
+	stream->error = 0; /* that of the copy */
+	return err;
+}

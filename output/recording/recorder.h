@@ -76,3 +76,11 @@ int recorder_flush(struct recorder *recorder, const struct run *run, uint64_t no
  * of a write.
  */
 int recorder_finish(struct recorder *recorder, const struct run *run);
+
+/*
+ * Write a complete recording of what was received until now_ns to to_fd, and continue. The file
+ * of the recorder is flushed first, and read from offset 0 of from_fd. Returns 0, -ENOMEM, or the
+ * error of a read or write. An error of to_fd or from_fd leaves the recorder as it was.
+ */
+int recorder_copy(struct recorder *recorder, const struct run *run, uint64_t now_ns, int from_fd,
+		  int to_fd);

@@ -37,21 +37,26 @@ void zstd_file_done(struct zstd_file *file)
 	*file = (struct zstd_file){.fd = -1};
 }
 
-/* Write all bytes, in as many calls as it takes. */
-static int write_all(struct zstd_file *file, const uint8_t *bytes, size_t nr)
+/* Write all bytes, in as many calls as it takes; *bytes_written counts them. */
+static int write_to(int fd, const uint8_t *bytes, size_t nr, uint64_t *bytes_written)
 {
 	while (nr) {
-		ssize_t written = write(file->fd, bytes, nr);
+		ssize_t written = write(fd, bytes, nr);
 
 		if (written < 0 && errno == EINTR)
 			continue;
 		if (written <= 0)
 			return written ? -errno : -EIO;
-		file->bytes += (uint64_t)written;
+		*bytes_written += (uint64_t)written;
 		bytes += written;
 		nr -= (size_t)written;
 	}
 	return 0;
+}
+
+static int write_all(struct zstd_file *file, const uint8_t *bytes, size_t nr)
+{
+	return write_to(file->fd, bytes, nr, &file->bytes);
 }
 
 /* Reserve room for the worst case of content of this size. */
@@ -151,4 +156,39 @@ int zstd_file_finish(struct zstd_file *file)
 	err = table.failed ? -ENOMEM : write_all(file, table.bytes, table.nr);
 	byte_buffer_done(&table);
 	return err;
+}
+
+int zstd_file_fork(struct zstd_file *file, int from_fd, int to_fd)
+{
+	uint64_t copied = 0;
+	int err = 0;
+
+	while (!err && copied < file->bytes) {
+		uint8_t block[1 << 14];
+		const uint64_t left = file->bytes - copied;
+		const ssize_t nr = pread(
+			from_fd, block, left < sizeof(block) ? left : sizeof(block), (off_t)copied);
+
+		if (nr < 0 && errno == EINTR)
+			continue;
+		if (nr <= 0)
+			return nr ? -errno : -EIO;
+		err = write_to(to_fd, block, (size_t)nr, &copied);
+	}
+	if (err)
+		return err;
+	file->before.fd = file->fd;
+	file->before.nr_rows = file->nr_rows;
+	file->before.nr_frames = file->nr_frames;
+	file->before.bytes = file->bytes;
+	file->fd = to_fd;
+	return 0;
+}
+
+void zstd_file_join(struct zstd_file *file)
+{
+	file->fd = file->before.fd;
+	file->nr_rows = file->before.nr_rows;
+	file->nr_frames = file->before.nr_frames;
+	file->bytes = file->before.bytes;
 }

@@ -29,6 +29,12 @@ struct zstd_file {
 	uint32_t nr_rows, max_rows;
 	uint64_t nr_frames;
 	uint64_t bytes; /* written so far */
+	/* between zstd_file_fork() and zstd_file_join(), what the file was before */
+	struct {
+		int fd;
+		uint32_t nr_rows;
+		uint64_t nr_frames, bytes;
+	} before;
 };
 
 /* Write to fd from its current position. Returns 0 or -ENOMEM. */
@@ -47,3 +53,11 @@ int zstd_file_append(struct zstd_file *file, const uint8_t *content, uint32_t co
  * write.
  */
 int zstd_file_finish(struct zstd_file *file);
+
+/*
+ * Copy what was written, which is readable from offset 0 of from_fd, to to_fd, which is borrowed.
+ * What is appended from now on, and the table, goes to that copy, until zstd_file_join() continues
+ * with the file as it was. Returns 0; the error of the read or write, and nothing has changed.
+ */
+int zstd_file_fork(struct zstd_file *file, int from_fd, int to_fd);
+void zstd_file_join(struct zstd_file *file);

@@ -4,14 +4,14 @@
 # is built.
 
 # shellcheck disable=SC2034 # used by the scripts that source this
-build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libprotobuf-c-dev
-	libzstd-dev libzydis-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
+build_packages='gcc libc6-dev libdw-dev libelf-dev libiberty-dev liblz4-dev liblzma-dev libncurses-dev
+	libprotobuf-c-dev libzstd-dev libzydis-dev meson ninja-build pkg-config protobuf-c-compiler python3 zlib1g-dev'
 # For --engine bpf; without them everything else is built.
 # shellcheck disable=SC2034
 bpf_packages='bpftool clang libbpf-dev'
 # shellcheck disable=SC2034
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
-	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace gunicorn
+	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace tmux gunicorn
 	python3-pytest uwsgi-core uwsgi-plugin-python3'
 # Programs that open the files which pysample writes. Without them tests are skipped.
 # shellcheck disable=SC2034

@@ -294,6 +294,36 @@ Test(recorder, sums_match_the_stored_samples)
 	(void)close(fd);
 }
 
+/* A copy is complete, and the recording continues as if there had been none. */
+Test(recorder, copies_and_continues)
+{
+	const struct run run = {0};
+	int fd = new_file(), copy_fd = new_file();
+	struct recorder *recorder = new_recorder(fd, &run);
+	struct recording *recording;
+	uint64_t torn_bytes;
+
+	for (uint64_t i = 1; i <= 5; i++)
+		cr_assert(eq(int, push(recorder, i * NS_PER_S, 1), 0));
+	cr_assert(eq(int, recorder_copy(recorder, &run, 6 * (uint64_t)NS_PER_S, fd, copy_fd), 0));
+	for (uint64_t i = 6; i <= 9; i++)
+		cr_assert(eq(int, push(recorder, i * NS_PER_S, 1), 0));
+	cr_assert(eq(int, recorder_copy(recorder, &run, 9 * (uint64_t)NS_PER_S, fd, -1), -EBADF));
+	cr_assert(eq(int, push(recorder, 10 * (uint64_t)NS_PER_S, 1), 0));
+	cr_assert(eq(int, recorder_finish(recorder, &run), 0));
+	recording = open_file(copy_fd);
+	cr_expect(not(recording_is_torn(recording, &torn_bytes)));
+	recording_close(recording);
+	cr_expect(eq(u32, count(copy_fd).nr_samples, 5));
+	recording = open_file(fd);
+	cr_expect(not(recording_is_torn(recording, &torn_bytes)));
+	recording_close(recording);
+	cr_expect(eq(u32, count(fd).nr_samples, 10));
+	recorder_destroy(recorder);
+	(void)close(copy_fd);
+	(void)close(fd);
+}
+
 /* Flags that only dumps use are not stored. */
 Test(recorder, stores_flags_of_samples)
 {
