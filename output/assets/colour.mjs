@@ -62,9 +62,12 @@ export class Colours {
 		const lightness = this.dark ? 0.36 + 0.16 * size : 0.93 - 0.2 * size;
 		return oklch(lightness, 0.004 + 0.15 * size, change > 0 ? 27 : 255);
 	}
-	/* A cell of the heatmap, from 0 to 1. */
+	/* A cell of the heatmap, from 0 to 1: yellow to red, and against the dark violet to yellow. */
 	heatCell(part) {
-		return part ? oklch(this.dark ? 0.3 + 0.5 * part : 0.93 - 0.5 * part, 0.04 + 0.13 * part, 85 - 60 * part) : oklch(this.dark ? 0.2 : 0.975, 0.004, 260);
+		if (!part)
+			return oklch(this.dark ? 0.2 : 0.975, 0.004, 260);
+		return this.dark ? oklch(0.27 + 0.6 * part, 0.06 + 0.11 * Math.sin(Math.PI * part ** 0.8), 300 + 155 * part)
+			: oklch(0.955 - 0.53 * part, 0.05 + 0.14 * Math.sqrt(part), 95 - 70 * part);
 	}
 	/* Background of a source line, by its heat from 0 to 1. */
 	heat(part) {

@@ -404,23 +404,29 @@ export function select(profile, filter, is) {
 	return { t, n, b, hidden, strip, byCount, hasBase: profile.meta.has_base || comparesTimes };
 }
 
-/* The rows of the heatmap, and the time of a cell. */
-export const HEAT_ROWS = 50, CELL_US = 20000;
-
 /*
- * The weight of the samples that are showing(), by cells of CELL_US. Each is spread over the time
- * that it accounts for.
+ * The heatmap's cells of cellUs each. weight and samples are what select() gives for a cell, all
+ * and busy the time of all samples and of busy ones, whatever the state. shade is the weight once
+ * more, but spread over the time that each sample accounts for.
  */
-export function heatCells(profile, filter, is) {
-	const { samples: { n, time, cpu, weight: own } } = profile, weight = filter.weight === "cpu" ? cpu : own, byCount = filter.weight === "samples";
-	const cells = new Float64Array(Math.max(1, Math.ceil((profile.to - profile.from) / CELL_US)));
+export function heatCells(profile, filter, is, cellUs) {
+	const { samples: { n, time, cpu, weight: own }, from } = profile, weight = filter.weight === "cpu" ? cpu : own;
+	const byCount = filter.weight === "samples", known = showing(profile, { ...filter, state: "busy" });
+	const nr = Math.max(1, Math.ceil((profile.to - from) / cellUs));
+	const cells = Object.fromEntries(["weight", "samples", "shade", "all", "busy"].map(name => [name, new Float64Array(nr)]));
 	for (let i = 0; i < n; i++) {
+		if (!known[i])
+			continue;
+		const place = (time[i] - from) / cellUs, cell = Math.floor(place), end = Math.max(1e-6, place);
+		cells.all[cell] += own[i];
+		cells.busy[cell] += known[i] === 1 ? own[i] : 0;
 		if (is[i] !== 1)
 			continue;
-		const end = Math.min(cells.length, Math.max(1e-6, (time[i] - profile.from) / CELL_US)), start = Math.max(0, end - Math.max(1e-6, own[i] / CELL_US));
-		const part = (byCount ? 1 : weight[i]) / (end - start);
-		for (let at = Math.floor(start); at < end; at++)
-			cells[at] += part * (Math.min(end, at + 1) - Math.max(start, at));
+		cells.weight[cell] += weight[i];
+		cells.samples[cell]++;
+		const start = Math.max(0, Math.min(end - 1e-6, end - own[i] / cellUs)), part = (byCount ? 1 : weight[i]) / Math.max(1e-6, end - start);
+		for (let at = Math.floor(start); at <= end; at++)
+			cells.shade[at] += part * (Math.min(end, at + 1) - Math.max(start, at));
 	}
 	return cells;
 }

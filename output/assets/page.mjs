@@ -19,7 +19,7 @@ import {
 	matchFunctions, matchNodes, outermost, sampleStarts, select, showing, shown, sourceGroups, sourceSums, sumOwn,
 } from "./model.mjs";
 import { Colours, ORIGINS } from "./colour.mjs";
-import { List, count, duration, el, percent } from "./stage.mjs";
+import { List, count, duration, el, percent, timeRange } from "./stage.mjs";
 import { Flame, nodeName } from "./flame.mjs";
 import { Chart } from "./chart.mjs";
 import { Strip } from "./strip.mjs";
@@ -44,7 +44,8 @@ const KEYS = [
 	["n, p", "Next and previous hot line"], ["+, −", "Zoom the time"], ["d", "Dark or light"], ["Click", "Zoom; in a table, callers and callees"],
 	["Right or Alt-click", "Menu: copy, show in table or source, filter by function"],
 	["Wheel, drag", "In time order: zoom, move; Shift-wheel scrolls"],
-	["h", "Time strip or heatmap"], ["Heatmap", "Click or drag selects a range, with Shift one to compare it with"],
+	["h", "Time strip or heatmap"], ["Heatmap", "Click or drag selects a range, with Shift one to compare it with; Esc drops them"],
+	["… with keys", "Arrows move, Shift-arrows extend, Enter and Shift-Enter select; +, − narrower and wider columns"],
 	["Time strip", "Drag a range, its middle or its edges; double-click clears"],
 ];
 
@@ -75,7 +76,10 @@ class Page {
 			menu: (run, event) => this.nodeMenu(this.folded(), run.node, event), window: () => this.setStrip(),
 		});
 		this.strip = new Strip($("strip"), this, (from, to) => this.set({ from, to }));
-		this.heat = new Heat($("heatmap"), this, (from, to, isBase) => this.set(isBase ? { baseFrom: from, baseTo: to } : { from, to }));
+		this.heat = new Heat($("heatmap"), this, (range, isBase) => {
+			const [from, to] = range ?? [null, null];
+			this.set(isBase ? { baseFrom: from, baseTo: to } : { from, to });
+		});
 		this.table = new Table($("table"), this, {
 			open: f => this.set({ func: f }), showSource: f => this.showSource(f), menuOf: (f, event) => this.functionMenu(f, event),
 			hover: (i, event) => this.hover(this.tableView(event), i, event), select: i => this.selected(this.folded(false), -1, i),
@@ -305,9 +309,10 @@ class Page {
 		tip.style.top = (y + h > innerHeight - 8 ? Math.max(4, event.clientY - h - 12) : y) + "px";
 	}
 	hideTip() { $("tip").hidden = true; }
+	say(text) { $("status").textContent = text; }
 	selected(view, i) {
 		this.chosen = i >= 0 ? [view, i] : null;
-		$("status").textContent = i >= 0 ? this.tip(view, i).replace("\n", ": ") : "";
+		this.say(i >= 0 ? this.tip(view, i).replace("\n", ": ") : "");
 	}
 	tableView(event) { return this.table.flames.find(f => f.stage.canvas === event.target)?.view ?? this.folded(false); }
 
@@ -349,12 +354,12 @@ class Page {
 			for (const i of nodes)
 				put(nodeName(functions, view, i, this.rootName(view)), this.nodeLabel(view, i), () => this.zoomTo(i));
 		}
-		const chip = (text, patch) => out.push(el("button", { className: "chip", title: "Drop this filter", onclick: () => this.set(patch) }, text + " ×"));
+		const chip = (text, patch, className = "chip") => out.push(el("button", { className, title: "Drop this filter", onclick: () => this.set(patch) }, text + " ×"));
 		const { from } = this.profile;
 		if (state.from !== null)
-			chip(`${duration(state.from - from)} – ${duration(state.to - from)}`, { from: null, to: null });
+			chip(timeRange(state.from - from, state.to - from), { from: null, to: null });
 		if (this.comparesTimes)
-			chip(`compared with ${duration(state.baseFrom - from)} – ${duration(state.baseTo - from)}`, { baseFrom: null, baseTo: null });
+			chip(`compared with ${timeRange(state.baseFrom - from, state.baseTo - from)}`, { baseFrom: null, baseTo: null }, "chip base");
 		if (state.threads)
 			chip(state.threads.size === 1 ? this.threadName(this.profile.threads[[...state.threads][0]]) : `${state.threads.size} threads`, { threads: null });
 		if (!["busy", "all"].includes(state.state))
@@ -585,6 +590,7 @@ class Page {
 		for (let i = 0; i < n; i++)
 			seen[flags[i]] = 1;
 		const has = ([looked, value]) => seen.some((is, f) => is && (f & looked) === value);
+		this.hasIdle = has(STATES.idle);
 		for (const [key, state] of Object.entries(STATES))
 			$("state").append(el("option", { value: key, disabled: !has(state) }, state[2]));
 		const time = { cpu: "CPU time" }[profile.meta.mode] ?? "Time";
@@ -624,6 +630,8 @@ class Page {
 		}, true);
 		addEventListener("hashchange", () => this.set({ ...STATE, theme: this.state.theme, ...this.readFragment() }));
 		matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.state.theme || this.setTheme());
+		addEventListener("beforeprint", () => this.setTheme(true));
+		addEventListener("afterprint", () => this.setTheme());
 	}
 	showControls() {
 		const { state, profile } = this, nr = profile.threads.filter(t => t.end > t.start).length;
@@ -656,16 +664,20 @@ class Page {
 		swatch.style.background = colour;
 		return el("span", {}, swatch, text);
 	}
-	setTheme() {
-		const dark = this.state.theme ? this.state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+	/* Paper is light. */
+	setTheme(isPrinted = false) {
+		const dark = !isPrinted && (this.state.theme ? this.state.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches);
 		document.documentElement.classList.toggle("dark", dark);
 		this.colours = new Colours(this.profile.functions, dark);
 		if (!this.strip)
 			return;
 		this.strip.known = undefined;
-		this.heat.image = null;
-		for (const part of [this.stacks.stage, this.chart.stage, this.strip.stage, this.heat.stage, this.table, this.source])
+		this.heat.drawnWidth = 0;
+		const stages = [this.stacks.stage, this.chart.stage, this.strip.stage, this.heat.stage];
+		for (const part of [...stages, this.table, this.source])
 			part.redraw();
+		if (isPrinted)
+			stages.forEach(stage => stage.draw());
 		this.showLegend();
 	}
 

@@ -21,6 +21,31 @@ export function duration(us) {
 	return Math.round(us) + "\u202fµs";
 }
 
+/* A moment since the start, with so many digits of a second: 4.2 s, 12:30.2, 1:05:00. */
+export function moment(us, digits = 0) {
+	const s = Number((us / 1e6).toFixed(digits)), two = n => String(Math.floor(n)).padStart(2, "0");
+	if (s < 60)
+		return s.toFixed(digits) + "\u202fs";
+	const seconds = (s % 60).toFixed(digits).padStart(digits ? digits + 3 : 2, "0");
+	return (s < 3600 ? String(Math.floor(s / 60)) : `${Math.floor(s / 3600)}:${two(s / 60 % 60)}`) + ":" + seconds;
+}
+
+/* A range of time, with a tenth of its length or more digits. */
+export function timeRange(from, to) {
+	const digits = Math.max(0, Math.min(6, 1 + Math.ceil(-Math.log10((to - from) / 1e6))));
+	return `${moment(from, digits)} – ${moment(to, digits)}`;
+}
+
+/* Round times from a second to a day, in us. */
+export const ROUND_TIMES = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400].map(s => s * 1e6);
+
+/* A round time that fits into span at most that many times. */
+export function roundTime(span, most) {
+	const least = span / most, size = 10 ** Math.floor(Math.log10(least)), day = ROUND_TIMES.at(-1);
+	return least < 5e5 ? [1, 2, 5, 10].map(k => k * size).find(step => least <= step)
+		: ROUND_TIMES.find(step => least <= step) ?? Math.ceil(least / day) * day;
+}
+
 /* A colour from the style sheet. */
 export const ink = name => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 
@@ -145,6 +170,29 @@ export function block(context, x, y, width, fill, inks, name, place, faded) {
 		return;
 	context.fillStyle = inks.place;
 	context.fillText(type.fit(place, rest), start + room - rest, y + 10);
+}
+
+/* The height of an axis of time. */
+export const AXIS = 16;
+
+/*
+ * Draw an axis of time below y. width is in px; us is the time of a px, first the px, from the
+ * start of time, at which the axis begins.
+ */
+export function timeAxis(context, y, width, us, first = 0) {
+	const step = roundTime(width * us, Math.max(2, width / 110)), end = width + first, line = ink("line"), dim = ink("dim");
+	context.fillStyle = line;
+	context.fillRect(0, y, width, 1);
+	context.font = labelType().font.replace("12px", "11px");
+	context.textBaseline = "middle";
+	for (let i = Math.max(0, Math.floor(first * us / step)); i * step / us < end; i++) {
+		const x = i * step / us - first, text = !i ? "0" : step < 1e6 ? duration(i * step) : moment(i * step);
+		context.fillStyle = line;
+		context.fillRect(Math.round(x), y, 1, 4);
+		context.fillStyle = dim;
+		if (x + 60 < width)
+			context.fillText(text, x + 4, y + 9);
+	}
 }
 
 export function outline(context, x, y, width, colour) {

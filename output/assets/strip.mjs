@@ -1,15 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The time strip: the selection's weight over time, and a brush to select a range. */
 import { STRIP_BINS } from "./model.mjs";
-import { Stage, duration, ink, labelType } from "./stage.mjs";
+import { AXIS, Stage, ink, timeAxis } from "./stage.mjs";
 
-const AXIS = 16, EDGE = 6;
-
-/* A round step that fits into span at most that many times. */
-function niceStep(span, most) {
-	const size = 10 ** Math.floor(Math.log10(span / most));
-	return [1, 2, 5, 10].map(k => k * size).find(step => span / step <= most);
-}
+const EDGE = 6;
 
 export class Strip {
 	/* changed(from, to): in us, or null twice for everything. */
@@ -109,30 +103,14 @@ export class Strip {
 				context.fillRect(i * bar, room - size, bar + 0.3, size);
 			});
 		}
-		this.paintAxis(context, room);
+		timeAxis(context, room, width, (this.page.profile.to - this.page.profile.from) / width);
 		if (this.window)
 			this.paintWindow(context, room);
 		if (brush)
 			this.paintBrush(context, room);
 	}
 	get inks() {
-		return (this.known ??= Object.fromEntries(["strip", "strip-cpu", "strip-gc", "line", "dim", "veil", "mark"].map(n => [n, ink(n)])));
-	}
-	paintAxis(context, room) {
-		const { from, to } = this.page.profile, { inks, stage } = this;
-		context.fillStyle = inks.line;
-		context.fillRect(0, room, stage.width, 1);
-		context.font = labelType().font.replace("12px", "11px");
-		context.textBaseline = "middle";
-		const step = niceStep(to - from, Math.max(2, stage.width / 110));
-		for (let i = 0; i * step < to - from; i++) {
-			const x = this.x(from + i * step), text = i ? duration(i * step) : "0";
-			context.fillStyle = inks.line;
-			context.fillRect(Math.round(x), room, 1, 4);
-			context.fillStyle = inks.dim;
-			if (x + 60 < stage.width)
-				context.fillText(text, x + 4, room + 9);
-		}
+		return (this.known ??= Object.fromEntries(["strip", "strip-cpu", "strip-gc", "veil", "mark"].map(n => [n, ink(n)])));
 	}
 	paintWindow(context, room) {
 		const [a, b] = this.window.map(t => this.x(t));
