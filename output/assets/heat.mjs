@@ -44,6 +44,12 @@ export class Heat {
 	/* Whether columns of this time may be wanted: not too many, and no wider than is needed. */
 	allows(us) { return us <= this.fitting && this.span / us <= MOST_COLUMNS; }
 	step(by) { return ROUND_TIMES[ROUND_TIMES.indexOf(this.columnUs) + by]; }
+	/* Whether there are cells, which follow what was set and the width. */
+	get isReady() {
+		if (this.known && this.stage.width)
+			this.prepare();
+		return !!this.cells;
+	}
 	/* Choose the columns for the width that there is now, and sum what they show. */
 	prepare() {
 		const { stage, field } = this, us = this.wanted || this.fitting;
@@ -56,7 +62,7 @@ export class Heat {
 			const sorted = this.cells.shade.filter(v => v > 0).sort();
 			this.most = sorted[Math.floor(sorted.length * 0.98)] || 1;
 			this.cursor = this.cursor === null ? null : Math.floor(middle / this.cellUs);
-			this.anchor = null;
+			this.hovered = this.anchor = null;
 		}
 		this.drawnWidth = stage.width;
 		this.width = Math.max(LEAST_WIDTH, stage.width / this.columns);
@@ -104,7 +110,7 @@ export class Heat {
 
 	/* The pointer. */
 	press(event) {
-		if (event.button || !this.cells || event.offsetY > this.stage.height)
+		if (event.button || !this.isReady || event.offsetY > this.stage.height)
 			return;
 		this.field.setPointerCapture(event.pointerId);
 		this.anchor = null;
@@ -112,7 +118,7 @@ export class Heat {
 		this.move(event);
 	}
 	move(event) {
-		if (!this.cells)
+		if (!this.isReady)
 			return;
 		this.hovered = this.cellAt(event);
 		if (this.drag)
@@ -161,7 +167,7 @@ export class Heat {
 	key(event) {
 		const step = { ArrowUp: -1, ArrowDown: 1, ArrowLeft: -ROWS, ArrowRight: ROWS, Home: -Infinity, End: Infinity }[event.key], by = { "+": -1, "=": -1, "-": 1 }[event.key];
 		const isGoing = event.key === "Escape" && (this.drag || this.ranges[0] || this.ranges[1]);
-		if (!this.cells || event.ctrlKey || event.metaKey || event.altKey || !(step || by || isGoing || event.key === "Enter"))
+		if (event.ctrlKey || event.metaKey || event.altKey || !(step || by || isGoing || event.key === "Enter") || !this.isReady)
 			return;
 		event.stopPropagation();
 		event.preventDefault();
@@ -201,9 +207,8 @@ export class Heat {
 		return canvas;
 	}
 	paint(context) {
-		if (!this.known)
+		if (!this.isReady)
 			return;
-		this.prepare();
 		const { stage, width, columns, field: { scrollLeft } } = this;
 		const first = Math.floor(scrollLeft / width), nr = Math.min(columns, Math.ceil((scrollLeft + stage.width) / width)) - first;
 		if (!this.image || this.first !== first || this.image.width !== nr)
