@@ -136,12 +136,27 @@ static bool check_unique(const struct outputs *outputs)
 	return nr_stdout <= 1 && nr_recordings <= 1;
 }
 
+static bool is_page(const struct output *output)
+{
+	return output->path && output->format == format_find("flamegraph");
+}
+
+/* Add a page if one is wanted and none was named. Returns false after printing an error. */
+static bool add_page(struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (is_page(&outputs->list[i]))
+			return true;
+	return !outputs->opens || add(outputs, outputs->page_path, format_find("flamegraph"));
+}
+
 bool outputs_choose(struct outputs *outputs)
 {
 	const struct format *left = outputs->next;
+	const bool is_default = outputs->nr == 0 && !outputs->opens;
 
 	outputs->next = NULL;
-	if ((left || outputs->nr == 0) && !add(outputs, NULL, left))
+	if ((left || is_default) && !add(outputs, NULL, left))
 		return false;
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
@@ -152,7 +167,7 @@ bool outputs_choose(struct outputs *outputs)
 		if (!output->format)
 			return false;
 	}
-	return check_unique(outputs);
+	return add_page(outputs) && check_unique(outputs);
 }
 
 /*
@@ -280,6 +295,21 @@ bool outputs_hide_idle(const struct outputs *outputs)
 			return true;
 	}
 	return false;
+}
+
+const char *outputs_page(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++) {
+		const struct output *output = &outputs->list[i];
+		const char *written = output->file.written.name;
+		const char *path = written ? written : output->path;
+		struct stat status;
+
+		if (is_page(output) && output->is_complete && stat(path, &status) == 0 &&
+		    S_ISREG(status.st_mode))
+			return path;
+	}
+	return NULL;
 }
 
 bool outputs_have(const struct outputs *outputs, const struct output_file *other)
@@ -469,6 +499,7 @@ static enum exit_status output_write(struct output *output, const struct artefac
 		err = output->format->write(&fitted, output->file.stream);
 		err = output_file_finish(&output->file, err, &message);
 	}
+	output->is_complete = !err;
 	if (err && !is_silent)
 		print_error("%s", message.text);
 	return err ? EXIT_ERROR : EXIT_OK;

@@ -22,6 +22,7 @@ struct output {
 	const struct format *format; /* NULL until outputs_choose(), unless -f named it */
 	struct output_file file;
 	bool is_written;     /* or tried, or given up */
+	bool is_complete;    /* written without an error */
 	const char *pattern; /* borrowed, as given; NULL: path is not a pattern */
 	size_t counter_at;   /* in path, for output_file_open_unique(); 0: it is no new file */
 	char *expanded;	     /* owned; what pattern became; NULL: nothing yet */
@@ -34,6 +35,8 @@ struct outputs {
 	const struct format *next; /* a -f that waits for its -o; NULL: none */
 	bool defers_stdout;	   /* outputs to stdout wait for a later call */
 	bool is_silent;		   /* errors of writing are not printed */
+	bool opens;		   /* a page is wanted, to be opened once it is written */
+	const char *page_path; /* borrowed; with opens: the name of a page that no option names */
 	bool of_tree; /* of several processes, whose number decides about their roots at the end */
 };
 
@@ -48,6 +51,7 @@ bool outputs_add_format(struct outputs *outputs, const char *name);
  * Choose the format of each output, after all options: the one given by -f; else by the longest
  * suffix of its name; else, if the name has no suffix or is not a regular file, collapsed.
  * Without -o the output is stdout, with a summary on a terminal and collapsed stacks elsewhere.
+ * With opens it is a page instead, which is also added if no other output is one.
  * Returns false after printing an error: a name implies no format, two outputs go to stdout, or
  * two are recordings.
  */
@@ -76,6 +80,9 @@ void outputs_print_formats(FILE *out);
 
 /* Returns the output that is a recording, or NULL if there is none. */
 struct output *outputs_recording(struct outputs *outputs);
+
+/* Returns the name of the first page in a regular file that was written; NULL if there is none. */
+const char *outputs_page(const struct outputs *outputs);
 
 /*
  * Whether the outputs need every sample to be kept, in a recording or in a temporary file from

@@ -101,6 +101,16 @@ const struct option_spec output_options[2] = {
 	 .letter = 'f', .apply = apply_format},
 };
 
+const struct option_spec open_option[1] = {
+	{"open", NULL,
+	 "open the page when it is written: with xdg-open on a desktop,\n"
+	 "else with the program in $BROWSER; under sudo as the user who\n"
+	 "called it. Without a page among the -o, one is written in the\n"
+	 "current folder: attach: pysample-PID.html; run:\n"
+	 "pysample-NAME-PID.html; report: FILE.html",
+	 .action = OPTION_SETS, .at = offsetof(struct outputs, opens)},
+};
+
 const struct option_spec row_options[3] = {
 	{"functions", NULL, "a row for each function, with its first line (default)",
 	 .action = OPTION_CLEARS, .at = offsetof(struct profile_options, by_line)},

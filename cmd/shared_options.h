@@ -13,6 +13,9 @@ enum { NAME_CHOICE_MAX = 64 };
 /* -o, -f: for struct outputs. */
 extern const struct option_spec output_options[2];
 
+/* --open: the same. */
+extern const struct option_spec open_option[1];
+
 /* --functions, --lines, -t: for struct profile_options. */
 extern const struct option_spec row_options[3];
 

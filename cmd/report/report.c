@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/page_opener.h"
 #include "cmd/print.h"
 #include "cmd/rendering.h"
 #include "cmd/report/comparison.h"
@@ -189,14 +190,18 @@ static enum exit_status print_info(const struct inputs *inputs, bool json)
 static enum exit_status report(struct report_options *options)
 {
 	const bool quiet = options->quiet || options->info;
+	struct page_opener opener = PAGE_OPENER_NONE;
 	struct inputs inputs, bases = {0};
 	enum exit_status status = EXIT_ERROR;
 
+	page_opener_start(&opener, &options->outputs);
 	signals_make_writes_fail();
 	if (inputs_open(&inputs, options->paths, options->nr_paths, quiet) &&
 	    inputs_open(&bases, options->bases, options->nr_bases, quiet))
 		status = options->info ? print_info(&inputs, options->json)
 				       : write_outputs(options, &inputs, &bases);
+	page_opener_show(&opener, &options->outputs, options->quiet);
+	page_opener_stop(&opener);
 	inputs_close(&inputs);
 	inputs_close(&bases);
 	outputs_discard(&options->outputs);

@@ -191,6 +191,7 @@ static const struct option_spec diff_rows[] = {
 
 const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS] = {
 	{"Output:", output_options, 2, offsetof(struct report_options, outputs)},
+	{NULL, open_option, 1, offsetof(struct report_options, outputs)},
 	{NULL, info_rows, 2, .at = 0},
 	{"Filters:", filter_rows, sizeof(filter_rows) / sizeof(*filter_rows), .at = 0},
 	{NULL, thread_option, 1, offsetof(struct report_options, threads)},
@@ -235,8 +236,9 @@ static bool check(const struct report_options *options)
 			"-o FILE'";
 	else if (options->json && !options->info)
 		error = "--json requires --info: use -f jsonl for samples";
-	else if (options->info && (options->outputs.nr || options->outputs.next))
-		error = "--info prints to stdout: leave out -o and -f";
+	else if (options->info &&
+		 (options->outputs.nr || options->outputs.next || options->outputs.opens))
+		error = "--info prints to stdout: leave out -o, -f and --open";
 	else if (options->has_fail_above && !options->nr_bases)
 		error = "--fail-above requires --diff BASE";
 	else if (options->has_to &&
@@ -264,6 +266,19 @@ static bool show_required_idle(struct report_options *options)
 	return true;
 }
 
+/* Name the page that --open may need, in the current folder. Returns false without memory. */
+static bool name_page(struct report_options *options)
+{
+	const char *first = options->paths[0];
+	const char *slash = strrchr(first, '/');
+	const char *name = strcmp(first, "-") == 0 ? "pysample" : slash ? slash + 1 : first;
+
+	if (asprintf(&options->page_path, "%s.html", name) < 0)
+		options->page_path = NULL;
+	options->outputs.page_path = options->page_path;
+	return options->page_path;
+}
+
 /* Check the options as a whole and complete them. Returns EXIT_USAGE after printing an error. */
 static enum exit_status complete(struct report_options *options)
 {
@@ -274,7 +289,13 @@ static enum exit_status complete(struct report_options *options)
 	if (!options->outputs.nr && !options->outputs.next && (layout->tree || layout->explain))
 		options->outputs.next = format_find("summary");
 	options->profile.by_line |= layout->explain != NULL;
-	if (!check(options) || !show_required_idle(options) || !outputs_choose(&options->outputs) ||
+	if (!check(options) || !show_required_idle(options))
+		return EXIT_USAGE;
+	if (options->outputs.opens && !name_page(options)) {
+		print_error("out of memory");
+		return EXIT_ERROR;
+	}
+	if (!outputs_choose(&options->outputs) ||
 	    !mode_choose(&options->mode, PROFILE_WALL, &options->profile.mode))
 		return EXIT_USAGE;
 	if (outputs_recording(&options->outputs)) {
@@ -329,6 +350,7 @@ void report_options_done(struct report_options *options)
 		regfree(&options->exclude);
 	text_done(&options->included);
 	text_done(&options->excluded);
+	free(options->page_path);
 	free(options->paths);
 	free(options->bases);
 }

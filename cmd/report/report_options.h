@@ -21,6 +21,7 @@ struct report_options {
 	const char **bases; /* owned array; the recordings of --diff */
 	uint32_t nr_bases;
 	struct outputs outputs;
+	char *page_path; /* owned; of outputs; NULL: none is needed */
 	struct profile_options profile;
 	struct mode_choice mode; /* if none was chosen, the recording's mode is used */
 	struct artefact_options layout;
@@ -37,7 +38,7 @@ struct report_options {
 };
 
 /* The rows of the options. */
-enum { REPORT_OPTIONS_NR_GROUPS = 12 };
+enum { REPORT_OPTIONS_NR_GROUPS = 13 };
 extern const struct option_group report_options_groups[REPORT_OPTIONS_NR_GROUPS];
 
 /*

@@ -2,6 +2,7 @@
 /* pysample attach: samples a running process. */
 #include "cmd/command.h"
 #include "cmd/options.h"
+#include "cmd/page_opener.h"
 #include "cmd/print.h"
 #include "cmd/process_choice.h"
 #include "cmd/sampling/rotation.h"
@@ -19,6 +20,7 @@ static enum exit_status parse(int argc, char **argv, struct session *session, pi
 	status = options_parse(&attach_command, argc, argv, &session->options, &first, ret_done);
 	if (status != EXIT_OK || *ret_done)
 		return status;
+	session->options.outputs.page_path = "pysample-%p.html";
 	if (!sampling_options_choose(&session->options))
 		return EXIT_USAGE;
 	return process_choose(argc, argv, first, session->options.process_name, ret_pid);
@@ -41,6 +43,7 @@ static enum exit_status sample_and_write(struct session *session, pid_t pid)
 static enum exit_status run(int argc, char **argv)
 {
 	struct session session = SESSION_NONE;
+	struct page_opener opener = PAGE_OPENER_NONE;
 	enum exit_status status = EXIT_ERROR;
 	bool done = false;
 	pid_t pid;
@@ -48,12 +51,15 @@ static enum exit_status run(int argc, char **argv)
 	if (session_keep_arguments(&session, argc, argv))
 		status = parse(argc, argv, &session, &pid, &done);
 	if (status == EXIT_OK && !done) {
+		page_opener_start(&opener, &session.options.outputs);
 		signals_catch_stops();
 		signals_catch_write_requests();
 		signals_catch_pauses();
 		signals_make_writes_fail();
 		status = sample_and_write(&session, pid);
+		page_opener_show(&opener, &session.options.outputs, session.options.quiet);
 	}
+	page_opener_stop(&opener);
 	session_close(&session);
 	return status;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "cmd/command.h"
+#include "cmd/page_opener.h"
 #include "cmd/print.h"
 #include "cmd/sampling/child.h"
 #include "cmd/sampling/rotation.h"
@@ -22,14 +23,12 @@
 struct run_command {
 	struct session session;
 	struct child child;
-	char *recording_path; /* owned; the default name; NULL if outputs were named */
+	struct page_opener opener;
+	char *default_path; /* owned; of the output that was not named; NULL if none is needed */
 };
 
-/*
- * Returns the default name of the recording, such as "pysample-python3-42.pysample"; with periods
- * it is a pattern.
- */
-static char *recording_path(const char *program, pid_t pid, bool is_periodic)
+/* Returns the default name of an output, such as "pysample-python3-42.pysample". */
+static char *default_path(const char *program, pid_t pid, const char *suffix)
 {
 	static const char plain[] = "abcdefghijklmnopqrstuvwxyz"
 				    "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.+-";
@@ -42,28 +41,32 @@ static char *recording_path(const char *program, pid_t pid, bool is_periodic)
 	for (char *c = plain_name; c && *c; c++)
 		if (!strchr(plain, *c))
 			*c = '_';
-	if (!plain_name || asprintf(&path, "pysample-%s-%d%s.pysample", plain_name, pid,
-				    is_periodic ? "-%t" : "") < 0)
+	if (!plain_name || asprintf(&path, "pysample-%s-%d%s", plain_name, pid, suffix) < 0)
 		return NULL;
 	return path;
 }
 
 /*
- * Choose the outputs, which are one recording if none was named. Returns false after printing an
- * error.
+ * Choose the outputs, which are one recording if none was named and no page is to be opened.
+ * Returns false after printing an error.
  */
 static bool name_outputs(struct run_command *run, const char *program)
 {
 	struct sampling_options *options = &run->session.options;
+	struct outputs *outputs = &options->outputs;
+	const char *suffix = outputs->opens	? ".html"
+			     : options->loop_ns ? "-%t.pysample"
+						: ".pysample";
 
-	if (options->outputs.nr || options->outputs.next)
+	if (!outputs->opens && (outputs->nr || outputs->next))
 		return sampling_options_choose(options);
-	run->recording_path = recording_path(program, run->child.pid, options->loop_ns != 0);
-	if (!run->recording_path) {
+	run->default_path = default_path(program, run->child.pid, suffix);
+	if (!run->default_path) {
 		print_error("out of memory");
 		return false;
 	}
-	return outputs_add_path(&options->outputs, run->recording_path) &&
+	outputs->page_path = run->default_path;
+	return (outputs->opens || outputs_add_path(outputs, run->default_path)) &&
 	       sampling_options_choose(options);
 }
 
@@ -71,8 +74,10 @@ static bool name_outputs(struct run_command *run, const char *program)
 static enum exit_status prepare(struct run_command *run, char **argv, struct message *reterr)
 {
 	const struct output *recording;
-	int err = child_fork(argv, &run->child);
+	int err;
 
+	page_opener_start(&run->opener, &run->session.options.outputs);
+	err = child_fork(argv, &run->child);
 	if (err) {
 		message_set(reterr, "cannot start a process: %s", strerror(-err));
 		return EXIT_RUN_FAILED;
@@ -149,6 +154,7 @@ static int finish(struct run_command *run, enum exit_status status)
 	int number, child_status;
 
 	status = rotation_finish(session, session_finish(session, status, true));
+	page_opener_show(&run->opener, &session->options.outputs, session->options.quiet);
 	if (session->begun && !session->options.quiet && !child_has_ended(&run->child))
 		print_note("waiting for process %d, which is still running", run->child.pid);
 	number = child_wait(&run->child, *signals_stop_flag());
@@ -209,7 +215,11 @@ static bool parse(int argc, char **argv, struct session *session, int *ret_first
 
 static enum exit_status run_program(int argc, char **argv)
 {
-	struct run_command run = {.session = SESSION_NONE, .child = CHILD_NONE};
+	struct run_command run = {
+		.session = SESSION_NONE,
+		.child = CHILD_NONE,
+		.opener = PAGE_OPENER_NONE,
+	};
 	bool done = false;
 	int first, status;
 
@@ -218,8 +228,9 @@ static enum exit_status run_program(int argc, char **argv)
 	else
 		status = done ? EXIT_OK : run_child(&run, argv + first);
 	child_discard(&run.child);
+	page_opener_stop(&run.opener);
 	session_close(&run.session);
-	free(run.recording_path);
+	free(run.default_path);
 	return (enum exit_status)status;
 }
 
@@ -246,7 +257,7 @@ const struct command run_command = {
 		"\n"
 		"Examples:\n"
 		"  pysample run python3 app.py                    a recording in this folder\n"
-		"  pysample run -o app.html -- python3 app.py -v  a page\n"
+		"  pysample run --open -- python3 app.py -v       a page, in the browser\n"
 		"  pysample run -o - -f summary -- pytest -x      a table, when it has ended\n",
 	.run = run_program,
 };

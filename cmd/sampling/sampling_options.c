@@ -216,6 +216,7 @@ const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS] = 
 	{NULL, plumbing_option, 1, offsetof(struct sampling_options, profile)},
 	{NULL, sampling_collector_options, 2, .at = 0},
 	{"Output:", output_options, 2, offsetof(struct sampling_options, outputs)},
+	{NULL, open_option, 1, offsetof(struct sampling_options, outputs)},
 	{NULL, mode_options, 2, offsetof(struct sampling_options, mode)},
 	{NULL, row_options, 3, offsetof(struct sampling_options, profile)},
 	{NULL, processes_option, 1, offsetof(struct sampling_options, profile)},
@@ -319,6 +320,10 @@ bool sampling_options_choose(struct sampling_options *options)
 {
 	if (options->nr_keep && !options->loop_ns) {
 		print_error("--keep requires --loop: without it no file is removed");
+		return false;
+	}
+	if (options->outputs.opens && options->loop_ns) {
+		print_error("--open opens one page, and --loop writes many: leave out one");
 		return false;
 	}
 	options->outputs.of_tree = options->subprocesses;

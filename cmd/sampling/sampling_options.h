@@ -40,7 +40,7 @@ struct sampling_options {
  * The rows of the options, and the values that the options start from. The first group, which
  * names a running process, is of attach only.
  */
-enum { SAMPLING_OPTIONS_NR_GROUPS = 18 };
+enum { SAMPLING_OPTIONS_NR_GROUPS = 19 };
 extern const struct option_group sampling_options_groups[SAMPLING_OPTIONS_NR_GROUPS];
 struct sampling_options sampling_options_default(void);
 

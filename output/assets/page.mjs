@@ -359,7 +359,7 @@ class Page {
 		if (state.from !== null)
 			chip(timeRange(state.from - from, state.to - from), { from: null, to: null });
 		if (this.comparesTimes)
-			chip(`compared with ${timeRange(state.baseFrom - from, state.baseTo - from)}`, { baseFrom: null, baseTo: null }, "chip base");
+			chip(`base ${timeRange(state.baseFrom - from, state.baseTo - from)}`, { baseFrom: null, baseTo: null }, "chip base");
 		if (state.threads)
 			chip(state.threads.size === 1 ? this.threadName(this.profile.threads[[...state.threads][0]]) : `${state.threads.size} threads`, { threads: null });
 		if (!["busy", "all"].includes(state.state))

@@ -30,9 +30,11 @@ export function moment(us, digits = 0) {
 	return (s < 3600 ? String(Math.floor(s / 60)) : `${Math.floor(s / 3600)}:${two(s / 60 % 60)}`) + ":" + seconds;
 }
 
-/* A range of time, with a tenth of its length or more digits. */
+/* A range of time, with digits to a hundredth of its length, unless they are 0 at both ends. */
 export function timeRange(from, to) {
-	const digits = Math.max(0, Math.min(6, 1 + Math.ceil(-Math.log10((to - from) / 1e6))));
+	let digits = Math.max(0, Math.min(6, 2 - Math.floor(Math.log10((to - from) / 1e6))));
+	while (digits && [from, to].every(us => Math.round(us / 10 ** (6 - digits)) % 10 === 0))
+		digits--;
 	return `${moment(from, digits)} – ${moment(to, digits)}`;
 }
 

@@ -34,6 +34,7 @@ SLOW_HZ, FAST_HZ = 1000, 10000
 SECONDS = {False: 10, True: 3}
 NR_TURNS = {False: 5, True: 2}
 NR_OPENINGS = 5
+HOUR_SAMPLES = {False: 3600000, True: 360000}  # of one thread
 GROWTH_S = {False: 600, True: 20}
 GROWTH_READINGS = 6  # at the memory and the file of a long recording
 SUFFIXES = (".collapsed", ".pysample")
@@ -232,27 +233,36 @@ def page_sizes(tools, interpreter, programs):
     print_table(("program", "samples", "size kB"), 1, rows)
 
 
-def open_page(page):
+def open_pages(tools, folder, quick):
+    """How long the page of the formats takes to open, and that of an hour of one thread."""
     npm = npm_folder()
     obstacle = page_obstacle(npm)
     if obstacle:
         say("not measured: opening the page: " + obstacle)
         return
-    found = subprocess.run(
-        ["node", os.path.join(ROOT, "tests", "bench", "tools", "open_page.mjs"), npm, page,
-         str(NR_OPENINGS)], check=True, capture_output=True, text=True)
-    times_ms = json.loads(found.stdout)
-    print("\n### Opening the page of these samples, headless Chromium, ms\n")
-    print_table(("runs", "median", "min", "max"), 0, [(
-        str(len(times_ms)), cell(statistics.median(times_ms), 0), cell(min(times_ms), 0),
-        cell(max(times_ms), 0))])
+    hour = os.path.join(folder, "hour.pysample")
+    subprocess.run([tools.make_recording, hour, str(HOUR_SAMPLES[quick]), "1"], check=True)
+    subprocess.run([tools.pysample, "report", "-q", hour, "-o", hour + ".html"], check=True)
+    rows = []
+    for threads, nr_samples, page in (("16", SAMPLES[quick], "made.pysample.html"),
+                                      ("1", HOUR_SAMPLES[quick], "hour.pysample.html")):
+        say("opening the page of %d samples" % nr_samples)
+        found = subprocess.run(
+            ["node", os.path.join(ROOT, "tests", "bench", "tools", "open_page.mjs"), npm,
+             os.path.join(folder, page), str(NR_OPENINGS)],
+            check=True, capture_output=True, text=True)
+        times_ms = json.loads(found.stdout)
+        rows.append((threads, str(nr_samples), cell(statistics.median(times_ms), 0),
+                     cell(min(times_ms), 0), cell(max(times_ms), 0)))
+    print("\n### Opening the page, headless Chromium, ms, %d times\n" % NR_OPENINGS)
+    print_table(("threads", "samples", "median", "min", "max"), 0, rows)
 
 
 def measure(tools, interpreter, programs, has_profiling_sampling, args):
     with tempfile.TemporaryDirectory() as folder:
         machine_load.wait_until_quiet(args.anyway)
         write_formats(tools, folder, SAMPLES[args.quick])
-        open_page(os.path.join(folder, "made.pysample.html"))
+        open_pages(tools, folder, args.quick)
     if interpreter:
         machine_load.wait_until_quiet(args.anyway)
         page_sizes(tools, interpreter, programs)

@@ -146,6 +146,7 @@ class Heat(unittest.TestCase):
         self.same(both, shown)
         self.assertEqual(both["base"], sums(base)["total"])
         self.assertEqual(both["legend"], ["grew", "unchanged", "shrank"])
+        self.assertEqual(both["chips"][1], "base 5\u202fs – 7\u202fs ×")
         self.same(one_left, shown)
         self.assertEqual(one_left["base"], 0)
         self.same(all_again, busy(truth.cells([0, 0], [99, 0])))
@@ -167,7 +168,7 @@ class Heat(unittest.TestCase):
         self.same(seen[4], truth.cells([0, 0], [99, 0]))
 
     def test_keys(self):
-        """Arrows move a cell or a column, with Shift they extend; the base comes with Shift-Enter."""
+        """Arrows move a cell or a column; with Shift they extend, and Enter selects the base."""
         truth, seen = self.use("seconds", S, lambda truth: [
             ["focus"], ["press", "Home", "ArrowRight", "ArrowRight", "ArrowDown", "Enter"],
             ["press", *["Shift+ArrowDown"] * 3, "Enter"], ["press", "End", "Shift+Enter"]])

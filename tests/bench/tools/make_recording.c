@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a recording of a program that never ran, for scripts/bench formats. Its content is always
- * the same: 16 threads, SAMPLES samples in all at 1 kHz, and 20,000 distinct stacks of 27 frames on
+ * the same: THREADS threads, 16 by default, SAMPLES samples in all at 1 kHz, and 20,000 distinct stacks of 27 frames on
  * average, which share their callers as a tree does. The stack of each sample is drawn
  * independently, the n-th stack 1/n as often as the first. No real program is as hard to compress.
  *
- * usage: make_recording FILE.pysample [SAMPLES [cpu]]
+ * usage: make_recording FILE.pysample [SAMPLES [THREADS [cpu]]]
  */
 #include <fcntl.h>
 #include <stdbool.h>
@@ -21,7 +21,7 @@
 #include "tests/support/processes.h"
 
 enum {
-	NR_THREADS = 16,
+	MAX_THREADS = 16,
 	NR_STACKS = 20000,
 	NR_FUNCTIONS = 4000,
 	NR_FILES = 300,
@@ -44,6 +44,7 @@ struct stack {
 struct program {
 	struct function functions[NR_FUNCTIONS];
 	uint32_t nr_ids;
+	uint32_t nr_threads;
 	struct stack stacks[NR_STACKS];
 	double up_to[NR_STACKS]; /* sum of the weights of the stacks up to and including this one */
 	uint64_t random;
@@ -189,7 +190,7 @@ static int push_sample(struct program *program, struct sample_sink *sink,
 		sample.cpu_ns = draw_below(program, 1000) * (uint64_t)1000;
 		sample.flags = SAMPLE_CPU_MEASURED | (sample.cpu_ns ? SAMPLE_ON_CPU : 0u);
 	}
-	if (thread->thread.id == now_ns / TICK_NS % NR_THREADS)
+	if (thread->thread.id == now_ns / TICK_NS % program->nr_threads)
 		sample.flags |= SAMPLE_HOLDS_GIL;
 	thread->stack = stack;
 	thread->time_ns = now_ns;
@@ -200,10 +201,10 @@ static int push_sample(struct program *program, struct sample_sink *sink,
 static int push_ticks(struct program *program, struct sample_sink *sink, uint64_t nr_samples,
 		      bool with_cpu, struct sampler_stats *stats)
 {
-	struct sampled_thread threads[NR_THREADS] = {0};
+	struct sampled_thread threads[MAX_THREADS] = {0};
 	int err = 0;
 
-	for (uint32_t i = 0; i < NR_THREADS; i++) {
+	for (uint32_t i = 0; i < program->nr_threads; i++) {
 		threads[i].thread = (struct sample_thread){
 			.id = i, .slot = i, .tid = (pid_t)(4242 + i), .is_main = !i};
 		(void)snprintf(threads[i].thread.name, sizeof(threads[i].thread.name), "%s-%u",
@@ -214,7 +215,8 @@ static int push_ticks(struct program *program, struct sample_sink *sink, uint64_
 		uint64_t now_ns = START_NS + stats->ticks * TICK_NS +
 				  draw_below(program, 60) * (uint64_t)1000;
 
-		for (uint32_t i = 0; !err && i < NR_THREADS && stats->samples < nr_samples; i++) {
+		for (uint32_t i = 0; !err && i < program->nr_threads && stats->samples < nr_samples;
+		     i++) {
 			err = push_sample(program, sink, &threads[i], now_ns, with_cpu);
 			stats->samples++;
 		}
@@ -260,12 +262,16 @@ static int record(struct program *program, int fd, uint64_t nr_samples, bool wit
 int main(int argc, char **argv)
 {
 	uint64_t nr_samples = argc > 2 ? strtoull(argv[2], NULL, 10) : DEFAULT_SAMPLES;
+	uint64_t nr_threads = argc > 3 ? strtoull(argv[3], NULL, 10) : MAX_THREADS;
 	struct program *program = calloc(1, sizeof(*program));
 	cleanup_close int fd = -1;
 	int err;
 
-	if (argc < 2 || argc > 4 || !nr_samples) {
-		(void)fprintf(stderr, "usage: make_recording FILE.pysample [SAMPLES [cpu]]\n");
+	if (argc < 2 || argc > 5 || !nr_samples || !nr_threads || nr_threads > MAX_THREADS) {
+		(void)fprintf(stderr,
+			      "usage: make_recording FILE.pysample [SAMPLES [THREADS "
+			      "[cpu]]], at most %d threads\n",
+			      MAX_THREADS);
 		return 2;
 	}
 	fd = open(argv[1], O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -273,9 +279,10 @@ int main(int argc, char **argv)
 		perror(argv[1]);
 		return 1;
 	}
+	program->nr_threads = (uint32_t)nr_threads;
 	make_functions(program);
 	make_stacks(program);
-	err = record(program, fd, nr_samples, argc > 3 && strcmp(argv[3], "cpu") == 0);
+	err = record(program, fd, nr_samples, argc > 4 && strcmp(argv[4], "cpu") == 0);
 	if (err)
 		(void)fprintf(stderr, "make_recording: %s\n", strerror(-err));
 	return err ? 1 : 0;
