@@ -25,6 +25,12 @@
 #if PY_VERSION_HEX >= 0x030c0000
 #include "internal/pycore_long.h"
 #endif
+#if PY_VERSION_HEX >= 0x030d0000
+#include "internal/pycore_tstate.h"
+#endif
+#if PY_VERSION_HEX < 0x030b0000
+#include <opcode.h>
+#endif
 #if PY_VERSION_HEX >= 0x030e0000
 #include "internal/pycore_debug_offsets.h"
 #include "internal/pycore_interpframe_structs.h"

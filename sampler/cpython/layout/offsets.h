@@ -87,9 +87,11 @@ struct py_offsets {
 		uint32_t last_profiled_frame;	  /* see sampler/frame_cache.h (3.15) */
 		uint32_t last_profiled_frame_seq; /* u64, counts the pops of that frame */
 		uint32_t gil_requested;		  /* int; 1 while it waits for the GIL (3.15) */
-		uint32_t raised;    /* the exception being raised; its type before 3.12 */
-		uint32_t exc_info;  /* address of the innermost exception item (3.7+) */
-		uint32_t exc_state; /* the outermost exception item, in the thread state */
+		uint32_t raised;       /* the exception being raised; its type before 3.12 */
+		uint32_t exc_info;     /* address of the innermost exception item (3.7+) */
+		uint32_t exc_state;    /* the outermost exception item, in the thread state */
+		uint32_t dict;	       /* for extensions: asyncio's running loop (to 3.12) */
+		uint32_t running_loop; /* asyncio's, after the public part of the state (3.13) */
 	} thread;
 	struct {
 		uint32_t value;	   /* exception being handled, NULL or None; its type before 3.11 */
@@ -101,21 +103,24 @@ struct py_offsets {
 	} cframe; /* _PyCFrame: one in the C frame of each call of the interpreter's loop */
 	struct {
 		uint32_t size;
-		uint32_t executable;   /* before 3.11: f_code */
-		uint32_t previous;     /* before 3.11: f_back */
-		uint32_t instr_ptr;    /* 3.11, 3.12: prev_instr */
-		uint32_t lasti;	       /* int; index of the current instruction (before 3.11) */
-		uint32_t state;	       /* char; f_executing; f_state in 3.10 (before 3.11) */
-		uint32_t stacktop;     /* int; -1 while the frame executes (3.11–3.13) */
-		uint32_t is_entry;     /* bool; called from C (3.11) */
-		uint32_t stackpointer; /* end of its evaluation stack, while it calls (3.14+) */
-		uint32_t owner;	       /* char, enum _frameowner */
+		uint32_t executable; /* before 3.11: f_code */
+		uint32_t previous;   /* before 3.11: f_back */
+		uint32_t instr_ptr;  /* 3.11, 3.12: prev_instr */
+		uint32_t lasti;	     /* int; index of the current instruction (before 3.11) */
+		uint32_t state;	     /* char; f_executing; f_state in 3.10 (before 3.11) */
+		uint32_t stacktop;   /* int; -1 while the frame executes (3.11–3.13) */
+		uint32_t is_entry;   /* bool; called from C (3.11) */
+		/* end of its evaluation stack, while it calls (3.14+) or is suspended (to 3.9) */
+		uint32_t stackpointer;
+		uint32_t stackdepth; /* int; words on that stack, while it is suspended (3.10) */
+		uint32_t owner;	     /* char, enum _frameowner */
 		uint32_t localsplus;
 		uint32_t heap_locals; /* f_localsplus of a frame object (before 3.11) */
 	} frame;
 	struct {
 		uint32_t iframe;      /* the frame inside a generator, coroutine, … object */
-		uint32_t frame_state; /* char, see struct generator_states (3.14+) */
+		uint32_t frame;	      /* gi_frame, or NULL if it has finished (before 3.11) */
+		uint32_t frame_state; /* char, see struct generator_states (3.11+) */
 	} generator;
 	struct {
 		uint32_t previous;
@@ -270,12 +275,16 @@ enum attribute_rule {
 /*
  * The values of the frame state of a generator or coroutine. While it awaits, the awaited object is
  * on its own evaluation stack, awaited_words words below the top (0: not read in this version).
+ * Up to 3.12 the states do not tell awaiting from yielding; the instruction after the current one
+ * does: it is YIELD_FROM (to 3.10), or a RESUME with one of the higher arguments (3.11, 3.12).
  * Source: enum _framestate of pycore_frame.h, and _PyGen_yf() of Objects/genobject.c.
  */
 struct generator_states {
 	int8_t first_awaiting, last_awaiting;
 	int8_t first_finished; /* from this value on there is no frame any more */
 	uint8_t awaited_words;
+	uint8_t awaiting_opcode; /* YIELD_FROM, or 0 */
+	uint8_t awaiting_oparg;	 /* the lowest such argument, or 0 */
 };
 
 /* Differences between versions that are not offsets. Each member has a row in traits.def. */
@@ -293,6 +302,7 @@ struct py_traits {
 	uint8_t shim_owner;	    /* a frame with this owner or a higher one is a shim */
 	uint8_t tuple_items_after_type;	  /* bytes between a tuple's ob_type and its items */
 	uint8_t qualname_after_type;	  /* bytes between a function's ob_type and func_qualname */
+	uint8_t closure_after_type;	  /* bytes between a function's ob_type and func_closure */
 	uint8_t oserror_errno_after_type; /* bytes between an OSError's ob_type and myerrno */
 	uint8_t extra_frame_words;	  /* without framesize: nlocalsplus + stacksize + this */
 	struct generator_states generator_states;

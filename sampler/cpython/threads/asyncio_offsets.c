@@ -9,6 +9,9 @@
 /* Modules are searched in pieces of this size. */
 #define PIECE_BYTES (1u << 20)
 
+/* The first version that has the variable: 3.14. */
+enum { FIRST_VERSION = 0x030e };
+
 /* The variable has this alignment. */
 enum { ALIGN_BYTES = 8 };
 
@@ -97,7 +100,8 @@ int asyncio_offsets_find(struct remote_memory *memory, const struct maps *maps,
 	bool is_whole = true;
 	int err = -ENOENT;
 
-	if (!build->traits.generator_states.awaited_words)
+	if (build->version_hex >> 16 < FIRST_VERSION ||
+	    !build->traits.generator_states.awaited_words)
 		return -ENOTSUP;
 	buffer = malloc(PIECE_BYTES);
 	if (!buffer)
