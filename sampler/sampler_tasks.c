@@ -24,14 +24,23 @@ enum { LIST_MAX_TRIES = 20, TASK_MAX_TRIES = 5 };
 struct task_owner {
 	const struct snapshot_thread *thread; /* NULL: an interpreter */
 	const struct code_clock *clock;	      /* of the last look at it */
-	remote_addr head_addr;		      /* of the list */
+	remote_addr head_addr;		      /* of the list (3.14 and newer) */
+	struct loop_tasks *loop_tasks;	      /* of its interpreter (before 3.14) */
 	remote_addr running_addr;	      /* the task that the thread executes, or 0 */
+};
+
+/* The tasks of an interpreter before 3.14, each with its loop. An owner takes those of its loop. */
+struct loop_tasks {
+	struct asyncio_objects objects; /* all zero: it has not imported asyncio */
+	struct addr_list tasks;		/* 0: taken */
+	struct addr_list loops;
 };
 
 struct tasks {
 	struct sampler *sampler;
 	struct sample_sink *sink;
-	struct asyncio_offsets asyncio;
+	struct asyncio_offsets asyncio; /* from 3.14 on */
+	struct loop_tasks *loop_tasks;	/* before; owned, one for each interpreter; else NULL */
 	struct bounded_memory memory;
 	struct cached_memory cached; /* memory by pages, for first reads */
 	struct task_reader reader;
@@ -53,19 +62,13 @@ static bool is_about_task(int err)
  */
 static int read_running(struct tasks *tasks, struct task_owner *owner)
 {
-	const struct asyncio_offsets *asyncio = &tasks->asyncio;
-	struct remote_memory *memory = tasks->reader.memory;
-	uint64_t loop = 0, task = 0;
+	remote_addr task = 0;
 	int err;
 
 	if (!owner->thread)
 		return 0;
-	err = remote_memory_read_u64(memory, owner->thread->ref.addr + asyncio->thread.running_loop,
-				     &loop);
-	if (!err)
-		err = remote_memory_read_u64(
-			memory, owner->thread->ref.addr + asyncio->thread.running_task, &task);
-	if (err || !loop || !task)
+	err = task_read_running(&tasks->reader, owner->thread->ref.addr, &task);
+	if (err || !task)
 		return is_about_task(err) ? 0 : err;
 	owner->running_addr = task;
 	for (uint32_t i = 0; i < tasks->list.nr; i++)
@@ -126,7 +129,6 @@ static int emit_task(struct tasks *tasks, const struct task_owner *owner,
 {
 	const struct sampler *sampler = tasks->sampler;
 	const struct code_cache *codes = &sampler->codes;
-	const remote_addr frame_addr = words->coro_addr + sampler->build->offsets.generator.iframe;
 	const struct frame_list *list = &tasks->chain;
 	cleanup_free struct frame *frames = NULL;
 	cleanup_free struct frame_detail *details = NULL;
@@ -134,7 +136,9 @@ static int emit_task(struct tasks *tasks, const struct task_owner *owner,
 
 	if (sample->running && owner->thread) {
 		const struct frame_list *running = &sampler->threads[owner->thread->slot].list;
-		const uint32_t nr = frame_list_find(running, frame_addr);
+		remote_addr frame_addr;
+		const int err = coroutine_read_frame(&tasks->reader, words->coro_addr, &frame_addr);
+		const uint32_t nr = err ? 0 : frame_list_find(running, frame_addr);
 
 		/* If not found, the thread has switched to this task since its stack was read. */
 		list = nr ? running : list;
@@ -191,18 +195,42 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	return emit_task(tasks, owner, &words, &sample);
 }
 
+/* Put the tasks of an owner, except those taken before, into tasks->list, before 3.14. */
+static int take_tasks(struct tasks *tasks, const struct task_owner *owner)
+{
+	struct loop_tasks *of = owner->loop_tasks;
+	remote_addr loop_addr = 0;
+	int err = 0;
+
+	if (owner->thread)
+		err = asyncio_objects_loop(tasks->reader.memory, tasks->reader.build,
+					   owner->thread->ref.addr, &loop_addr);
+	if (err || (owner->thread && !loop_addr))
+		return err;
+	for (uint32_t i = 0; !err && i < of->tasks.nr; i++) {
+		if (!of->tasks.addrs[i] || (owner->thread && of->loops.addrs[i] != loop_addr))
+			continue;
+		err = addr_list_append(&tasks->list, of->tasks.addrs[i]);
+		of->tasks.addrs[i] = 0;
+	}
+	return err;
+}
+
 /* Emit all tasks of an owner. Returns -ENOMEM, -ESRCH, -EPERM, or what the sink returned. */
 static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 {
 	int err = -EAGAIN;
 
+	tasks->reader.objects = owner->loop_tasks ? &owner->loop_tasks->objects : NULL;
 	/* A partially read list is used as it is. */
 	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
 		if (i)
 			(void)usleep(REFRESH_PAUSE_US);
 		cached_memory_clear(&tasks->cached);
 		tasks->list.nr = 0;
-		err = task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
+		err = owner->loop_tasks
+			      ? take_tasks(tasks, owner)
+			      : task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
 	}
 	tasks->complete = tasks->complete && !is_about_task(err);
 	if (!err || is_about_task(err))
@@ -218,48 +246,136 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 	return err;
 }
 
-int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
-		       bool *ret_complete)
+/* Read which loops the tasks of an interpreter are of. Leaves out what is no task. */
+static int read_loops(struct tasks *tasks, struct loop_tasks *of)
 {
-	struct tasks tasks = {.sampler = sampler, .sink = sink};
-	const struct snapshot *snapshot = &sampler->snapshot;
-	int err = asyncio_offsets_find(sampler->snapshot.memory, maps, sampler->build,
-				       &tasks.asyncio, &tasks.complete);
+	uint32_t nr = 0;
+	int err = 0;
 
-	if (!err) {
-		tasks.complete = !sampler->snapshot.list_err;
-		bounded_memory_init(&tasks.memory, sampler->snapshot.memory, TASKS_MAX_READS, NULL,
-				    UINT64_MAX);
-		cached_memory_init(&tasks.cached, &tasks.memory.memory);
-		tasks.reader = (struct task_reader){
-			.memory = &tasks.cached.memory,
-			.offsets = &sampler->build->offsets,
-			.asyncio = &tasks.asyncio,
-		};
+	of->loops.nr = 0;
+	for (uint32_t i = 0; !err && i < of->tasks.nr; i++) {
+		struct task_words words;
+
+		err = task_read(&tasks->reader, of->tasks.addrs[i], &words);
+		if (!err && words.coro_addr) {
+			of->tasks.addrs[nr++] = words.addr;
+			err = addr_list_append(&of->loops, words.loop_addr);
+		}
+		err = is_about_task(err) ? 0 : err;
 	}
-	/* The tasks of threads, oldest first, then those of threads that have ended. */
+	of->tasks.nr = nr;
+	return err;
+}
+
+/*
+ * Find the tasks of an interpreter, before 3.14. Returns 0; -ENOTSUP; -ENOMEM, -ESRCH, -EPERM.
+ */
+static int find_tasks(struct tasks *tasks, remote_addr interp_addr, struct loop_tasks *of)
+{
+	struct remote_memory *memory = tasks->reader.memory;
+	int err = asyncio_objects_find(memory, tasks->reader.build, interp_addr, &of->objects);
+
+	if (is_about_task(err))
+		tasks->complete = false;
+	if (err)
+		return err == -ENOENT || is_about_task(err) ? 0 : err;
+	tasks->reader.objects = &of->objects;
+	err = -EAGAIN;
+	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
+		if (i)
+			(void)usleep(REFRESH_PAUSE_US);
+		cached_memory_clear(&tasks->cached);
+		of->tasks.nr = 0;
+		err = asyncio_objects_list(memory, tasks->reader.build, &of->objects, TASKS_MAX,
+					   &of->tasks);
+	}
+	tasks->complete = tasks->complete && !is_about_task(err);
+	return err && !is_about_task(err) ? err : read_loops(tasks, of);
+}
+
+/* Find out where tasks are. Returns 0, -ENOENT (nowhere), or an error of sampler_dump_tasks(). */
+static int find_all(struct tasks *tasks, const struct maps *maps)
+{
+	const struct sampler *sampler = tasks->sampler;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	bool is_whole = true;
+	int err = 0;
+
+	bounded_memory_init(&tasks->memory, snapshot->memory, TASKS_MAX_READS, NULL, UINT64_MAX);
+	cached_memory_init(&tasks->cached, &tasks->memory.memory);
+	tasks->reader = (struct task_reader){
+		.memory = &tasks->cached.memory,
+		.build = sampler->build,
+	};
+	tasks->complete = !snapshot->list_err;
+	if (!asyncio_objects_known(sampler->build)) {
+		tasks->reader.asyncio = &tasks->asyncio;
+		err = asyncio_offsets_find(snapshot->memory, maps, sampler->build, &tasks->asyncio,
+					   &is_whole);
+		if (err == -ENOENT)
+			tasks->complete = is_whole;
+		return err;
+	}
+	tasks->loop_tasks = calloc(snapshot->nr_interpreters + 1, sizeof(*tasks->loop_tasks));
+	if (!tasks->loop_tasks)
+		return -ENOMEM;
+	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++)
+		err = find_tasks(tasks, snapshot->interpreters[i].ref.addr, &tasks->loop_tasks[i]);
+	return err;
+}
+
+/* Emit the tasks of threads, oldest first, then those of threads that have ended. */
+static int dump_owners(struct tasks *tasks)
+{
+	const struct snapshot *snapshot = &tasks->sampler->snapshot;
+	int err = 0;
+
 	for (size_t i = snapshot->nr_threads; !err && i > 0; i--) {
 		const struct snapshot_thread *thread = snapshot->threads[i - 1];
 		struct task_owner owner = {
 			.thread = thread,
 			.clock = &thread->clock,
-			.head_addr = thread->ref.addr + tasks.asyncio.thread.tasks_head,
+			.head_addr = thread->ref.addr + tasks->asyncio.thread.tasks_head,
 		};
 
+		if (tasks->loop_tasks)
+			owner.loop_tasks = &tasks->loop_tasks[thread->ref.interpreter];
+		if (owner.loop_tasks && !owner.loop_tasks->objects.interp_addr)
+			continue;
 		if (thread->was_copied)
-			err = dump_owner(&tasks, &owner);
+			err = dump_owner(tasks, &owner);
 		else
-			tasks.complete = false;
+			tasks->complete = false;
 	}
 	for (size_t i = snapshot->nr_interpreters; !err && i > 0; i--) {
 		const struct snapshot_interpreter *interpreter = &snapshot->interpreters[i - 1];
 		struct task_owner owner = {
 			.clock = &interpreter->clock,
-			.head_addr = interpreter->ref.addr + tasks.asyncio.interpreter.tasks_head,
+			.head_addr = interpreter->ref.addr + tasks->asyncio.interpreter.tasks_head,
 		};
 
-		err = dump_owner(&tasks, &owner);
+		if (tasks->loop_tasks)
+			owner.loop_tasks = &tasks->loop_tasks[i - 1];
+		if (!owner.loop_tasks || owner.loop_tasks->objects.interp_addr)
+			err = dump_owner(tasks, &owner);
 	}
+	return err;
+}
+
+int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct sample_sink *sink,
+		       bool *ret_complete)
+{
+	struct tasks tasks = {.sampler = sampler, .sink = sink};
+	int err;
+
+	err = find_all(&tasks, maps);
+	if (!err)
+		err = dump_owners(&tasks);
+	for (size_t i = 0; tasks.loop_tasks && i < sampler->snapshot.nr_interpreters; i++) {
+		addr_list_done(&tasks.loop_tasks[i].tasks);
+		addr_list_done(&tasks.loop_tasks[i].loops);
+	}
+	free(tasks.loop_tasks);
 	frame_list_done(&tasks.chain);
 	addr_list_done(&tasks.list);
 	addr_list_done(&tasks.awaiters);

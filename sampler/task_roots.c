@@ -6,13 +6,21 @@
 #include <string.h>
 
 #include "procmem/array.h"
+#include "procmem/bounded_memory.h"
 #include "procmem/clock.h"
 #include "procmem/maps.h"
 #include "procmem/sched/run_count.h"
 #include "procmem/sched/thread_wait.h"
+#include "sampler/cpython/threads/asyncio_objects.h"
 #include "sampler/cpython/threads/asyncio_offsets.h"
 #include "sampler/sampler_state.h"
 #include "sampler/task_survey.h"
+
+/*
+ * Limit on the reads for one thread in a look, during which the target may stand still. A coroutine
+ * takes about three, a task ten. Tasks beyond it are missing above the others.
+ */
+#define LOOK_MAX_READS (1u << 14)
 
 /* How often asyncio is searched in a process that may load it. */
 #define FIRST_SEARCH_NS 100000000ull
@@ -37,13 +45,14 @@ struct surveyed_thread {
 /* The tasks above a thread's stack, and the last sample made from them. */
 struct rooted_thread {
 	uint32_t id; /* of the thread that had the slot at the last look */
-	bool has_tasks; /* it has a list of tasks that is not empty */
 	struct surveyed_thread suspended;
 	struct frame *above; /* owned; the frames to put above, outermost first */
 	uint32_t nr_above, max_above;
-	bool has_task;	    /* it executes one */
-	uint32_t nr_outer;  /* frames that users see above that task's */
-	struct frame *last; /* owned; the frames of the last sample */
+	remote_addr task_addr; /* the last one that it executed, or 0 */
+	bool has_tasks;	       /* some may have to be surveyed */
+	bool has_task;	       /* it executes one */
+	uint32_t nr_outer;     /* frames that users see above that task's */
+	struct frame *last;    /* owned; the frames of the last sample */
 	uint32_t nr_last, max_last;
 };
 
@@ -52,7 +61,9 @@ struct task_roots {
 	struct sample_sink *next;
 	struct rooted_thread *rooted; /* whose samples the sink gets; NULL: out of memory */
 	struct sampler *sampler;
-	struct asyncio_offsets asyncio;
+	struct asyncio_offsets asyncio;	      /* from 3.14 on */
+	struct asyncio_objects *interpreters; /* before; owned, those that have imported asyncio */
+	uint32_t nr_interpreters, max_interpreters;
 	struct task_reader reader;
 	bool is_found, is_hopeless;
 	uint64_t search_ns, pause_ns;
@@ -89,34 +100,88 @@ void task_roots_destroy(struct task_roots *roots)
 		task_survey_destroy(roots->sampler, roots->threads[i].suspended.survey);
 	}
 	free(roots->threads);
+	free(roots->interpreters);
 	task_path_done(&roots->path);
 	free(roots);
 }
 
-int task_roots_prepare(struct task_roots *roots, uint64_t now_ns)
+/* Find the variable of _asyncio (3.14 and newer). Errors of asyncio_offsets_find(). */
+static int find_offsets(struct task_roots *roots)
 {
 	struct sampler *sampler = roots->sampler;
 	struct maps maps = {0};
 	bool is_whole;
 	int err;
 
-	if (roots->is_found || roots->is_hopeless || now_ns < roots->search_ns || !sampler->process)
+	if (roots->is_found)
 		return 0;
-	roots->search_ns = now_ns + roots->pause_ns;
-	roots->pause_ns =
-		roots->pause_ns * 2 < LAST_SEARCH_NS ? roots->pause_ns * 2 : LAST_SEARCH_NS;
+	roots->reader.asyncio = &roots->asyncio;
 	err = maps_read(sampler->process, &maps);
 	if (!err)
 		err = asyncio_offsets_find(sampler->snapshot.memory, &maps, sampler->build,
 					   &roots->asyncio, &is_whole);
 	maps_done(&maps);
+	return err;
+}
+
+/* Keep the objects of an interpreter, in place of what was known of it. Returns 0 or -ENOMEM. */
+static int keep_objects(struct task_roots *roots, const struct asyncio_objects *objects)
+{
+	struct asyncio_objects *interpreters;
+
+	for (uint32_t i = 0; i < roots->nr_interpreters; i++)
+		if (roots->interpreters[i].interp_addr == objects->interp_addr) {
+			roots->interpreters[i] = *objects;
+			return 0;
+		}
+	/* Most of so many have ended. */
+	if (roots->nr_interpreters == MAX_INTERPRETERS)
+		roots->nr_interpreters = 0;
+	interpreters = array_reserve(roots->interpreters, roots->nr_interpreters + 1,
+				     &roots->max_interpreters, sizeof(*interpreters));
+	if (!interpreters)
+		return -ENOMEM;
+	roots->interpreters = interpreters;
+	interpreters[roots->nr_interpreters++] = *objects;
+	return 0;
+}
+
+/*
+ * Find asyncio's objects in all interpreters, which come and go (before 3.14). One whose objects
+ * change just now keeps those that it had.
+ */
+static int find_objects(struct task_roots *roots)
+{
+	const struct snapshot *snapshot = &roots->sampler->snapshot;
+	int err = 0;
+
+	for (size_t i = 0; !err && i < snapshot->nr_interpreters; i++) {
+		struct asyncio_objects objects;
+
+		err = asyncio_objects_find(snapshot->memory, roots->reader.build,
+					   snapshot->interpreters[i].ref.addr, &objects);
+		if (!err)
+			err = keep_objects(roots, &objects);
+		else if (err == -ENOENT || task_error_is_its_own(err))
+			err = 0;
+	}
+	return !err && !roots->nr_interpreters ? -ENOENT : err;
+}
+
+int task_roots_prepare(struct task_roots *roots, uint64_t now_ns)
+{
+	struct sampler *sampler = roots->sampler;
+	int err;
+
+	if (roots->is_hopeless || now_ns < roots->search_ns || !sampler->process)
+		return 0;
+	roots->search_ns = now_ns + roots->pause_ns;
+	roots->pause_ns =
+		roots->pause_ns * 2 < LAST_SEARCH_NS ? roots->pause_ns * 2 : LAST_SEARCH_NS;
+	roots->reader.build = sampler->build;
+	err = asyncio_objects_known(sampler->build) ? find_objects(roots) : find_offsets(roots);
 	roots->is_found = !err;
 	roots->is_hopeless = err == -ENOTSUP;
-	roots->reader = (struct task_reader){
-		.memory = sampler->snapshot.memory,
-		.offsets = &sampler->build->offsets,
-		.asyncio = &roots->asyncio,
-	};
 	return err == -ENOMEM || err == -ESRCH ? err : 0;
 }
 
@@ -159,32 +224,67 @@ static int keep_path(const struct task_roots *roots, struct rooted_thread *roote
 static bool find_coroutine(const struct task_roots *roots, const struct snapshot_thread *thread,
 			   remote_addr coro_addr, uint32_t *ret_nr_outer)
 {
-	const struct sampler *sampler = roots->sampler;
-	const struct frame_list *list = &sampler->threads[thread->slot].list;
-	const uint32_t nr =
-		frame_list_find(list, coro_addr + sampler->build->offsets.generator.iframe);
+	const struct frame_list *list = &roots->sampler->threads[thread->slot].list;
+	remote_addr frame_addr;
+	uint32_t nr;
 
+	if (coroutine_read_frame(&roots->reader, coro_addr, &frame_addr))
+		return false;
+	nr = frame_list_find(list, frame_addr);
 	*ret_nr_outer = nr > 1 ? list->frames[nr - 2].nr_begun : 0;
 	return nr && frame_visible(list, nr - 1);
 }
 
-/* Read the task that a thread executes, and those that await it. */
-static int read_running(struct task_roots *roots, const struct snapshot_thread *thread,
-			remote_addr task_addr)
+/* Choose what is known of the thread's interpreter. Returns false if it has no tasks. */
+static bool choose_reader(struct task_roots *roots, const struct snapshot_thread *thread)
 {
-	struct rooted_thread *rooted = &roots->threads[thread->slot];
-	struct task_words words;
-	int err = task_read(&roots->reader, task_addr, &words);
+	const struct snapshot *snapshot = &roots->sampler->snapshot;
 
+	if (!roots->is_found || roots->reader.asyncio)
+		return roots->is_found;
+	roots->reader.objects = NULL;
+	for (uint32_t i = 0; i < roots->nr_interpreters; i++)
+		if (roots->interpreters[i].interp_addr ==
+		    snapshot->interpreters[thread->ref.interpreter].ref.addr)
+			roots->reader.objects = &roots->interpreters[i];
+	return roots->reader.objects;
+}
+
+/*
+ * Find the task that a thread executes, and set rooted->has_task. Before 3.14 all loops share a
+ * dict of running tasks. At the instant of a look another thread may be moving it to a larger table.
+ * So if there is no task, it may be the last one, which its coroutine in the stack proves.
+ */
+static int find_task(struct task_roots *roots, const struct snapshot_thread *thread,
+		     struct rooted_thread *rooted, struct task_words *ret_words)
+{
+	remote_addr task_addr = 0;
+	int err = task_read_running(&roots->reader, thread->ref.addr, &task_addr);
+
+	if (err && !task_error_is_its_own(err))
+		return err;
+	if (!task_addr && roots->reader.objects)
+		task_addr = rooted->task_addr;
+	if (!task_addr)
+		return 0;
+	err = task_read(&roots->reader, task_addr, ret_words);
 	if (err)
 		return task_error_is_its_own(err) ? 0 : err;
-	rooted->has_task = find_coroutine(roots, thread, words.coro_addr, &rooted->nr_outer);
-	if (!rooted->has_task)
-		return 0;
+	rooted->task_addr = task_addr;
+	rooted->has_task = find_coroutine(roots, thread, ret_words->coro_addr, &rooted->nr_outer);
+	return 0;
+}
+
+/* Put the tasks that lead to a running one above the stack of its thread. */
+static int root_at(struct task_roots *roots, const struct snapshot_thread *thread,
+		   struct rooted_thread *rooted, const struct task_words *words)
+{
+	int err;
+
 	roots->path.nr_frames = 0;
-	err = task_path_add_running(&roots->path, &roots->reader, &words);
+	err = task_path_add_running(&roots->path, &roots->reader, words);
 	if (!err)
-		err = task_path_add_awaiters(&roots->path, &roots->reader, &thread->clock, &words);
+		err = task_path_add_awaiters(&roots->path, &roots->reader, &thread->clock, words);
 	return err ? err : keep_path(roots, rooted);
 }
 
@@ -193,7 +293,8 @@ static int read_suspended(struct task_roots *roots, const struct snapshot_thread
 			  remote_addr task_addr)
 {
 	const struct task_place place = {
-		.head_addr = thread->ref.addr + roots->asyncio.thread.tasks_head,
+		.reader = &roots->reader,
+		.thread_addr = thread->ref.addr,
 		.running_addr = task_addr,
 		.clock = &thread->clock,
 		.max_tasks = roots->surveys ? SURVEY_MAX_TASKS_IN_LOOK : SURVEY_MAX_TASKS,
@@ -203,7 +304,7 @@ static int read_suspended(struct task_roots *roots, const struct snapshot_thread
 	int err = 0;
 
 	if (!suspended->survey)
-		err = task_survey_create(roots->sampler, &roots->asyncio, info, &suspended->survey);
+		err = task_survey_create(roots->sampler, info, &suspended->survey);
 	if (!err)
 		err = task_survey_take(suspended->survey, &roots->path, &place);
 	suspended->was_taken = !err;
@@ -220,35 +321,51 @@ static void adopt_slot(struct task_roots *roots, struct rooted_thread *rooted, u
 	rooted->id = id;
 	task_survey_destroy(roots->sampler, rooted->suspended.survey);
 	rooted->suspended = (struct surveyed_thread){0};
+	rooted->task_addr = 0;
+}
+
+/* Whether a thread has tasks that may have to be surveyed. */
+static bool has_tasks(const struct task_roots *roots, const struct snapshot_thread *thread)
+{
+	const struct task_reader *reader = &roots->reader;
+	remote_addr first_addr = 0, head_addr;
+
+	if (roots->sampler->extras.tasks != TASKS_ALL)
+		return false;
+	if (reader->objects)
+		return !asyncio_objects_loop(reader->memory, reader->build, thread->ref.addr,
+					     &first_addr) &&
+		       first_addr;
+	head_addr = thread->ref.addr + reader->asyncio->thread.tasks_head;
+	return !remote_memory_read_u64(reader->memory, head_addr, &first_addr) && first_addr &&
+	       first_addr != head_addr;
 }
 
 int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thread)
 {
 	struct rooted_thread *rooted = thread_get(roots, thread->slot);
-	const remote_addr state_addr = thread->ref.addr;
-	const remote_addr head_addr = state_addr + roots->asyncio.thread.tasks_head;
-	uint64_t task_addr = 0, first_addr = 0;
+	struct bounded_memory memory;
+	struct task_words words;
 	int err;
 
 	if (!rooted)
 		return -ENOMEM;
 	adopt_slot(roots, rooted, thread->slot);
 	rooted->has_task = false;
+	rooted->has_tasks = false;
 	rooted->suspended.is_valid = false;
 	rooted->suspended.was_taken = false;
-	if (!roots->is_found)
+	if (!choose_reader(roots, thread))
 		return 0;
-	err = remote_memory_read_u64(roots->reader.memory,
-				     state_addr + roots->asyncio.thread.running_task, &task_addr);
-	if (!err)
-		err = remote_memory_read_u64(roots->reader.memory, head_addr, &first_addr);
-	rooted->has_tasks = !err && first_addr && first_addr != head_addr;
-	if (err)
-		return task_error_is_its_own(err) ? 0 : err;
-	if (task_addr)
-		err = read_running(roots, thread, task_addr);
+	bounded_memory_init(&memory, roots->sampler->snapshot.memory, LOOK_MAX_READS, NULL,
+			    UINT64_MAX);
+	roots->reader.memory = &memory.memory;
+	err = find_task(roots, thread, rooted, &words);
+	rooted->has_tasks = !err && has_tasks(roots, thread);
+	if (!err && rooted->has_task)
+		err = root_at(roots, thread, rooted, &words);
 	if (!err && roots->surveys)
-		err = read_suspended(roots, thread, task_addr);
+		err = read_suspended(roots, thread, rooted->has_task ? words.addr : 0);
 	return err;
 }
 
@@ -342,7 +459,7 @@ static int survey_waiting(struct task_roots *roots, const struct snapshot_thread
 	const struct process *process = roots->sampler->process;
 	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
 	struct wait_place place;
-	uint64_t task_addr;
+	remote_addr task_addr;
 	int err;
 
 	*ret_waited =
@@ -350,9 +467,10 @@ static int survey_waiting(struct task_roots *roots, const struct snapshot_thread
 						run_count_read_once(process, thread->tid), &place);
 	if (!*ret_waited)
 		return 0;
-	err = remote_memory_read_u64(roots->reader.memory,
-				     thread->ref.addr + roots->asyncio.thread.running_task,
-				     &task_addr);
+	if (!choose_reader(roots, thread))
+		return 0;
+	roots->reader.memory = roots->sampler->snapshot.memory;
+	err = task_read_running(&roots->reader, thread->ref.addr, &task_addr);
 	if (!err)
 		err = read_suspended(roots, thread, task_addr);
 	suspended->is_valid =

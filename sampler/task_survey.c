@@ -11,8 +11,8 @@
 
 /* Making. */
 
-int task_survey_create(struct sampler *sampler, const struct asyncio_offsets *asyncio,
-		       const struct sample_thread *thread, struct task_survey **ret_survey)
+int task_survey_create(struct sampler *sampler, const struct sample_thread *thread,
+		       struct task_survey **ret_survey)
 {
 	struct sample_ids *ids = sampler->identities.ids;
 	struct task_survey *survey = calloc(1, sizeof(*survey));
@@ -29,11 +29,6 @@ int task_survey_create(struct sampler *sampler, const struct asyncio_offsets *as
 	}
 	survey->info.id = ids->nr_threads++;
 	cached_memory_init(&survey->memory, sampler->snapshot.instant.look.inner);
-	survey->reader = (struct task_reader){
-		.memory = &survey->memory.memory,
-		.offsets = &sampler->build->offsets,
-		.asyncio = asyncio,
-	};
 	*ret_survey = survey;
 	return 0;
 }
@@ -147,6 +142,45 @@ static int add_tasks(struct task_survey *survey, struct task_path *path,
 	return err;
 }
 
+/* Keep the tasks of a loop. Returns 0; -ENOMEM, -ESRCH, -EPERM. */
+static int keep_of_loop(struct task_survey *survey, remote_addr loop_addr)
+{
+	struct addr_list *list = &survey->tasks;
+	uint32_t nr = 0;
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < list->nr; i++) {
+		struct task_words words;
+
+		err = task_read(&survey->reader, list->addrs[i], &words);
+		if (!err && words.loop_addr == loop_addr)
+			list->addrs[nr++] = words.addr;
+		if (task_error_is_its_own(err))
+			err = 0;
+	}
+	list->nr = nr;
+	return err;
+}
+
+/* List the tasks of the thread's loop. What could be read of a list is used. */
+static int list_tasks(struct task_survey *survey, const struct task_place *place)
+{
+	const struct task_reader *reader = &survey->reader;
+	remote_addr loop_addr = 0;
+	int err;
+
+	if (!reader->objects)
+		return task_list_read(
+			reader, place->thread_addr + reader->asyncio->thread.tasks_head,
+			&survey->tasks);
+	err = asyncio_objects_loop(reader->memory, reader->build, place->thread_addr, &loop_addr);
+	if (err || !loop_addr)
+		return err;
+	err = asyncio_objects_list(reader->memory, reader->build, reader->objects,
+				   place->max_tasks + 1, &survey->tasks);
+	return err ? err : keep_of_loop(survey, loop_addr);
+}
+
 int task_survey_take(struct task_survey *survey, struct task_path *path,
 		     const struct task_place *place)
 {
@@ -157,7 +191,9 @@ int task_survey_take(struct task_survey *survey, struct task_path *path,
 	survey->nr_frames = 0;
 	if (err)
 		return err;
-	err = task_list_read(&survey->reader, place->head_addr, &survey->tasks);
+	survey->reader = *place->reader;
+	survey->reader.memory = &survey->memory.memory;
+	err = list_tasks(survey, place);
 	if (survey->tasks.nr > place->max_tasks)
 		return -E2BIG;
 	if (task_error_is_its_own(err))

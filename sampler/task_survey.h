@@ -38,18 +38,19 @@ struct task_survey {
 
 /* Where the tasks of a thread are. */
 struct task_place {
-	remote_addr head_addr;	  /* of its list of tasks */
-	remote_addr running_addr; /* the task that it executes, or 0 */
+	const struct task_reader *reader; /* of its interpreter; its memory is not used */
+	remote_addr thread_addr;	  /* of its state */
+	remote_addr running_addr;	  /* the task that it executes, or 0 */
 	const struct code_clock *clock;
 	uint32_t max_tasks;
 };
 
 /*
- * Create a survey of the tasks of a thread; asyncio is borrowed. task_survey_destroy() accepts
- * NULL. Returns 0 or -ENOMEM.
+ * Create a survey of the tasks of a thread. task_survey_destroy() accepts NULL. Returns 0 or
+ * -ENOMEM.
  */
-int task_survey_create(struct sampler *sampler, const struct asyncio_offsets *asyncio,
-		       const struct sample_thread *thread, struct task_survey **ret_survey);
+int task_survey_create(struct sampler *sampler, const struct sample_thread *thread,
+		       struct task_survey **ret_survey);
 void task_survey_destroy(struct sampler *sampler, struct task_survey *survey);
 
 /*

@@ -150,7 +150,7 @@ const struct command core_command = {
 	.about =
 		"Prints why a process died and the stack of each of its Python threads, most\n"
 		"recent call last, from a core file that the kernel or gdb's gcore wrote, also\n"
-		"compressed (.zst, .gz, .xz, .lz4); - is stdin. From 3.14 on it also prints asyncio\n"
+		"compressed (.zst, .gz, .xz, .lz4); - is stdin. From 3.8 on it also prints asyncio\n"
 		"tasks: what each awaits, and which tasks await it. The thread that crashed comes\n"
 		"first. Nothing is executed. EXE names the program if it has moved; it need not be\n"
 		"present.\n"

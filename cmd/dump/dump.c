@@ -117,7 +117,7 @@ const struct command dump_command = {
 	.usage = "[OPTION]… [PID]",
 	.about =
 		"Prints the stack of every Python thread of a process, most recent call last, and\n"
-		"from 3.14 on its asyncio tasks: what each awaits, and which tasks await it. The\n"
+		"from 3.8 on its asyncio tasks: what each awaits, and which tasks await it. The\n"
 		"process is not stopped, and a stopped process is not resumed. Equal stacks are\n"
 		"printed once, with the threads that have them.\n",
 	.groups = groups,

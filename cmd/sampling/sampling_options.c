@@ -162,7 +162,7 @@ const struct option_spec sampling_stack_options[SAMPLING_NR_STACK_OPTIONS] = {
 	 .at = offsetof(struct sampling_options, engine.native)},
 	{"async", "[=all]",
 	 "root samples at the asyncio task that ran, below the tasks\n"
-	 "that await it (3.14, 3.15); uses engine preempt. all: also\n"
+	 "that await it (3.8 and newer); uses engine preempt. all: also\n"
 	 "show what the other tasks wait for, by wall-clock time",
 	 .apply = apply_async, .words = "running all"},
 	{"trampolines", NULL,

@@ -148,8 +148,8 @@ enum { DUMP_JSON_VERSION = 1 };
  *     that may be shown); if wanted, locals: an array of name, kind ("argument", "local",
  *     "free"), value, or null if they could not be read;
  * - tasks: null if tasks are not read, else an array of id (the address, a hexadecimal string),
- *   name ("" if it could not be read), running, tid (null: unknown, or its thread has ended), proven, error,
- *   frames as above, awaited_by: an array of ids;
+ *   name ("" if it could not be read), running, tid (null: unknown, its thread has ended or, before
+ *   3.14, its loop does not run), proven, error, frames as above, awaited_by: an array of ids;
  * - tasks_complete: null if tasks are not read, else whether none is missing;
  * - native_threads: null if they are not wanted or any may be a thread with tid 0, else an array
  *   of tid, name, state (a letter), wchan (null if unknown);

@@ -404,7 +404,7 @@ static int append_group(struct text *text, const struct dump_tasks *tasks,
 	if (task->has_thread)
 		text_printf(text, " of thread %d", task->tid);
 	else
-		text_puts(text, " of a thread that has ended");
+		text_puts(text, " of a loop that does not run");
 	dumped_process_append(text, how->pid, how->name);
 	if (task->running)
 		text_puts(text, ", running");

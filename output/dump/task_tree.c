@@ -142,7 +142,7 @@ static void append_heading(struct text *text, const struct tree *tree, const str
 	if (is_root && task->has_thread)
 		text_printf(text, " of thread %d", task->tid);
 	else if (is_root)
-		text_puts(text, " of a thread that has ended");
+		text_puts(text, " of a loop that does not run");
 	if (is_root)
 		dumped_process_append(text, tree->pid, tree->process);
 	if (task->running)

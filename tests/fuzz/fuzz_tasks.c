@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Any bytes as asyncio's tasks and all their objects. The first byte chooses the version. The
- * rest is patches of eight bytes at places that the input gives, first to the numbers of
- * _asyncio. Numbers that make no sense are ignored.
+ * rest is patches of eight bytes at places that the input gives; from 3.14 on first to the numbers
+ * of _asyncio. Numbers that make no sense are ignored.
  */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sampler/cpython/threads/asyncio_task.h"
-#include "tests/support/fake_objects.h"
+#include "tests/support/fake_asyncio.h"
 
-enum { NR_TASKS = 3, PATCH_BYTES = 10, TASK_WORDS = 24, CORO_WORDS = 24, SET_WORDS = 8 };
+enum {
+	NR_TASKS = 3,
+	TASKS_LIMIT = 1000,
+	PATCH_BYTES = 10,
+	TASK_WORDS = 24,
+	CORO_WORDS = 24,
+	SET_WORDS = 8
+};
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -89,45 +96,53 @@ static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t 
 	}
 }
 
-/* Look at all tasks as a dump does. Returns the number of their frames, summed. */
-static uint32_t read_tasks(struct fake_python *py, const struct asyncio_offsets *asyncio,
-			   remote_addr head_addr)
+/* Look at the listed tasks as a dump does, and free the list. Returns how many frames they have. */
+static uint32_t read_tasks(struct fake_python *py, struct task_reader *reader,
+			   struct addr_list *list)
 {
 	const struct code_clock clock = fake_python_clock(py, 1);
-	struct task_reader reader = {
-		.memory = &py->fake.memory,
-		.offsets = &py->build.offsets,
-		.asyncio = asyncio,
-	};
-	struct addr_list list = {0}, awaiters = {0};
+	struct addr_list awaiters = {0};
 	struct frame_list chain = {0};
 	struct code_cache codes;
 	uint32_t nr_frames = 0;
 
 	code_cache_init(&codes, &py->fake.memory, &py->build);
-	(void)task_list_read(&reader, head_addr, &list);
-	for (uint32_t i = 0; i < list.nr; i++) {
+	for (uint32_t i = 0; i < list->nr; i++) {
 		struct task_words task;
 		char *name = NULL;
 
-		if (task_read(&reader, list.addrs[i], &task))
+		if (task_read(reader, list->addrs[i], &task))
 			continue;
-		(void)task_read_name(&reader, &task, &name);
-		(void)task_read_awaiters(&reader, &task, &awaiters);
-		(void)await_chain_walk(&codes, &reader, &clock, task.coro_addr, &chain);
+		(void)task_read_name(reader, &task, &name);
+		(void)task_read_awaiters(reader, &task, &awaiters);
+		(void)await_chain_walk(&codes, reader, &clock, task.coro_addr, &chain);
 		if (awaiters.nr > AWAITERS_MAX || chain.nr_frames > AWAIT_CHAIN_MAX)
 			abort();
 		nr_frames += chain.nr_frames;
 		free(name);
 	}
-	addr_list_done(&list);
+	addr_list_done(list);
 	addr_list_done(&awaiters);
 	frame_list_done(&chain);
 	code_cache_done(&codes);
 	return nr_frames;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+static uint32_t read_newer(struct fake_python *py, const struct asyncio_offsets *asyncio,
+			   remote_addr head_addr)
+{
+	struct task_reader reader = {
+		.memory = &py->fake.memory,
+		.build = &py->build,
+		.asyncio = asyncio,
+	};
+	struct addr_list list = {0};
+
+	(void)task_list_read(&reader, head_addr, &list);
+	return read_tasks(py, &reader, &list);
+}
+
+static void fuzz_newer(const uint8_t *data, size_t size)
 {
 	struct asyncio_offsets asyncio, patched;
 	uint64_t words[sizeof(numbers) / sizeof(*numbers)];
@@ -135,8 +150,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	remote_addr start_addr, head_addr;
 	struct fake_python py;
 
-	if (size < 1 + PATCH_BYTES)
-		return 0;
 	fake_python_init(&py, 14 + data[0] % 2);
 	memcpy(words, numbers, sizeof(words));
 	words[7] = py.build.offsets.interpreter.size;
@@ -145,13 +158,60 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		abort();
 	start_addr = py.free_addr;
 	head_addr = make_tasks(&py, &asyncio);
-	if (read_tasks(&py, &asyncio, head_addr) != 2 * NR_TASKS)
+	if (read_newer(&py, &asyncio, head_addr) != 2 * NR_TASKS)
 		abort();
 	memcpy(bytes + data[1] % (ASYNCIO_DEBUG_BYTES / 8) * 8, data + 3, 8);
 	if (asyncio_offsets_parse(bytes, &py.build.offsets, &patched))
 		asyncio = patched;
 	apply(&py, start_addr, data + 1, size - 1);
-	(void)read_tasks(&py, &asyncio, head_addr);
+	(void)read_newer(&py, &asyncio, head_addr);
 	fake_python_done(&py);
+}
+
+static uint32_t read_older(struct fake_python *py, remote_addr thread_addr)
+{
+	struct remote_memory *memory = &py->fake.memory;
+	struct asyncio_objects objects;
+	struct task_reader reader = {
+		.memory = memory,
+		.build = &py->build,
+		.objects = &objects,
+	};
+	struct addr_list list = {0};
+	remote_addr running_addr;
+
+	if (asyncio_objects_find(memory, &py->build, py->interp_addr, &objects))
+		return 0;
+	(void)task_read_running(&reader, thread_addr, &running_addr);
+	(void)asyncio_objects_list(memory, &py->build, &objects, TASKS_LIMIT, &list);
+	return read_tasks(py, &reader, &list);
+}
+
+static void fuzz_older(uint32_t minor, const uint8_t *data, size_t size)
+{
+	struct fake_asyncio asyncio;
+	struct fake_python py;
+	remote_addr start_addr;
+
+	fake_python_init(&py, minor);
+	start_addr = py.free_addr;
+	fake_asyncio_init(&py, &asyncio);
+	if (read_older(&py, asyncio.thread_addr) != 2 * NR_FAKE_TASKS)
+		abort();
+	apply(&py, start_addr, data, size);
+	(void)read_older(&py, asyncio.thread_addr);
+	fake_python_done(&py);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const uint32_t nr_older = FAKE_LAST_TASK_MINOR - FAKE_FIRST_TASK_MINOR + 1;
+
+	if (size < 1 + PATCH_BYTES)
+		return 0;
+	if (data[0] < 2)
+		fuzz_newer(data, size);
+	else
+		fuzz_older(FAKE_FIRST_TASK_MINOR + (data[0] - 2) % nr_older, data + 1, size - 1);
 	return 0;
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Reads asyncio's tasks, what awaits them, and the frames of their coroutines, from 3.14 on. Tasks
- * are those of the C class asyncio.Task in _asyncio, or of a class that inherits from it. A thread
- * state heads the list of tasks that its event loop runs; an interpreter state heads the list of
- * tasks whose threads have ended.
+ * Reads asyncio's tasks, what awaits them, and the frames of their coroutines, from 3.8 on. Tasks
+ * are those of the C class asyncio.Task in _asyncio, or of a class that inherits from it.
+ *
+ * From 3.14 on a thread state heads the list of tasks that its event loop runs; an interpreter
+ * state heads the list of tasks whose threads have ended. Before, asyncio_objects.h finds them.
  *
  * Source: CPython 3.14 and 3.15 Modules/_asynciomodule.c (TaskObj, register_task(),
  * future_awaited_by_add()), Include/internal/pycore_llist.h, Objects/setobject.c.
@@ -13,9 +14,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "sampler/cpython/base/addr_list.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/objects/object.h"
+#include "sampler/cpython/threads/asyncio_objects.h"
 #include "sampler/cpython/threads/asyncio_offsets.h"
 
 /* Longer lists are cut: a task with its coroutine takes 1 kB of the program's memory. */
@@ -27,37 +30,30 @@
  */
 #define AWAITERS_MAX (1u << 16)
 
-/* A list of addresses. Empty if all zero. */
-struct addr_list {
-	remote_addr *addrs; /* owned */
-	uint32_t nr, max;
-};
-
-/* Free the list and leave it empty. Accepts NULL. */
-void addr_list_done(struct addr_list *list);
-
-/* Returns 0 or -ENOMEM. */
-int addr_list_append(struct addr_list *list, remote_addr addr);
-
-/* The context for reading tasks. */
+/* The context for reading tasks. One of asyncio and objects is NULL. All are borrowed. */
 struct task_reader {
-	struct remote_memory *memory;	       /* borrowed */
-	const struct py_offsets *offsets;      /* borrowed */
-	const struct asyncio_offsets *asyncio; /* borrowed */
+	struct remote_memory *memory;
+	const struct py_build *build;
+	const struct asyncio_offsets *asyncio; /* from 3.14 on */
+	const struct asyncio_objects *objects; /* of the task's interpreter, before 3.14 */
 	struct type_cache types;
 };
 
-/* The words of a task, or of a future, which only has the last two. */
+/* The words of a task, or of a future, which only has those that say what awaits it. */
 struct task_words {
+	remote_addr addr;
 	bool is_task;
 	remote_addr name_addr;
 	remote_addr coro_addr; /* 0 when it has finished */
+	remote_addr loop_addr; /* before 3.14, else 0 */
+	/* From 3.14 on: what awaits it. Before: the first callback, and the list of the others. */
 	remote_addr awaited_by_addr;
 	bool awaited_by_is_set;
+	remote_addr callback0_addr, callbacks_addr;
 };
 
 /*
- * Append the tasks of the list with that head. Returns 0; -EAGAIN (two neighbours do not link to
+ * Append the tasks of the list with that head (3.14 and newer). Returns 0; -EAGAIN (two neighbours do not link to
  * each other: the list changed meanwhile); -EFAULT; -E2BIG (TASKS_MAX, or a cycle); -ENOMEM,
  * -ESRCH, -EPERM. After an error, the tasks before the fault have been appended.
  */
@@ -65,6 +61,13 @@ int task_list_read(const struct task_reader *reader, remote_addr head_addr, stru
 
 /* Read the words of a task. Returns 0; -EBADMSG (it is no task); -EFAULT, -ESRCH, -EPERM. */
 int task_read(const struct task_reader *reader, remote_addr task_addr, struct task_words *ret_task);
+
+/*
+ * Read which task the thread whose state is at thread_addr executes, if any; else 0. Returns 0, an
+ * error of task_read(), or -E2BIG.
+ */
+int task_read_running(const struct task_reader *reader, remote_addr thread_addr,
+		      remote_addr *ret_task_addr);
 
 /*
  * Read a task's name, allocated (free() it): UTF-8 as from string_read(), "Task-N" for an unnamed
@@ -83,12 +86,12 @@ int task_read_awaiters(const struct task_reader *reader, const struct task_words
 /*
  * The frames of a suspended coroutine: its own, that of what it awaits, and so on.
  *
- * A coroutine, generator or asynchronous generator contains its frame, and has what it awaits on
- * that frame's stack. Between two of them there may be objects that only forward: the result of
+ * A coroutine, generator or asynchronous generator contains its frame (before 3.11: it has a frame
+ * object), and has what it awaits on that frame's stack. Between two of them there may be objects that only forward: the result of
  * `__await__()` of a coroutine, or of `asend()` or `athrow()` of an asynchronous generator. Any
  * other object, such as the iterator of a future, ends the chain.
  *
- * Source: CPython 3.14 and 3.15 Objects/genobject.c, _PyGen_yf().
+ * Source: CPython 3.8 to 3.15 Objects/genobject.c, _PyGen_yf().
  */
 
 /*
@@ -108,3 +111,7 @@ enum { AWAIT_CHAIN_MAX = 1 << 14 };
 int await_chain_walk(struct code_cache *codes, struct task_reader *reader,
 		     const struct code_clock *clock, remote_addr coro_addr,
 		     struct frame_list *list);
+
+/* Read the address of a coroutine's frame; 0 if it has none. Returns 0, -EFAULT, -ESRCH, -EPERM. */
+int coroutine_read_frame(const struct task_reader *reader, remote_addr coro_addr,
+			 remote_addr *ret_frame_addr);

@@ -2,9 +2,10 @@
 """Parks event loops of asyncio with tasks of every kind, and reports the truth about each task.
 
 Each situation runs an event loop in a thread of its own, brings tasks to where they await
-something for good, and parks in the last one that runs. Runs on CPython 3.14 and newer.
+something for good, and parks in the last one that runs. Runs on CPython 3.8 and newer.
 """
 import asyncio
+import builtins
 import concurrent.futures
 import contextlib
 import functools
@@ -18,9 +19,11 @@ from ready import native_id
 
 DEEP = 100
 MANY = 1000
+HAS_AWAITED_BY = sys.version_info >= (3, 14)
 
 loops = {}  # {loop: native id of its thread}
-ended = set()  # loops whose thread has ended
+shields = {}  # {future of shield(): what it shields}
+groups_entered = {}  # {task: tasks of the TaskGroup that it has entered}
 
 
 # ---- what tasks await -----------------------------------------------------------------
@@ -49,6 +52,18 @@ class Awaitable:
         return (yield from self.coroutine.__await__())
 
 
+class Yields:
+    """Suspends in a yield, with the iterator of the loop, a generator, on the stack."""
+
+    def __init__(self, future):
+        self.future = future
+
+    def __await__(self):
+        for waiter in (it for it in [self.future] * 2):
+            waiter._asyncio_future_blocking = True
+            yield waiter
+
+
 class Wrapper(Awaitable):
     def __await__(self):
         return self.coroutine.__await__()
@@ -71,7 +86,8 @@ async def iterates(future):
 
 async def asks_for_next(future):
     numbers = counts(future)
-    await anext(numbers); await anext(numbers, None)
+    await numbers.__anext__()
+    await (anext(numbers, None) if hasattr(builtins, "anext") else numbers.__anext__())
 
 
 async def cleans_up(future):
@@ -83,7 +99,7 @@ async def cleans_up(future):
 
 async def throws(future):
     numbers = cleans_up(future)
-    await anext(numbers)
+    await numbers.__anext__()
     with contextlib.suppress(ValueError):
         await numbers.athrow(ValueError)
 
@@ -95,8 +111,8 @@ async def resource(future):
 
 
 async def enters(future):
-    async with (resource(future)
-                as _): pass
+    async with resource(
+            future) as _: pass
 
 
 async def waits_in_a_finally(future):
@@ -133,6 +149,7 @@ async def kinds_of_awaits():
     started(awaits(generator_based(future)))
     started(awaits(Awaitable(awaits(future))))
     started(awaits(Wrapper(awaits(future))))
+    started(awaits(Yields(future)))
     started(nested(DEEP, future), name="deep")
 
 
@@ -148,18 +165,39 @@ async def groups():
     future = future_for_good()
 
     async def group():
+        if not hasattr(asyncio, "TaskGroup"):
+            return await asyncio.gather(*[nested(i, future) for i in range(3)])
         async with asyncio.TaskGroup() as inner:
             for i in range(3):
                 keep.append(inner.create_task(nested(i, future)))
+                groups_entered.setdefault(inner._parent_task, []).append(keep[-1])
+
+    def shielded(inner):
+        outer = asyncio.shield(inner)
+        shields[outer] = inner
+        return outer
 
     async def gathers():
-        await asyncio.gather(awaits(future), group(), asyncio.shield(started(awaits(future))))
+        await asyncio.gather(awaits(future), group(), shielded(started(awaits(future))))
+
+    async def awaits_a_shielded_gather():
+        await shielded(asyncio.gather(both, awaits(future)))
+
+    async def shares_callbacks(task):
+        """Callbacks that refer to a task which does not await this one."""
+        other = started(awaits(future))
+        task.add_done_callback(lambda _: other.cancel())
+        task.add_done_callback(other.cancel)
+        task.add_done_callback(functools.partial(other.cancel, other))
+        await future
 
     both = started(gathers())
     started(awaits(both))
     started(awaits(both))
     started(asyncio.wait_for(awaits(future), 10**6))
     started(asyncio.wait([started(awaits(future)), both]))
+    started(awaits_a_shielded_gather())
+    started(shares_callbacks(started(awaits(future))))
 
 
 async def library():
@@ -213,7 +251,12 @@ async def parks_eagerly(park):
     loop = asyncio.get_running_loop()
     loops[loop] = native_id()
     loop.set_task_factory(asyncio.eager_task_factory)
-    started(calls_park(park), name="eager")
+    # 3.14 and newer have no list of a task that is neither current nor has awaited anything.
+    started(calls_park(park) if HAS_AWAITED_BY else starts_another(park), name="eager")
+
+
+async def starts_another(park):
+    started(calls_park(park), name="eager in another")
 
 
 async def leaves_tasks():
@@ -238,14 +281,15 @@ def between_tasks(park):
     park()
 
 
+has_eager_tasks = hasattr(asyncio, "eager_task_factory")
 SITUATIONS = [
     (situation.__name__, functools.partial(lambda situation, park: asyncio.run(
         runs(situation, park)), situation))
-    for situation in (kinds_of_awaits, names, groups, library, subclasses, eager, many)
+    for situation in (kinds_of_awaits, names, groups, library, subclasses, many)
+    + ((eager,) if has_eager_tasks else ())
 ] + [
-    ("parks eagerly", lambda park: asyncio.run(parks_eagerly(park))),
     ("between tasks", between_tasks),
-]
+] + ([("parks eagerly", lambda park: asyncio.run(parks_eagerly(park)))] if has_eager_tasks else [])
 
 
 # ---- the truth ------------------------------------------------------------------------
@@ -266,43 +310,71 @@ def step(awaited):
     return None, None
 
 
-def frames_of(task, running_frames):
+def frames_of(task, running_frames, described):
     awaited = task.get_coro()
     for ident, frame in running_frames.items():
         inner = []
         while frame is not None and frame is not awaited.cr_frame:
-            inner.append(parking.described(frame))
+            inner.append(described(frame))
             frame = frame.f_back
         if frame is not None and asyncio.current_task(task.get_loop()) is task:
-            return [parking.described(frame)] + inner[::-1]
+            return [described(frame)] + inner[::-1]
     frames = []
     while awaited is not None:
         frame, awaited = step(awaited)
         if frame is not None:
-            frames.append(parking.described(frame))
+            frames.append(described(frame))
     return frames
 
 
-def awaiters(future):
-    """The tasks that await a future, directly or by way of others."""
+def noted_awaiters(future):
+    """The tasks that await a future, directly or by way of others, as 3.14 and newer note it."""
     found = set()
     for awaiter in future._asyncio_awaited_by or ():
-        found |= {awaiter} if isinstance(awaiter, asyncio.Task) else awaiters(awaiter)
+        found |= {awaiter} if isinstance(awaiter, asyncio.Task) else noted_awaiters(awaiter)
+    return found
+
+
+def awaited_tasks(task):
+    """The tasks that a task waits for, from what it waits in: before 3.14."""
+    futures = [task._fut_waiter] + groups_entered.get(task, [])
+    innermost = frames_of(task, {}, lambda frame: frame)[-1]
+    if innermost is not None and innermost.f_globals is vars(asyncio.tasks):
+        if innermost.f_code.co_name == "_wait":
+            futures.extend(innermost.f_locals["fs"])
+        if innermost.f_code.co_name == "wait_for":
+            futures.append(innermost.f_locals["fut"])
+    found = set()
+    while futures:
+        future = futures.pop()
+        if isinstance(future, asyncio.Task):
+            found.add(future)
+        else:
+            futures.extend(getattr(future, "_children", ()))
+            futures.extend([shields[future]] if future in shields else [])
     return found
 
 
 def truth():
     running_frames = sys._current_frames()
+    tasks = [(task, loop, tid) for loop, tid in loops.items() for task in asyncio.all_tasks(loop)]
+    awaiters = {}
+    if not HAS_AWAITED_BY:
+        for waiting, _, _ in tasks:
+            for task in awaited_tasks(waiting):
+                awaiters.setdefault(task, set()).add(waiting)
     return {"tasks": [
         {
             "id": hex(id(task)),
             "name": task.get_name(),
             "running": asyncio.current_task(loop) is task,
-            "tid": tid,
-            "frames": frames_of(task, running_frames),
-            "awaited_by": sorted(hex(id(awaiter)) for awaiter in awaiters(task)),
+            # A thread is known to have a loop only while that runs, before 3.14.
+            "tid": tid if HAS_AWAITED_BY or loop.is_running() else None,
+            "frames": frames_of(task, running_frames, parking.described),
+            "awaited_by": sorted(hex(id(awaiter)) for awaiter in (
+                noted_awaiters(task) if HAS_AWAITED_BY else awaiters.get(task, ()))),
         }
-        for loop, tid in loops.items() for task in asyncio.all_tasks(loop)
+        for task, loop, tid in tasks
     ]}
 
 

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: MIT */
+/* A growing list of addresses in the target. */
+#pragma once
+
+#include <stdint.h>
+
+#include "procmem/memory.h"
+
+/* Empty if all zero. */
+struct addr_list {
+	remote_addr *addrs; /* owned */
+	uint32_t nr, max;
+};
+
+/* Free the list and leave it empty. Accepts NULL. */
+void addr_list_done(struct addr_list *list);
+
+/* Returns 0 or -ENOMEM. */
+int addr_list_append(struct addr_list *list, remote_addr addr);
