@@ -78,6 +78,17 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 }
 
 /*
+ * Whether a task has still that coroutine. If it has ended while its frames were read, they may be
+ * those of another coroutine at the same address.
+ */
+static bool has_coro(const struct tasks *tasks, remote_addr addr, remote_addr coro_addr)
+{
+	struct task_words now;
+
+	return !task_read(&tasks->reader, addr, &now) && now.coro_addr == coro_addr;
+}
+
+/*
  * Read a task until two reads in a row agree; a core file needs one. The result is in the flags
  * and error of sample. The first read uses pages that may be old, the others do not.
  *
@@ -109,7 +120,8 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		if (err || !ret_words->coro_addr)
 			break;
 		proven = !chain_err && (is_core || (i && tasks->chain.nr_unchanged == nr_frames &&
-						    tasks->chain.nr_frames == nr_frames));
+						    tasks->chain.nr_frames == nr_frames &&
+						    has_coro(tasks, addr, ret_words->coro_addr)));
 		nr_frames = tasks->chain.nr_frames;
 	}
 	tasks->reader.memory = &tasks->cached.memory;
