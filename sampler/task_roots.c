@@ -39,12 +39,12 @@ struct surveyed_thread {
 	bool is_valid;	  /* it was proven, and holds while the thread is known not to have run */
 	bool was_taken;	  /* in the current look */
 	uint64_t next_ns; /* when the next one is due */
-	uint64_t last_ns; /* its samples cover the time up to here; 0: none yet */
+	uint64_t last_ns; /* its samples cover the time up to here */
 };
 
 /* The tasks above a thread's stack, and the last sample made from them. */
 struct rooted_thread {
-	uint32_t id; /* of the thread that had the slot at the last look */
+	uint32_t owner; /* the id, plus 1, of the thread that had the slot at the last look */
 	struct surveyed_thread suspended;
 	struct frame *above; /* owned; the frames to put above, outermost first */
 	uint32_t nr_above, max_above;
@@ -314,13 +314,13 @@ static int read_suspended(struct task_roots *roots, const struct snapshot_thread
 /* The slot of a thread that has ended may be another one's now. */
 static void adopt_slot(struct task_roots *roots, struct rooted_thread *rooted, uint32_t slot)
 {
-	const uint32_t id = roots->sampler->threads[slot].info->id;
+	const uint32_t owner = roots->sampler->threads[slot].info->id + 1;
 
-	if (rooted->id == id)
+	if (rooted->owner == owner)
 		return;
-	rooted->id = id;
+	rooted->owner = owner;
 	task_survey_destroy(roots->sampler, rooted->suspended.survey);
-	rooted->suspended = (struct surveyed_thread){0};
+	rooted->suspended = (struct surveyed_thread){.last_ns = roots->sampler->tick.now_ns};
 	rooted->task_addr = 0;
 }
 
@@ -521,14 +521,14 @@ static int emit_suspended(struct task_roots *roots, const struct snapshot_thread
 	const struct sampler_extras *extras = &roots->sampler->extras;
 	const struct sample sample = {
 		.time_ns = now_ns,
-		.wall_ns = suspended->last_ns ? now_ns - suspended->last_ns : 0,
+		.wall_ns = now_ns - suspended->last_ns,
 		.thread = roots->sampler->threads[thread->slot].info,
 		.flags = (extras->cpu ? SAMPLE_CPU_MEASURED : 0u) |
 			 (extras->states ? SAMPLE_IDLE : 0u),
 	};
 
 	suspended->last_ns = now_ns;
-	return sample.wall_ns ? task_survey_emit(suspended->survey, sample, sink) : 0;
+	return task_survey_emit(suspended->survey, sample, sink);
 }
 
 int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t now_ns)

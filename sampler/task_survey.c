@@ -170,9 +170,9 @@ static int list_tasks(struct task_survey *survey, const struct task_place *place
 	int err;
 
 	if (!reader->objects)
-		return task_list_read(
-			reader, place->thread_addr + reader->asyncio->thread.tasks_head,
-			&survey->tasks);
+		return task_list_read(reader,
+				      place->thread_addr + reader->asyncio->thread.tasks_head,
+				      &survey->tasks);
 	err = asyncio_objects_loop(reader->memory, reader->build, place->thread_addr, &loop_addr);
 	if (err || !loop_addr)
 		return err;

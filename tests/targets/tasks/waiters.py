@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """A tree of tasks that wait for good: in task groups, gathers, locks and queues, named and not.
-Reports, of each task, what asyncio.capture_call_graph() says (3.14 and newer).
+Reports, of each task, what asyncio.capture_call_graph() says, or before 3.14 Task.get_stack(), which
+has only the outermost frame. Runs on CPython 3.8 and newer.
 """
 import asyncio
 import os
@@ -17,11 +18,20 @@ async def branch(future, depth):
     return depth
 
 
+async def together(coroutines):
+    """In a group, or in a gather() before 3.11. Each has a name, or None."""
+    if hasattr(asyncio, "TaskGroup"):
+        async with asyncio.TaskGroup() as tasks:
+            for coroutine, name in coroutines:
+                tasks.create_task(coroutine, name=name)
+    else:
+        await asyncio.gather(*(asyncio.create_task(coroutine, name=name)
+                               for coroutine, name in coroutines))
+
+
 async def group(future, name):
-    async with asyncio.TaskGroup() as tasks:
-        for number in range(3):
-            tasks.create_task(branch(future, number), name="%s-%d" % (name, number))
-        tasks.create_task(gather(future))
+    await together([(branch(future, number), "%s-%d" % (name, number)) for number in range(3)]
+                   + [(gather(future), None)])
 
 
 async def gather(future):
@@ -38,10 +48,13 @@ async def consumer(queue):
 
 
 def graph_of(task):
+    facts = {"id": hex(id(task)), "name": task.get_name()}
+    if not hasattr(asyncio, "capture_call_graph"):
+        return {**facts, "frames": [(frame.f_code.co_name, frame.f_lineno)
+                                    for frame in task.get_stack()]}
     graph = asyncio.capture_call_graph(task)
     return {
-        "id": hex(id(task)),
-        "name": task.get_name(),
+        **facts,
         "frames": [(entry.frame.f_code.co_qualname, entry.frame.f_lineno)
                    for entry in reversed(graph.call_stack)],
         "awaited_by": sorted(tasks_above(graph)),
@@ -71,11 +84,8 @@ async def main():
     await lock.acquire()
     loop.set_exception_handler(lambda _, context: os.abort())
     loop.call_soon(report, 50)
-    async with asyncio.TaskGroup() as tasks:
-        for name in ("a", "b"):
-            tasks.create_task(group(future, name), name=name)
-        tasks.create_task(locked(lock))
-        tasks.create_task(consumer(queue), name="consumer")
+    await together([(group(future, name), name) for name in ("a", "b")]
+                   + [(locked(lock), None), (consumer(queue), "consumer")])
 
 
 asyncio.run(main())
