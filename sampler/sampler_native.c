@@ -17,6 +17,7 @@
 #include "sampler/recent_maps.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
+#include "sampler/task_roots.h"
 
 /*
  * A runnable thread gets no sample at a tick: its next copy accounts for the time. But after this
@@ -187,8 +188,7 @@ static int emit_merged(struct sampler_native *native, const struct snapshot_thre
 
 	native->stats.nr_stacks++;
 	native->stats.nr_c_gaps += !native->stacks.is_whole;
-	native->merge_next =
-		sampler->roots ? task_roots_sink(sampler->roots, thread, next) : next;
+	native->merge_next = sampler->roots ? task_roots_sink(sampler->roots, thread, next) : next;
 	native->list = list;
 	native->entries = entries; /* the thread may have moved on since */
 	native->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX

@@ -25,7 +25,6 @@
 #include "sampler/sample_ids.h"
 #include "sampler/sampler.h"
 #include "sampler/snapshot.h"
-#include "sampler/task_roots.h"
 #include "sampler/ticker.h"
 
 /* CPU-time accounting of one thread. */

@@ -9,6 +9,7 @@
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
+#include "sampler/task_roots.h"
 
 /*
  * Without CPU times: a thread that waited this long ago counts as waiting. This bounds the cost of

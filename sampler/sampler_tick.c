@@ -9,6 +9,7 @@
 #include "procmem/sched/thread_stat.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
+#include "sampler/task_roots.h"
 
 /*
  * A look that begins this late may have waited until the target went to sleep: before Linux 6.12
