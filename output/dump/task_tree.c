@@ -13,7 +13,7 @@
 /* Limit on the names that are listed of equal tasks. */
 enum { MAX_NAMES = 5 };
 
-/* Tasks that are awaited by tasks this deep in the tree are only counted. */
+/* What tasks this deep in the tree await is only counted. */
 enum { MAX_DEPTH = 32, INDENT = 2 };
 
 /* Equal tasks. */
@@ -255,6 +255,33 @@ static int place_awaited(struct tree *tree, const struct node *node, struct sibl
 	return err;
 }
 
+/* Count the tasks of siblings and all that is below them, and place these, so that none is shown. */
+static uint32_t count_all(struct tree *tree, const struct siblings *siblings)
+{
+	uint32_t top = DUMP_TASKS_NONE, nr = 0;
+
+	/* Tasks that are not shown need no next one of their node: it links those to be counted. */
+	for (uint32_t i = 0; i < siblings->nr; i++) {
+		tree->next[siblings->nodes[i].last] = top;
+		top = siblings->nodes[i].first;
+	}
+	for (; top != DUMP_TASKS_NONE; nr++) {
+		const uint32_t task = top;
+
+		top = tree->next[task];
+		for (uint32_t i = tree->first[task]; i < tree->first[task + 1]; i++) {
+			const uint32_t awaited = tree->awaited[i];
+
+			if (tree->is_placed[awaited])
+				continue;
+			tree->is_placed[awaited] = true;
+			tree->next[awaited] = top;
+			top = awaited;
+		}
+	}
+	return nr;
+}
+
 /* Append a node and what is below it. Returns 0 or -ENOMEM. */
 static int append_all(struct text *text, struct tree *tree, const struct node *node,
 		      unsigned int depth)
@@ -264,9 +291,9 @@ static int append_all(struct text *text, struct tree *tree, const struct node *n
 
 	append_node(text, tree, node, depth);
 	err = place_awaited(tree, node, &siblings);
-	if (depth == MAX_DEPTH && siblings.nr) {
-		text_pad(text, (size_t)(depth + 1) * INDENT);
-		text_puts(text, "… and what these await\n");
+	if (!err && depth == MAX_DEPTH && siblings.nr) {
+		text_pad(text, (depth + 1ull) * INDENT);
+		text_printf(text, "… and %" PRIu32 " more below\n", count_all(tree, &siblings));
 		siblings.nr = 0;
 	}
 	for (uint32_t i = 0; !err && i < siblings.nr; i++)
@@ -275,34 +302,56 @@ static int append_all(struct text *text, struct tree *tree, const struct node *n
 	return err;
 }
 
-/* Add a paragraph for each root. Those of a cycle of awaits, which has none, come last. */
-static int describe(struct tree *tree, struct paragraphs *paragraphs, bool is_cyclic)
+/* Add a paragraph for each root. Returns 0 or -ENOMEM. */
+static int add_roots(struct tree *tree, const struct siblings *roots, struct paragraphs *paragraphs)
+{
+	int err = 0;
+
+	for (uint32_t i = 0; !err && i < roots->nr; i++) {
+		struct text text = {0};
+
+		err = append_all(&text, tree, &roots->nodes[i], 0);
+		if (!err)
+			err = paragraphs_add(paragraphs, &text);
+		text_done(&text);
+	}
+	return err;
+}
+
+/* Whether a task that is known awaits the one with that index. */
+static bool is_awaited(const struct dump_tasks *tasks, uint32_t index)
+{
+	const struct dumped_task *task = &tasks->tasks[index];
+
+	for (uint32_t i = 0; i < task->nr_awaited_by; i++)
+		if (dump_tasks_find(tasks, task->awaited_by[i]) != DUMP_TASKS_NONE)
+			return true;
+	return false;
+}
+
+/* Add paragraphs for all tasks that none awaits, then for the cycles of awaits, which have none. */
+static int describe(struct tree *tree, struct paragraphs *paragraphs)
 {
 	const struct dump_tasks *tasks = tree->tasks;
 	struct siblings roots = {0};
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < tasks->nr_tasks && !(is_cyclic && roots.nr); i++) {
-		bool is_root = !tree->is_placed[i];
-
-		for (uint32_t j = 0; is_root && !is_cyclic && j < tasks->tasks[i].nr_awaited_by;
-		     j++)
-			is_root = dump_tasks_find(tasks, tasks->tasks[i].awaited_by[j]) ==
-				  DUMP_TASKS_NONE;
-		if (is_root)
+	for (uint32_t i = 0; !err && i < tasks->nr_tasks; i++)
+		if (!is_awaited(tasks, i))
 			err = place(tree, &roots, i);
-	}
-	for (uint32_t i = 0; !err && i < roots.nr; i++) {
-		struct text text = {0};
-
-		err = append_all(&text, tree, &roots.nodes[i], 0);
-		if (!err)
-			err = paragraphs_add(paragraphs, &text);
-		text_done(&text);
-	}
-	if (!err && is_cyclic && roots.nr)
-		err = -EAGAIN;
+	if (!err)
+		err = add_roots(tree, &roots, paragraphs);
 	siblings_done(&roots);
+	for (uint32_t i = 0; !err && i < tasks->nr_tasks; i++) {
+		struct siblings one = {0};
+
+		if (tree->is_placed[i])
+			continue;
+		err = place(tree, &one, i);
+		if (!err)
+			err = add_roots(tree, &one, paragraphs);
+		siblings_done(&one);
+	}
 	return err;
 }
 
@@ -313,11 +362,7 @@ int task_tree_describe(const struct dump_tasks *tasks, struct source_lines *sour
 	int err = tree_init(&tree);
 
 	if (!err)
-		err = describe(&tree, paragraphs, false);
-	if (!err)
-		do
-			err = describe(&tree, paragraphs, true);
-		while (err == -EAGAIN);
+		err = describe(&tree, paragraphs);
 	tree_done(&tree);
 	return err;
 }
