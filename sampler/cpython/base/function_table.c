@@ -76,6 +76,14 @@ bool function_is_overflow(const struct function *function)
 	return !function->path[0] && strcmp(function->qualname, FUNCTION_TABLE_OVERFLOW) == 0;
 }
 
+/* Whether there is no room for another function of a kind. */
+static bool is_full(const struct function_table *table, enum function_kind kind)
+{
+	return table->max_bytes &&
+	       (table->nr_bytes >= table->max_bytes ||
+		(kind == FUNCTION_TASK && table->nr_task_bytes >= table->max_bytes / 4));
+}
+
 const struct function *function_table_get(struct function_table *table, enum function_kind kind,
 					  const char *qualname, const char *path,
 					  int32_t first_line)
@@ -86,6 +94,9 @@ const struct function *function_table_get(struct function_table *table, enum fun
 		.path = path,
 		.first_line = first_line,
 	};
+	const bool is_task = kind == FUNCTION_TASK;
+	const char *others = is_task ? FUNCTION_TABLE_OTHER_TASKS : FUNCTION_TABLE_OVERFLOW;
+	const size_t bytes = sizeof(struct function_entry) + strlen(qualname) + strlen(path) + 2;
 	uint64_t hash = hash_add_bytes(HASH_BEGIN, qualname, strlen(qualname) + 1);
 	size_t i;
 
@@ -96,14 +107,15 @@ const struct function *function_table_get(struct function_table *table, enum fun
 	i = slot_find(table, hash, &wanted);
 	if (table->slots[i])
 		return &table->slots[i]->function;
-	if (table->max_bytes && table->nr_bytes >= table->max_bytes &&
-	    !function_is_overflow(&wanted))
-		return function_table_get(table, FUNCTION_PYTHON, FUNCTION_TABLE_OVERFLOW, "", 0);
+	if (is_full(table, kind) && (path[0] || strcmp(qualname, others) != 0))
+		return function_table_get(table, is_task ? FUNCTION_TASK : FUNCTION_PYTHON, others,
+					  "", 0);
 	table->slots[i] = entry_create(&wanted, hash, table->nr_functions);
 	if (!table->slots[i])
 		return NULL;
 	table->nr_functions++;
-	table->nr_bytes += sizeof(struct function_entry) + strlen(qualname) + strlen(path) + 2;
+	table->nr_bytes += bytes;
+	table->nr_task_bytes += is_task ? bytes : 0;
 	return &table->slots[i]->function;
 }
 

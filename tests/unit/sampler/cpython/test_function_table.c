@@ -92,3 +92,26 @@ Test(function_table, new_functions_beyond_the_limit_share_one)
 	cr_expect(eq(sz, table.nr_bytes, nr_bytes));
 	function_table_done(&table);
 }
+
+/* However many names tasks have, functions have room. */
+Test(function_table, new_names_of_tasks_beyond_a_quarter_share_one)
+{
+	struct function_table table = {.max_bytes = 1 << 16};
+	const struct function *first = function_table_get(&table, FUNCTION_TASK, "task0", "", 0);
+	const struct function *last = NULL, *function;
+
+	for (int i = 0; i < 10000; i++) {
+		char name[16];
+
+		(void)snprintf(name, sizeof(name), "task%d", i);
+		last = function_table_get(&table, FUNCTION_TASK, name, "", 0);
+	}
+	cr_expect(eq(str, (char *)last->qualname, (char *)FUNCTION_TABLE_OTHER_TASKS));
+	cr_expect(eq(int, (int)last->kind, FUNCTION_TASK));
+	cr_expect(lt(sz, table.nr_bytes, table.max_bytes / 2));
+	cr_expect(eq(ptr, (void *)function_table_get(&table, FUNCTION_TASK, "task0", "", 0),
+		     (void *)first));
+	function = function_table_get(&table, FUNCTION_PYTHON, "f", "/a.py", 1);
+	cr_expect(eq(str, (char *)function->qualname, (char *)"f"));
+	function_table_done(&table);
+}
