@@ -3,6 +3,7 @@
 #include "procmem/clock.h"
 #include "sampler/sampler_interrupts.h"
 #include "sampler/sampler_state.h"
+#include "sampler/task_roots.h"
 
 /* Stop or continue to interrupt threads. */
 static int enable(struct sampler *sampler, bool is_on)
@@ -82,6 +83,8 @@ static void end(struct sampler *sampler, uint64_t now_ns)
 			cpu->last_ns += cpu_ns - cpu->paused_ns;
 		cpu->has_paused = false;
 	}
+	if (sampler->roots)
+		task_roots_shift(sampler->roots, length_ns);
 	shift(&sampler->tick.last_ns, length_ns);
 	shift(&sampler->tick.last_look_ns, length_ns);
 	sampler->pause.is_on = false;

@@ -50,12 +50,6 @@ struct tasks {
 	bool complete;
 };
 
-/* Whether an error concerns one task or list, and neither the target nor us. */
-static bool is_about_task(int err)
-{
-	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
-}
-
 /*
  * Find the task that the owner executes. A task that was started eagerly is in no list until it
  * awaits something: append it. Returns 0, -ENOMEM, -ESRCH, -EPERM.
@@ -69,7 +63,7 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 		return 0;
 	err = task_read_running(&tasks->reader, owner->thread->ref.addr, &task);
 	if (err || !task)
-		return is_about_task(err) ? 0 : err;
+		return remote_error_is_fatal(err) ? err : 0;
 	owner->running_addr = task;
 	for (uint32_t i = 0; i < tasks->list.nr; i++)
 		if (tasks->list.addrs[i] == task)
@@ -110,10 +104,10 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 		if (!err) {
 			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, owner->clock,
 						     ret_words->coro_addr, &tasks->chain);
-			err = is_about_task(chain_err) ? 0 : chain_err;
+			err = remote_error_is_fatal(chain_err) ? chain_err : 0;
 		}
 		/* The pages may be older than the task. */
-		if (!i && is_about_task(err)) {
+		if (!i && err && !remote_error_is_fatal(err)) {
 			cached_memory_clear(&tasks->cached);
 			continue;
 		}
@@ -192,12 +186,10 @@ static int dump_task(struct tasks *tasks, const struct task_owner *owner, remote
 	if (!sampler->extras.is_core)
 		tasks->reader.memory = &tasks->memory.memory;
 	err = task_read_awaiters(&tasks->reader, &words, &tasks->awaiters);
-	if (!err) {
+	if (!err)
 		err = task_read_name(&tasks->reader, &words, &name);
-		err = is_about_task(err) ? 0 : err;
-	}
 	tasks->reader.memory = &tasks->cached.memory;
-	if (err)
+	if (remote_error_is_fatal(err))
 		return err;
 	sample.name = name ? name : "";
 	sample.awaited_by = tasks->awaiters.addrs;
@@ -240,20 +232,20 @@ static int dump_owner(struct tasks *tasks, struct task_owner *owner)
 			(void)usleep(REFRESH_PAUSE_US);
 		cached_memory_clear(&tasks->cached);
 		tasks->list.nr = 0;
-		err = owner->loop_tasks
-			      ? take_tasks(tasks, owner)
-			      : task_list_read(&tasks->reader, owner->head_addr, &tasks->list);
+		err = owner->loop_tasks ? take_tasks(tasks, owner)
+					: task_list_read(&tasks->reader, owner->head_addr,
+							 TASKS_MAX, &tasks->list);
 	}
-	tasks->complete = tasks->complete && !is_about_task(err);
-	if (!err || is_about_task(err))
-		err = read_running(tasks, owner);
+	if (remote_error_is_fatal(err))
+		return err;
+	tasks->complete = tasks->complete && !err;
+	err = read_running(tasks, owner);
 	for (uint32_t i = 0; !err && i < tasks->list.nr; i++) {
 		err = dump_task(tasks, owner, tasks->list.addrs[i]);
 		/* A task that can no longer be read has ended, unless in a core file. */
-		if (err == -E2BIG || (is_about_task(err) && tasks->sampler->extras.is_core))
+		if (err && err != -ENOENT && (err == -E2BIG || tasks->sampler->extras.is_core))
 			tasks->complete = false;
-		if (is_about_task(err) || err == -ENOENT)
-			err = 0;
+		err = remote_error_is_fatal(err) ? err : 0;
 	}
 	return err;
 }
@@ -273,7 +265,8 @@ static int read_loops(struct tasks *tasks, struct loop_tasks *of)
 			of->tasks.addrs[nr++] = words.addr;
 			err = addr_list_append(&of->loops, words.loop_addr);
 		}
-		err = is_about_task(err) ? 0 : err;
+		if (!remote_error_is_fatal(err))
+			err = 0;
 	}
 	of->tasks.nr = nr;
 	return err;
@@ -287,10 +280,11 @@ static int find_tasks(struct tasks *tasks, remote_addr interp_addr, struct loop_
 	struct remote_memory *memory = tasks->reader.memory;
 	int err = asyncio_objects_find(memory, tasks->reader.build, interp_addr, &of->objects);
 
-	if (is_about_task(err))
-		tasks->complete = false;
+	if (err == -ENOTSUP || remote_error_is_fatal(err))
+		return err;
+	tasks->complete = tasks->complete && (!err || err == -ENOENT);
 	if (err)
-		return err == -ENOENT || is_about_task(err) ? 0 : err;
+		return 0;
 	tasks->reader.objects = &of->objects;
 	err = -EAGAIN;
 	for (int i = 0; i < LIST_MAX_TRIES && err == -EAGAIN; i++) {
@@ -301,8 +295,10 @@ static int find_tasks(struct tasks *tasks, remote_addr interp_addr, struct loop_
 		err = asyncio_objects_list(memory, tasks->reader.build, &of->objects, TASKS_MAX,
 					   &of->tasks);
 	}
-	tasks->complete = tasks->complete && !is_about_task(err);
-	return err && !is_about_task(err) ? err : read_loops(tasks, of);
+	if (remote_error_is_fatal(err))
+		return err;
+	tasks->complete = tasks->complete && !err;
+	return read_loops(tasks, of);
 }
 
 /* Find out where tasks are. Returns 0, -ENOENT (nowhere), or an error of sampler_dump_tasks(). */
@@ -394,6 +390,6 @@ int sampler_dump_tasks(struct sampler *sampler, const struct maps *maps, struct 
 	cached_memory_done(&tasks.cached);
 	if (err && err != -ENOENT)
 		return err;
-	*ret_complete = tasks.complete;
+	*ret_complete = tasks.complete && tasks.memory.nr_left;
 	return 0;
 }

@@ -20,11 +20,6 @@ void task_path_done(struct task_path *path)
 	*path = (struct task_path){0};
 }
 
-bool task_error_is_its_own(int err)
-{
-	return err == -EAGAIN || err == -EBADMSG || err == -EFAULT || err == -E2BIG;
-}
-
 /* Returns 0, -E2BIG or -ENOMEM. */
 static int push(struct task_path *path, struct frame frame)
 {
@@ -66,7 +61,7 @@ int task_path_add_running(struct task_path *path, struct task_reader *reader,
 	cleanup_free char *name = NULL;
 	const int err = task_read_name(reader, words, &name);
 
-	if (err && !task_error_is_its_own(err))
+	if (remote_error_is_fatal(err))
 		return err;
 	return push_name(path, name && *name && !is_made_up(name) ? name : TASK_UNNAMED);
 }
@@ -78,7 +73,7 @@ int task_path_add_suspended(struct task_path *path, struct task_reader *reader,
 	const struct frame_list *chain = &path->chain;
 	int err = await_chain_walk(codes, reader, clock, words->coro_addr, &path->chain);
 
-	if (err && !task_error_is_its_own(err))
+	if (remote_error_is_fatal(err))
 		return err;
 	err = 0;
 	for (uint32_t i = chain->nr_frames; !err && i-- > 0;) {
@@ -118,5 +113,37 @@ int task_path_add_awaiters(struct task_path *path, struct task_reader *reader,
 		if (!err)
 			err = task_path_add_suspended(path, reader, clock, &current);
 	}
-	return task_error_is_its_own(err) ? 0 : err;
+	return remote_error_is_fatal(err) ? err : 0;
+}
+
+void emitted_frames_done(struct emitted_frames *emitted)
+{
+	free(emitted->frames);
+	*emitted = (struct emitted_frames){0};
+}
+
+int emitted_frames_replace(struct emitted_frames *emitted, const struct frame *outer,
+			   uint32_t nr_outer, const struct frame *inner, uint32_t nr_inner,
+			   uint32_t *ret_nr_same)
+{
+	const uint32_t nr = nr_outer + nr_inner;
+	struct frame *frames =
+		array_reserve(emitted->frames, nr + 1, &emitted->max, sizeof(*frames));
+	uint32_t nr_same = 0;
+
+	if (!frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct frame *frame = i < nr_outer ? &outer[i] : &inner[i - nr_outer];
+
+		if (nr_same == i && i < emitted->nr && frames[i].function == frame->function &&
+		    frames[i].line == frame->line)
+			nr_same++;
+		else
+			frames[i] = *frame;
+	}
+	emitted->frames = frames;
+	emitted->nr = nr;
+	*ret_nr_same = nr_same;
+	return 0;
 }

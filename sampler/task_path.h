@@ -30,18 +30,35 @@ struct task_path {
 
 void task_path_done(struct task_path *path);
 
-/* Whether an error concerns one task, and neither the target nor us. */
-bool task_error_is_its_own(int err);
-
 /*
  * Add a task that its thread executes: its name only. Or one that is suspended: the frames of its
- * coroutines, then its name. Return 0, -ENOMEM, -ESRCH, -EPERM, or an error of the task's own.
+ * coroutines, then its name. Return 0; -E2BIG (a limit, or one of the reader's memory); -ENOMEM,
+ * -ESRCH, -EPERM. What cannot be read is left out.
  */
 int task_path_add_running(struct task_path *path, struct task_reader *reader,
 			  const struct task_words *words);
 int task_path_add_suspended(struct task_path *path, struct task_reader *reader,
 			    const struct code_clock *clock, const struct task_words *words);
 
-/* Add all that await a task, which was added last. What cannot be read ends the path. */
+/*
+ * Add all that await a task, which was added last. What cannot be read ends the path. Returns 0,
+ * -ENOMEM, -ESRCH or -EPERM.
+ */
 int task_path_add_awaiters(struct task_path *path, struct task_reader *reader,
 			   const struct code_clock *clock, const struct task_words *words);
+
+/* The frames of the last sample of a thread, outermost first. All zero: none. */
+struct emitted_frames {
+	struct frame *frames; /* owned */
+	uint32_t nr, max;
+};
+
+void emitted_frames_done(struct emitted_frames *emitted);
+
+/*
+ * Replace them by nr_outer frames of outer, followed by nr_inner of inner. *ret_nr_same is how many
+ * of the outermost stay the same. Returns 0 or -ENOMEM.
+ */
+int emitted_frames_replace(struct emitted_frames *emitted, const struct frame *outer,
+			   uint32_t nr_outer, const struct frame *inner, uint32_t nr_inner,
+			   uint32_t *ret_nr_same);

@@ -22,9 +22,9 @@
  */
 #define LOOK_MAX_READS (1u << 14)
 
-/* How often asyncio is searched in a process that may load it. */
-#define FIRST_SEARCH_NS 100000000ull
-#define LAST_SEARCH_NS	(5 * NS_PER_S)
+/* Pauses between searches for asyncio in a process that may load it: each is twice the last. */
+#define FIRST_PAUSE_NS 100000000ull
+#define LAST_PAUSE_NS  5000000000ull
 
 /*
  * How often the suspended tasks of a thread are read, unless that takes more than this part of the
@@ -39,7 +39,7 @@ struct surveyed_thread {
 	bool is_valid;	  /* it was proven, and holds while the thread is known not to have run */
 	bool was_taken;	  /* in the current look */
 	uint64_t next_ns; /* when the next one is due */
-	uint64_t last_ns; /* its samples cover the time up to here */
+	uint64_t last_ns; /* its samples cover the time up to here; 0: it has had no tick */
 };
 
 /* The tasks above a thread's stack, and the last sample made from them. */
@@ -52,8 +52,7 @@ struct rooted_thread {
 	bool has_tasks;	       /* some may have to be surveyed */
 	bool has_task;	       /* it executes one */
 	uint32_t nr_outer;     /* frames that users see above that task's */
-	struct frame *last;    /* owned; the frames of the last sample */
-	uint32_t nr_last, max_last;
+	struct emitted_frames emitted;
 };
 
 struct task_roots {
@@ -68,6 +67,7 @@ struct task_roots {
 	bool is_found, is_hopeless;
 	uint64_t search_ns, pause_ns;
 	struct task_path path;
+	struct task_surveyor surveyor;
 	bool surveys;		       /* the current look is a survey */
 	struct rooted_thread *threads; /* owned; by slot of the snapshot */
 	uint32_t nr_threads;
@@ -85,7 +85,8 @@ int task_roots_create(struct sampler *sampler, struct task_roots **ret_roots)
 	roots->sink.ops = &ops;
 	roots->sampler = sampler;
 	roots->path.sampler = sampler;
-	roots->pause_ns = FIRST_SEARCH_NS;
+	task_surveyor_init(&roots->surveyor, sampler, &roots->path);
+	roots->pause_ns = FIRST_PAUSE_NS;
 	*ret_roots = roots;
 	return 0;
 }
@@ -96,11 +97,12 @@ void task_roots_destroy(struct task_roots *roots)
 		return;
 	for (uint32_t i = 0; i < roots->nr_threads; i++) {
 		free(roots->threads[i].above);
-		free(roots->threads[i].last);
+		emitted_frames_done(&roots->threads[i].emitted);
 		task_survey_destroy(roots->sampler, roots->threads[i].suspended.survey);
 	}
 	free(roots->threads);
 	free(roots->interpreters);
+	task_surveyor_done(&roots->surveyor);
 	task_path_done(&roots->path);
 	free(roots);
 }
@@ -162,7 +164,7 @@ static int find_objects(struct task_roots *roots)
 					   snapshot->interpreters[i].ref.addr, &objects);
 		if (!err)
 			err = keep_objects(roots, &objects);
-		else if (err == -ENOENT || task_error_is_its_own(err))
+		else if (err != -ENOTSUP && !remote_error_is_fatal(err))
 			err = 0;
 	}
 	return !err && !roots->nr_interpreters ? -ENOENT : err;
@@ -176,8 +178,7 @@ int task_roots_prepare(struct task_roots *roots, uint64_t now_ns)
 	if (roots->is_hopeless || now_ns < roots->search_ns || !sampler->process)
 		return 0;
 	roots->search_ns = now_ns + roots->pause_ns;
-	roots->pause_ns =
-		roots->pause_ns * 2 < LAST_SEARCH_NS ? roots->pause_ns * 2 : LAST_SEARCH_NS;
+	roots->pause_ns = roots->pause_ns * 2 < LAST_PAUSE_NS ? roots->pause_ns * 2 : LAST_PAUSE_NS;
 	roots->reader.build = sampler->build;
 	err = asyncio_objects_known(sampler->build) ? find_objects(roots) : find_offsets(roots);
 	roots->is_found = !err;
@@ -261,7 +262,7 @@ static int find_task(struct task_roots *roots, const struct snapshot_thread *thr
 	remote_addr task_addr = 0;
 	int err = task_read_running(&roots->reader, thread->ref.addr, &task_addr);
 
-	if (err && !task_error_is_its_own(err))
+	if (remote_error_is_fatal(err))
 		return err;
 	if (!task_addr && roots->reader.objects)
 		task_addr = rooted->task_addr;
@@ -269,13 +270,16 @@ static int find_task(struct task_roots *roots, const struct snapshot_thread *thr
 		return 0;
 	err = task_read(&roots->reader, task_addr, ret_words);
 	if (err)
-		return task_error_is_its_own(err) ? 0 : err;
+		return remote_error_is_fatal(err) ? err : 0;
 	rooted->task_addr = task_addr;
 	rooted->has_task = find_coroutine(roots, thread, ret_words->coro_addr, &rooted->nr_outer);
 	return 0;
 }
 
-/* Put the tasks that lead to a running one above the stack of its thread. */
+/*
+ * Put the tasks that lead to a running one above the stack of its thread. Returns 0, -ENOMEM, -ESRCH
+ * or -EPERM.
+ */
 static int root_at(struct task_roots *roots, const struct snapshot_thread *thread,
 		   struct rooted_thread *rooted, const struct task_words *words)
 {
@@ -285,30 +289,44 @@ static int root_at(struct task_roots *roots, const struct snapshot_thread *threa
 	err = task_path_add_running(&roots->path, &roots->reader, words);
 	if (!err)
 		err = task_path_add_awaiters(&roots->path, &roots->reader, &thread->clock, words);
-	return err ? err : keep_path(roots, rooted);
+	return remote_error_is_fatal(err) ? err : keep_path(roots, rooted);
 }
 
-/* Read what the other tasks of a thread wait for. */
+/* How many frames the survey of a thread may have. */
+static uint32_t survey_max_frames(const struct task_roots *roots, const struct task_survey *survey)
+{
+	uint64_t nr_others = 0;
+
+	for (uint32_t i = 0; i < roots->nr_threads; i++) {
+		const struct task_survey *other = roots->threads[i].suspended.survey;
+
+		nr_others += other && other != survey ? other->max_frames : 0;
+	}
+	return nr_others < SURVEYS_MAX_FRAMES ? SURVEYS_MAX_FRAMES - (uint32_t)nr_others : 0;
+}
+
+/* Read what the other tasks of a thread wait for. Returns 0, -ENOMEM, -ESRCH or -EPERM. */
 static int read_suspended(struct task_roots *roots, const struct snapshot_thread *thread,
 			  remote_addr task_addr)
 {
+	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
+	const struct sample_thread *info = roots->sampler->threads[thread->slot].info;
 	const struct task_place place = {
 		.reader = &roots->reader,
 		.thread_addr = thread->ref.addr,
 		.running_addr = task_addr,
 		.clock = &thread->clock,
-		.max_tasks = roots->surveys ? SURVEY_MAX_TASKS_IN_LOOK : SURVEY_MAX_TASKS,
+		.is_in_look = roots->surveys,
+		.max_frames = survey_max_frames(roots, suspended->survey),
 	};
-	struct surveyed_thread *suspended = &roots->threads[thread->slot].suspended;
-	const struct sample_thread *info = roots->sampler->threads[thread->slot].info;
 	int err = 0;
 
 	if (!suspended->survey)
 		err = task_survey_create(roots->sampler, info, &suspended->survey);
 	if (!err)
-		err = task_survey_take(suspended->survey, &roots->path, &place);
+		err = task_survey_take(&roots->surveyor, suspended->survey, &place);
 	suspended->was_taken = !err;
-	return task_error_is_its_own(err) ? 0 : err;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
 /* The slot of a thread that has ended may be another one's now. */
@@ -320,8 +338,9 @@ static void adopt_slot(struct task_roots *roots, struct rooted_thread *rooted, u
 		return;
 	rooted->owner = owner;
 	task_survey_destroy(roots->sampler, rooted->suspended.survey);
-	rooted->suspended = (struct surveyed_thread){.last_ns = roots->sampler->tick.now_ns};
+	rooted->suspended = (struct surveyed_thread){0};
 	rooted->task_addr = 0;
+	rooted->emitted.nr = 0;
 }
 
 /* Whether a thread has tasks that may have to be surveyed. */
@@ -385,26 +404,13 @@ static uint32_t count_outer(const struct sample *sample, uint32_t nr)
 	return i;
 }
 
-/* Returns how many frames are those of the last sample, from the outermost on. */
-static uint32_t count_same(const struct rooted_thread *rooted, const struct frame *frames,
-			   uint32_t nr_frames)
-{
-	uint32_t i = 0;
-
-	while (i < nr_frames && i < rooted->nr_last &&
-	       frames[i].function == rooted->last[i].function &&
-	       frames[i].line == rooted->last[i].line)
-		i++;
-	return i;
-}
-
 static int emit(struct sample_sink *sink, const struct sample *sample)
 {
 	struct task_roots *roots = (struct task_roots *)sink;
 	struct rooted_thread *rooted = roots->rooted;
 	struct sample changed = *sample;
-	uint32_t nr_above = 0, nr_outer = 0, nr;
-	struct frame *frames;
+	uint32_t nr_above = 0, nr_outer = 0;
+	int err;
 
 	if (!rooted)
 		return -ENOMEM;
@@ -414,27 +420,13 @@ static int emit(struct sample_sink *sink, const struct sample *sample)
 		nr_outer = 0;
 	else if (rooted->has_task)
 		nr_above = rooted->nr_above;
-	nr = nr_above + sample->nr_frames - nr_outer;
-	frames = array_reserve(rooted->last, nr + 1, &rooted->max_last, sizeof(*frames));
-	if (!frames)
-		return -ENOMEM;
-	rooted->last = frames;
-	changed.nr_unchanged = 0;
-	if (nr_above) {
-		changed.nr_unchanged = count_same(rooted, rooted->above, nr_above);
-		memcpy(frames, rooted->above, nr_above * sizeof(*frames));
-	}
-	for (uint32_t i = nr_above; i < nr; i++) {
-		const struct frame *frame = &sample->frames[nr_outer + i - nr_above];
-
-		if (changed.nr_unchanged == i && i < rooted->nr_last &&
-		    frames[i].function == frame->function && frames[i].line == frame->line)
-			changed.nr_unchanged++;
-		frames[i] = *frame;
-	}
-	rooted->nr_last = nr;
-	changed.frames = frames;
-	changed.nr_frames = nr;
+	err = emitted_frames_replace(&rooted->emitted, rooted->above, nr_above,
+				     sample->frames + nr_outer, sample->nr_frames - nr_outer,
+				     &changed.nr_unchanged);
+	if (err)
+		return err;
+	changed.frames = rooted->emitted.frames;
+	changed.nr_frames = rooted->emitted.nr;
 	changed.details = NULL;
 	return roots->next->ops->sample(roots->next, &changed);
 }
@@ -511,9 +503,10 @@ static int survey(struct task_roots *roots, struct snapshot_thread *thread, uint
 	if (suspended->is_valid && pause_ns < SURVEY_EVERY_NS)
 		pause_ns = SURVEY_EVERY_NS;
 	suspended->next_ns = now_ns + pause_ns;
-	return err == -ENOENT || task_error_is_its_own(err) ? 0 : err;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
+/* Emit samples of what was read of a thread's suspended tasks. Returns what the sink returned. */
 static int emit_suspended(struct task_roots *roots, const struct snapshot_thread *thread,
 			  struct sample_sink *sink, uint64_t now_ns)
 {
@@ -544,6 +537,8 @@ int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t
 
 		if (!rooted)
 			return -ENOMEM;
+		if (!rooted->has_tasks || !rooted->suspended.last_ns)
+			rooted->suspended.last_ns = now_ns;
 		if (!rooted->has_tasks || now_ns < rooted->suspended.next_ns)
 			continue;
 		if (rooted->suspended.is_valid && thread->proof.is_known)
@@ -554,4 +549,11 @@ int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t
 			err = emit_suspended(roots, thread, sink, now_ns);
 	}
 	return err;
+}
+
+void task_roots_shift(struct task_roots *roots, uint64_t length_ns)
+{
+	for (uint32_t i = 0; i < roots->nr_threads; i++)
+		if (roots->threads[i].suspended.last_ns)
+			roots->threads[i].suspended.last_ns += length_ns;
 }

@@ -46,3 +46,6 @@ struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snaps
  * -ESRCH, -EPERM, or what the sink returned.
  */
 int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t now_ns);
+
+/* After a pause: its length is not a part of what samples stand for. */
+void task_roots_shift(struct task_roots *roots, uint64_t length_ns);

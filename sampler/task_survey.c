@@ -11,6 +11,20 @@
 
 /* Making. */
 
+void task_surveyor_init(struct task_surveyor *surveyor, struct sampler *sampler,
+			struct task_path *path)
+{
+	*surveyor = (struct task_surveyor){.path = path};
+	cached_memory_init(&surveyor->cached, sampler->snapshot.instant.look.inner);
+}
+
+void task_surveyor_done(struct task_surveyor *surveyor)
+{
+	cached_memory_done(&surveyor->cached);
+	addr_list_done(&surveyor->tasks);
+	free(surveyor->awaits);
+}
+
 int task_survey_create(struct sampler *sampler, const struct sample_thread *thread,
 		       struct task_survey **ret_survey)
 {
@@ -28,7 +42,6 @@ int task_survey_create(struct sampler *sampler, const struct sample_thread *thre
 		return -ENOMEM;
 	}
 	survey->info.id = ids->nr_threads++;
-	cached_memory_init(&survey->memory, sampler->snapshot.instant.look.inner);
 	*ret_survey = survey;
 	return 0;
 }
@@ -38,63 +51,55 @@ void task_survey_destroy(struct sampler *sampler, struct task_survey *survey)
 	if (!survey)
 		return;
 	sample_ids_put_slot(sampler->identities.ids, survey->info.slot);
-	cached_memory_done(&survey->memory);
-	addr_list_done(&survey->tasks);
-	addr_list_done(&survey->awaiters);
 	free(survey->frames);
 	free(survey->stacks);
-	free(survey->last);
+	emitted_frames_done(&survey->emitted);
 	free(survey);
 }
 
 /* Reading. */
 
-static int compare_addrs(const void *a, const void *b)
+/* Find out which tasks await others. Returns 0; -ENOMEM, -ESRCH, -EPERM. */
+static int read_awaits(struct task_surveyor *surveyor)
 {
-	const remote_addr left = *(const remote_addr *)a, right = *(const remote_addr *)b;
+	const struct addr_list *tasks = &surveyor->tasks;
+	struct addr_list *awaiters = &surveyor->path->awaiters;
+	bool *awaits = array_reserve(surveyor->awaits, tasks->nr + 1, &surveyor->max_awaits,
+				     sizeof(*awaits));
 
-	return (left > right) - (left < right);
-}
+	if (!awaits)
+		return -ENOMEM;
+	surveyor->awaits = awaits;
+	memset(awaits, 0, tasks->nr * sizeof(*awaits));
+	for (uint32_t i = 0; i < tasks->nr; i++) {
+		struct task_words words;
+		int err = task_read(&surveyor->reader, tasks->addrs[i], &words);
 
-/* Whether a task awaits another one, which was read. */
-static bool awaits_task(const struct task_survey *survey, remote_addr task_addr)
-{
-	const struct addr_list *list = &survey->awaiters;
-
-	return list->nr &&
-	       bsearch(&task_addr, list->addrs, list->nr, sizeof(task_addr), compare_addrs);
-}
-
-/* Find out which tasks await others. */
-static int read_awaiters(struct task_survey *survey, struct task_path *path)
-{
-	struct task_words words;
-	int err = 0;
-
-	survey->awaiters.nr = 0;
-	for (uint32_t i = 0; !err && i < survey->tasks.nr; i++) {
-		err = task_read(&survey->reader, survey->tasks.addrs[i], &words);
 		if (!err)
-			err = task_read_awaiters(&survey->reader, &words, &path->awaiters);
-		for (uint32_t j = 0; !err && j < path->awaiters.nr; j++)
-			err = addr_list_append(&survey->awaiters, path->awaiters.addrs[j]);
-		if (task_error_is_its_own(err))
-			err = 0;
+			err = task_read_awaiters(&surveyor->reader, &words, awaiters);
+		if (remote_error_is_fatal(err))
+			return err;
+		for (uint32_t j = 0; !err && j < awaiters->nr; j++) {
+			const uint32_t task = addr_list_find(tasks, awaiters->addrs[j]);
+
+			if (task != ADDR_LIST_NONE)
+				awaits[task] = true;
+		}
 	}
-	if (survey->awaiters.nr)
-		qsort(survey->awaiters.addrs, survey->awaiters.nr, sizeof(remote_addr),
-		      compare_addrs);
-	return err;
+	return 0;
 }
 
-/* Add the path as a stack, outermost frame first. Returns 0 or -ENOMEM. */
-static int add_stack(struct task_survey *survey, const struct task_path *path)
+/* Add the path as a stack, outermost frame first. Returns 0, -E2BIG or -ENOMEM. */
+static int add_stack(struct task_survey *survey, const struct task_path *path, uint32_t max_frames)
 {
 	const uint32_t nr = path->nr_frames;
-	struct surveyed_stack *stacks = array_reserve(survey->stacks, survey->nr_stacks + 1,
-						      &survey->max_stacks, sizeof(*stacks));
+	struct surveyed_stack *stacks;
 	struct frame *frames;
 
+	if (survey->nr_frames + nr > max_frames)
+		return -E2BIG;
+	stacks = array_reserve(survey->stacks, survey->nr_stacks + 1, &survey->max_stacks,
+			       sizeof(*stacks));
 	if (!stacks)
 		return -ENOMEM;
 	survey->stacks = stacks;
@@ -110,97 +115,115 @@ static int add_stack(struct task_survey *survey, const struct task_path *path)
 	return 0;
 }
 
-static int add_task(struct task_survey *survey, struct task_path *path,
-		    const struct code_clock *clock, remote_addr task_addr)
+/* Read what leads to a task. The path is empty if it has ended or cannot be read. */
+static int read_path(struct task_surveyor *surveyor, const struct code_clock *clock,
+		     remote_addr task_addr)
 {
+	struct task_path *path = surveyor->path;
 	struct task_words words;
-	int err = task_read(&survey->reader, task_addr, &words);
+	int err = task_read(&surveyor->reader, task_addr, &words);
 
-	if (err || !words.coro_addr)
-		return err;
 	path->nr_frames = 0;
-	err = task_path_add_suspended(path, &survey->reader, clock, &words);
-	if (!err)
-		err = task_path_add_awaiters(path, &survey->reader, clock, &words);
-	return err ? err : add_stack(survey, path);
+	if (!err && words.coro_addr)
+		err = task_path_add_suspended(path, &surveyor->reader, clock, &words);
+	if (!err && words.coro_addr)
+		err = task_path_add_awaiters(path, &surveyor->reader, clock, &words);
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
-static int add_tasks(struct task_survey *survey, struct task_path *path,
+static int add_tasks(struct task_surveyor *surveyor, struct task_survey *survey,
 		     const struct task_place *place)
 {
 	int err = 0;
 
-	for (uint32_t i = 0; !err && i < survey->tasks.nr; i++) {
-		const remote_addr task_addr = survey->tasks.addrs[i];
+	for (uint32_t i = 0; !err && i < surveyor->tasks.nr; i++) {
+		const remote_addr task_addr = surveyor->tasks.addrs[i];
 
-		if (task_addr == place->running_addr || awaits_task(survey, task_addr))
+		if (task_addr == place->running_addr || surveyor->awaits[i])
 			continue;
-		err = add_task(survey, path, place->clock, task_addr);
-		if (task_error_is_its_own(err))
-			err = 0;
+		err = read_path(surveyor, place->clock, task_addr);
+		if (!err && surveyor->path->nr_frames)
+			err = add_stack(survey, surveyor->path, place->max_frames);
 	}
 	return err;
 }
 
 /* Keep the tasks of a loop. Returns 0; -ENOMEM, -ESRCH, -EPERM. */
-static int keep_of_loop(struct task_survey *survey, remote_addr loop_addr)
+static int keep_of_loop(struct task_surveyor *surveyor, remote_addr loop_addr)
 {
-	struct addr_list *list = &survey->tasks;
+	struct addr_list *list = &surveyor->tasks;
 	uint32_t nr = 0;
-	int err = 0;
 
-	for (uint32_t i = 0; !err && i < list->nr; i++) {
+	for (uint32_t i = 0; i < list->nr; i++) {
 		struct task_words words;
+		int err = task_read(&surveyor->reader, list->addrs[i], &words);
 
-		err = task_read(&survey->reader, list->addrs[i], &words);
+		if (remote_error_is_fatal(err))
+			return err;
 		if (!err && words.loop_addr == loop_addr)
 			list->addrs[nr++] = words.addr;
-		if (task_error_is_its_own(err))
-			err = 0;
 	}
 	list->nr = nr;
-	return err;
+	return 0;
 }
 
-/* List the tasks of the thread's loop. What could be read of a list is used. */
-static int list_tasks(struct task_survey *survey, const struct task_place *place)
+/*
+ * List the tasks of the thread's loop. What could be read of a list is used. Returns 0, -E2BIG,
+ * -ENOMEM, -ESRCH, -EPERM.
+ */
+static int list_tasks(struct task_surveyor *surveyor, const struct task_place *place)
 {
-	const struct task_reader *reader = &survey->reader;
+	const uint32_t max_tasks = place->is_in_look ? SURVEY_MAX_TASKS_IN_LOOK : SURVEY_MAX_TASKS;
+	const struct task_reader *reader = &surveyor->reader;
+	struct addr_list *tasks = &surveyor->tasks;
 	remote_addr loop_addr = 0;
 	int err;
 
-	if (!reader->objects)
-		return task_list_read(reader,
-				      place->thread_addr + reader->asyncio->thread.tasks_head,
-				      &survey->tasks);
-	err = asyncio_objects_loop(reader->memory, reader->build, place->thread_addr, &loop_addr);
-	if (err || !loop_addr)
+	tasks->nr = 0;
+	if (!reader->objects) {
+		err = task_list_read(reader,
+				     place->thread_addr + reader->asyncio->thread.tasks_head,
+				     max_tasks, tasks);
+	} else {
+		err = asyncio_objects_loop(reader->memory, reader->build, place->thread_addr,
+					   &loop_addr);
+		if (!err && loop_addr)
+			err = asyncio_objects_list(reader->memory, reader->build, reader->objects,
+						   max_tasks, tasks);
+	}
+	if (err == -E2BIG || remote_error_is_fatal(err))
 		return err;
-	err = asyncio_objects_list(reader->memory, reader->build, reader->objects,
-				   place->max_tasks + 1, &survey->tasks);
-	return err ? err : keep_of_loop(survey, loop_addr);
+	err = reader->objects ? keep_of_loop(surveyor, loop_addr) : 0;
+	addr_list_sort(tasks);
+	return err;
 }
 
-int task_survey_take(struct task_survey *survey, struct task_path *path,
+int task_survey_take(struct task_surveyor *surveyor, struct task_survey *survey,
 		     const struct task_place *place)
 {
-	int err = cached_memory_renew(&survey->memory);
+	const struct sampler *sampler = surveyor->path->sampler;
+	int err = 0;
 
-	survey->tasks.nr = 0;
+	if (surveyor->last == survey)
+		err = cached_memory_renew(&surveyor->cached);
+	else
+		cached_memory_clear(&surveyor->cached);
+	surveyor->last = survey;
 	survey->nr_stacks = 0;
 	survey->nr_frames = 0;
 	if (err)
 		return err;
-	survey->reader = *place->reader;
-	survey->reader.memory = &survey->memory.memory;
-	err = list_tasks(survey, place);
-	if (survey->tasks.nr > place->max_tasks)
-		return -E2BIG;
-	if (task_error_is_its_own(err))
-		err = 0;
+	bounded_memory_init(&surveyor->memory, &surveyor->cached.memory,
+			    place->is_in_look ? SURVEY_MAX_READS_IN_LOOK : SURVEY_MAX_READS,
+			    sampler->snapshot.stop, UINT64_MAX);
+	surveyor->reader = *place->reader;
+	surveyor->reader.memory = &surveyor->memory.memory;
+	err = list_tasks(surveyor, place);
 	if (!err)
-		err = read_awaiters(survey, path);
-	return err ? err : add_tasks(survey, path, place);
+		err = read_awaits(surveyor);
+	if (!err)
+		err = add_tasks(surveyor, survey, place);
+	return !err && !surveyor->memory.nr_left ? -E2BIG : err;
 }
 
 /* Emitting. */
@@ -221,28 +244,9 @@ static void set_name(struct task_survey *survey, const char *name, struct sample
 		sink->ops->renamed(sink, &survey->info);
 }
 
-/* Returns how many frames are those of the last sample, from the outermost on, and keeps them. */
-static int keep_frames(struct task_survey *survey, const struct frame *frames, uint32_t nr_frames,
-		       uint32_t *ret_nr_same)
-{
-	struct frame *last =
-		array_reserve(survey->last, nr_frames + 1, &survey->max_last, sizeof(*last));
-	uint32_t nr = 0;
-
-	if (!last)
-		return -ENOMEM;
-	survey->last = last;
-	while (nr < nr_frames && nr < survey->nr_last && frames[nr].function == last[nr].function &&
-	       frames[nr].line == last[nr].line)
-		nr++;
-	memcpy(last + nr, frames + nr, (nr_frames - nr) * sizeof(*last));
-	survey->nr_last = nr_frames;
-	*ret_nr_same = nr;
-	return 0;
-}
-
 int task_survey_emit(struct task_survey *survey, struct sample sample, struct sample_sink *sink)
 {
+	struct emitted_frames *emitted = &survey->emitted;
 	int err = 0;
 
 	set_name(survey, sample.thread->name, sink);
@@ -250,9 +254,10 @@ int task_survey_emit(struct task_survey *survey, struct sample sample, struct sa
 	for (uint32_t i = 0; !err && i < survey->nr_stacks; i++) {
 		const struct surveyed_stack *stack = &survey->stacks[i];
 
-		sample.frames = survey->frames + stack->first;
-		sample.nr_frames = stack->nr_frames;
-		err = keep_frames(survey, sample.frames, sample.nr_frames, &sample.nr_unchanged);
+		err = emitted_frames_replace(emitted, survey->frames + stack->first,
+					     stack->nr_frames, NULL, 0, &sample.nr_unchanged);
+		sample.frames = emitted->frames;
+		sample.nr_frames = emitted->nr;
 		if (!err)
 			err = sink->ops->sample(sink, &sample);
 	}

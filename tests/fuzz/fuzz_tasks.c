@@ -138,7 +138,7 @@ static uint32_t read_newer(struct fake_python *py, const struct asyncio_offsets 
 	};
 	struct addr_list list = {0};
 
-	(void)task_list_read(&reader, head_addr, &list);
+	(void)task_list_read(&reader, head_addr, TASKS_MAX, &list);
 	return read_tasks(py, &reader, &list);
 }
 

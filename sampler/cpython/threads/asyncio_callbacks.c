@@ -23,13 +23,6 @@ static const char *const closures[] = {
 	"_wait.<locals>._on_completion",
 };
 
-/* Whether the error concerns one object, and not the whole memory. */
-static bool is_one_objects(int err)
-{
-	return err == -EBADMSG || err == -EFAULT || err == -EAGAIN || err == -E2BIG ||
-	       err == -ENOENT;
-}
-
 /* Read the word at that distance from the end of an object's type. */
 static int read_word(const struct callback_reader *reader, remote_addr addr, uint32_t after_type,
 		     remote_addr *ret_word)
@@ -71,9 +64,9 @@ static int append_future(const struct callback_reader *reader, remote_addr addr)
 	int err = asyncio_objects_read(reader->memory, &reader->build->offsets, reader->objects,
 				       addr, &object);
 
-	if (is_one_objects(err))
-		return -ENOENT;
-	return err ? err : append(reader, addr);
+	if (err)
+		return remote_error_is_fatal(err) ? err : -ENOENT;
+	return append(reader, addr);
 }
 
 /* Append the object at addr if it is a task that says that it awaits ours; -ENOENT if not. */
@@ -83,10 +76,10 @@ static int append_waiting_task(const struct callback_reader *reader, remote_addr
 	int err = asyncio_objects_read(reader->memory, &reader->build->offsets, reader->objects,
 				       addr, &object);
 
-	if (is_one_objects(err) ||
-	    (!err && (!object.is_task || object.waiter_addr != reader->awaited_addr)))
-		return -ENOENT;
-	return err ? err : append(reader, addr);
+	if (err)
+		return remote_error_is_fatal(err) ? err : -ENOENT;
+	return object.is_task && object.waiter_addr == reader->awaited_addr ? append(reader, addr)
+									    : -ENOENT;
 }
 
 /* Append the future among the variables that a function shares. */
@@ -172,15 +165,15 @@ static int append_of_callback(const struct callback_reader *reader, remote_addr 
 	if (!err)
 		err = read_word(reader, addr, sizeof(remote_addr), &second_addr);
 	if (err)
-		return is_one_objects(err) ? 0 : err;
+		return remote_error_is_fatal(err) ? err : 0;
 	err = append_waiting_task(reader, first_addr);
 	if (err == -ENOENT)
 		err = append_waiting_task(reader, second_addr);
-	if (is_one_objects(err))
+	if (err == -ENOENT)
 		err = append_by_function(reader, addr);
-	if (is_one_objects(err))
+	if (err && !remote_error_is_fatal(err))
 		err = append_by_bound(reader, first_addr, second_addr);
-	return is_one_objects(err) ? 0 : err;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
 int asyncio_callbacks_read(const struct callback_reader *reader,
@@ -206,5 +199,5 @@ int asyncio_callbacks_read(const struct callback_reader *reader,
 		if (!err)
 			err = append_of_callback(reader, callback_addr);
 	}
-	return is_one_objects(err) ? 0 : err;
+	return remote_error_is_fatal(err) ? err : 0;
 }

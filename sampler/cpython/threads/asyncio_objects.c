@@ -198,10 +198,11 @@ static int list_eager(struct remote_memory *memory, const struct py_build *build
 	return err == -ENOENT ? check_same(build, set_addr, &set) : err;
 }
 
-/* Append the task of a weak reference, unless it is among the first nr_eager. */
+/* Append the task of a weak reference, unless it is among the first nr_eager, which are sorted. */
 static int list_weak(struct remote_memory *memory, const struct py_offsets *offsets,
 		     remote_addr ref_addr, uint32_t nr_eager, struct addr_list *list)
 {
+	const struct addr_list eager = {.addrs = list->addrs, .nr = nr_eager};
 	remote_addr task_addr;
 	int err = remote_memory_read_u64(
 		memory, after_type(offsets, ref_addr) + WEAKREF_OBJECT_AFTER_TYPE, &task_addr);
@@ -212,10 +213,9 @@ static int list_weak(struct remote_memory *memory, const struct py_offsets *offs
 	if (err)
 		return err;
 	/* A task is in both sets for a moment. */
-	for (uint32_t i = 0; i < nr_eager; i++)
-		if (list->addrs[i] == task_addr)
-			return 0;
-	return addr_list_append(list, task_addr);
+	return addr_list_find(&eager, task_addr) == ADDR_LIST_NONE
+		       ? addr_list_append(list, task_addr)
+		       : 0;
 }
 
 int asyncio_objects_list(struct remote_memory *memory, const struct py_build *build,
@@ -229,6 +229,7 @@ int asyncio_objects_list(struct remote_memory *memory, const struct py_build *bu
 	int err = objects->eager_set_addr ? list_eager(memory, build, objects->eager_set_addr, list)
 					  : 0;
 
+	addr_list_sort(list);
 	nr_eager = list->nr;
 	if (!err)
 		err = dict_open_attributes(memory, build, objects->weak_set_addr, &attributes);
@@ -241,13 +242,13 @@ int asyncio_objects_list(struct remote_memory *memory, const struct py_build *bu
 	/* The table of a set has at most four times as many slots as members, or so it had. */
 	if (set.nr_slots > 4ull * max_tasks)
 		return -E2BIG;
-	while (!err && list->nr < max_tasks) {
+	while (!err) {
 		err = set_next(&set, &ref_addr);
+		if (!err && list->nr >= max_tasks)
+			err = -E2BIG;
 		if (!err)
 			err = list_weak(memory, &build->offsets, ref_addr, nr_eager, list);
 	}
-	if (!err)
-		return -E2BIG;
 	return err == -ENOENT ? check_same(build, set_addr, &set) : err;
 }
 

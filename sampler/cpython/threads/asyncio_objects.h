@@ -85,9 +85,10 @@ int asyncio_objects_running(struct remote_memory *memory, const struct py_build 
 			    remote_addr *ret_task_addr);
 
 /*
- * Append all tasks of the interpreter. Returns 0; -EAGAIN (a set changed meanwhile); -E2BIG
- * (max_tasks, or a set that is too large); -EBADMSG, -EFAULT, -ENOMEM, -ESRCH, -EPERM. After an
- * error the tasks found so far have been appended. What is not a task may be among them.
+ * List all tasks of the interpreter, up to max_tasks; list is empty before. Returns 0; -EAGAIN (a
+ * set changed meanwhile); -E2BIG (there are more, or a set is too large); -EBADMSG, -EFAULT,
+ * -ENOMEM, -ESRCH, -EPERM. After an error list has the tasks found so far. What is not a task may
+ * be among them.
  */
 int asyncio_objects_list(struct remote_memory *memory, const struct py_build *build,
 			 const struct asyncio_objects *objects, uint32_t max_tasks,

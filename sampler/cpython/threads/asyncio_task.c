@@ -28,7 +28,8 @@ struct object_head {
 /* Limit on consecutive futures between a task and one that awaits it. */
 enum { MAX_FUTURES_BETWEEN = 4 };
 
-int task_list_read(const struct task_reader *reader, remote_addr head_addr, struct addr_list *list)
+int task_list_read(const struct task_reader *reader, remote_addr head_addr, uint32_t max_tasks,
+		   struct addr_list *list)
 {
 	remote_addr addr = head_addr;
 	struct cycle_detector cycle = {0};
@@ -42,7 +43,7 @@ int task_list_read(const struct task_reader *reader, remote_addr head_addr, stru
 		err = remote_memory_read(reader->memory, addr, &node, sizeof(node));
 		if (!err && node.prev != before_addr)
 			err = -EAGAIN;
-		if (!err && (cycle_detector_visit(&cycle, addr) || list->nr >= TASKS_MAX))
+		if (!err && (cycle_detector_visit(&cycle, addr) || list->nr >= max_tasks))
 			err = -E2BIG;
 		if (!err)
 			err = addr_list_append(list, addr - reader->asyncio->task.node);
@@ -176,12 +177,6 @@ int task_read_name(struct task_reader *reader, const struct task_words *task, ch
 	return err;
 }
 
-/* Whether the error concerns one object, and not the whole memory. */
-static bool is_one_objects(int err)
-{
-	return err == -EBADMSG || err == -EFAULT || err == -EAGAIN;
-}
-
 /* Append the objects that await a task or a future, before 3.14. */
 static int append_by_callbacks(const struct task_reader *reader, const struct task_words *task,
 			       struct addr_list *objects)
@@ -225,7 +220,7 @@ static int append_awaiting(const struct task_reader *reader, const struct task_w
 		if (!err)
 			err = addr_list_append(objects, member_addr);
 	}
-	return err == -ENOENT || is_one_objects(err) ? 0 : err;
+	return remote_error_is_fatal(err) ? err : 0;
 }
 
 /* How many bytes of a future are read: up to the last word used. */
@@ -235,13 +230,6 @@ static uint32_t future_bytes(const struct asyncio_offsets *asyncio)
 	const uint32_t is_task = asyncio->task.is_task;
 
 	return (is_set > is_task ? is_set : is_task) + 1;
-}
-
-static int compare_addrs(const void *one, const void *other)
-{
-	const remote_addr *a = one, *b = other;
-
-	return (*a > *b) - (*a < *b);
 }
 
 /*
@@ -260,23 +248,10 @@ static int sort_awaiting(const struct task_reader *reader, remote_addr addr,
 	else
 		err = read_bytes(reader, addr, future_bytes(reader->asyncio), object, &words);
 	if (err)
-		return is_one_objects(err) ? 0 : err;
+		return remote_error_is_fatal(err) ? err : 0;
 	if (words.is_task)
 		return awaiters->nr < AWAITERS_MAX ? addr_list_append(awaiters, addr) : 0;
 	return append_awaiting(reader, &words, futures_awaiting);
-}
-
-/* Sort the list, and leave out what is in it twice. */
-static void make_unique(struct addr_list *list)
-{
-	uint32_t nr = 0;
-
-	if (list->nr)
-		qsort(list->addrs, list->nr, sizeof(*list->addrs), compare_addrs);
-	for (uint32_t i = 0; i < list->nr; i++)
-		if (!i || list->addrs[i] != list->addrs[i - 1])
-			list->addrs[nr++] = list->addrs[i];
-	list->nr = nr;
 }
 
 int task_read_awaiters(const struct task_reader *reader, const struct task_words *task,
@@ -298,7 +273,7 @@ int task_read_awaiters(const struct task_reader *reader, const struct task_words
 	addr_list_done(&objects);
 	/* The callbacks of a task may lead to one twice. */
 	if (reader->objects)
-		make_unique(awaiters);
+		addr_list_sort(awaiters);
 	return err;
 }
 

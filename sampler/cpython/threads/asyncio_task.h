@@ -53,18 +53,20 @@ struct task_words {
 };
 
 /*
- * Append the tasks of the list with that head (3.14 and newer). Returns 0; -EAGAIN (two neighbours do not link to
- * each other: the list changed meanwhile); -EFAULT; -E2BIG (TASKS_MAX, or a cycle); -ENOMEM,
- * -ESRCH, -EPERM. After an error, the tasks before the fault have been appended.
+ * Append the tasks of the list with that head (3.14 and newer), until list has max_tasks. Returns
+ * 0; -EAGAIN (two neighbours do not link to each other: the list changed meanwhile); -EFAULT;
+ * -E2BIG (there are more, or a cycle); -ENOMEM, -ESRCH, -EPERM. After an error, the tasks before the
+ * fault have been appended.
  */
-int task_list_read(const struct task_reader *reader, remote_addr head_addr, struct addr_list *list);
+int task_list_read(const struct task_reader *reader, remote_addr head_addr, uint32_t max_tasks,
+		   struct addr_list *list);
 
 /* Read the words of a task. Returns 0; -EBADMSG (it is no task); -EFAULT, -ESRCH, -EPERM. */
 int task_read(const struct task_reader *reader, remote_addr task_addr, struct task_words *ret_task);
 
 /*
- * Read which task the thread whose state is at thread_addr executes, if any; else 0. Returns 0, an
- * error of task_read(), or -E2BIG.
+ * Read which task the thread whose state is at thread_addr executes, if any; else 0. Errors of
+ * task_read().
  */
 int task_read_running(const struct task_reader *reader, remote_addr thread_addr,
 		      remote_addr *ret_task_addr);
@@ -87,9 +89,9 @@ int task_read_awaiters(const struct task_reader *reader, const struct task_words
  * The frames of a suspended coroutine: its own, that of what it awaits, and so on.
  *
  * A coroutine, generator or asynchronous generator contains its frame (before 3.11: it has a frame
- * object), and has what it awaits on that frame's stack. Between two of them there may be objects that only forward: the result of
- * `__await__()` of a coroutine, or of `asend()` or `athrow()` of an asynchronous generator. Any
- * other object, such as the iterator of a future, ends the chain.
+ * object), and has what it awaits on that frame's stack. Between two of them there may be objects
+ * that only forward: the result of `__await__()` of a coroutine, or of `asend()` or `athrow()` of
+ * an asynchronous generator. Any other object, such as the iterator of a future, ends the chain.
  *
  * Source: CPython 3.8 to 3.15 Objects/genobject.c, _PyGen_yf().
  */
