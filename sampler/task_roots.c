@@ -253,8 +253,8 @@ static bool choose_reader(struct task_roots *roots, const struct snapshot_thread
 
 /*
  * Find the task that a thread executes, and set rooted->has_task. Before 3.14 all loops share a
- * dict of running tasks. At the instant of a look another thread may be moving it to a larger table.
- * So if there is no task, it may be the last one, which its coroutine in the stack proves.
+ * dict of running tasks. At the instant of a look another thread may be moving it to a larger
+ * table. So if there is no task, it may be the last one, which its coroutine in the stack proves.
  */
 static int find_task(struct task_roots *roots, const struct snapshot_thread *thread,
 		     struct rooted_thread *rooted, struct task_words *ret_words)
@@ -277,8 +277,8 @@ static int find_task(struct task_roots *roots, const struct snapshot_thread *thr
 }
 
 /*
- * Put the tasks that lead to a running one above the stack of its thread. Returns 0, -ENOMEM, -ESRCH
- * or -EPERM.
+ * Put the tasks that lead to a running one above the stack of its thread. Returns 0, -ENOMEM,
+ * -ESRCH or -EPERM.
  */
 static int root_at(struct task_roots *roots, const struct snapshot_thread *thread,
 		   struct rooted_thread *rooted, const struct task_words *words)

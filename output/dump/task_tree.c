@@ -255,7 +255,7 @@ static int place_awaited(struct tree *tree, const struct node *node, struct sibl
 	return err;
 }
 
-/* Count the tasks of siblings and all that is below them, and place these, so that none is shown. */
+/* Count the tasks of siblings and all that is below them. Place the latter: none is shown. */
 static uint32_t count_all(struct tree *tree, const struct siblings *siblings)
 {
 	uint32_t top = DUMP_TASKS_NONE, nr = 0;

@@ -6,6 +6,8 @@ import os
 import re
 import signal
 import subprocess
+import tempfile
+import time
 import unittest
 
 import support
@@ -305,6 +307,68 @@ class Rooted(unittest.TestCase):
             # Before 3.14 a task is missing while another thread moves the dict of running tasks.
             may_miss = support.version_key(self.interpreter) < [3, 14]
             self.assertLessEqual(found["?"], found.total() // 10 if may_miss else 0)
+
+
+@support.per_minor("3.8", "3.13", "3.15")
+class Weights(WithTasks):
+    """A survey stands for the time since the one before it, and for none without tasks."""
+
+    ROUNDING_NS = 1000000  # of times and weights in a recording
+
+    def sample(self, pauses):
+        """The surveys of one run: [(time, weight)], and a time before which there were no tasks."""
+        with support.python_target(self.interpreter, "latetasks") as target, \
+                tempfile.TemporaryDirectory() as folder:
+            stats_path = os.path.join(folder, "stats.json")
+            process = support.start_pysample("attach", "--async=all", "-f", "jsonl",
+                                             "--stats-json", stats_path, target.pid)
+            support.wait_for_ticks(process.pid)
+            target.process.send_signal(signal.SIGUSR1)
+            self.assertEqual(target.process.stdout.readline(), b"waits\n")
+            support.wait_for_ticks(process.pid, 30)
+            for text in (b"is paused", b"is resumed") if pauses else ():
+                process.send_signal(signal.SIGUSR2)
+                self.assertTrue(any(text in line for line in iter(process.stderr.readline, b"")))
+                time.sleep(1)
+            support.wait_for_ticks(process.pid, 30)
+            result = support.end_by_signal(process)
+            self.assertEqual(result.status, 0, result.stderr)
+            stats = json.loads(support.read(stats_path))
+        self.assertEqual(stats["paused_ns"] > 0, pauses)
+        return (*weights_in(result.stdout), stats["active_ns"])
+
+    def check(self, pauses):
+        def has_surveys():
+            surveys, begin_ns, active_ns = self.sample(pauses)
+            shorter = [time_ns for (before_ns, _), (time_ns, weight_ns)
+                       in zip(surveys, surveys[1:])
+                       if abs(weight_ns - (time_ns - before_ns)) > self.ROUNDING_NS]
+            self.assertLessEqual(len(shorter), int(pauses), surveys)
+            total_ns = sum(weight_ns - self.ROUNDING_NS for _, weight_ns in surveys)
+            self.assertLess(total_ns, active_ns)
+            if surveys:
+                self.assertLessEqual(total_ns, surveys[-1][0] - begin_ns, surveys)
+            return len(surveys) > 3
+
+        support.wait_until(has_surveys, "there are surveys")
+
+    def test_tasks_that_come_late(self):
+        self.check(pauses=False)
+
+    def test_pauses(self):
+        self.check(pauses=True)
+
+
+def weights_in(text):
+    """([(time, weight)] of the surveys, the time of the last sample of before()), in jsonl."""
+    rows = [json.loads(line) for line in text.splitlines()]
+    before = {row["id"] for row in rows
+              if row["type"] == "stack" and any(frame["name"] == "before" for frame in row["frames"])}
+    threads = {row["id"] for row in rows
+               if row["type"] == "thread" and row["name"].startswith("tasks of ")}
+    samples = [row for row in rows if row["type"] == "sample"]
+    surveys = {row["time_ns"]: row["wall_ns"] for row in samples if row["thread"] in threads}
+    return sorted(surveys.items()), max(row["time_ns"] for row in samples if row["stack"] in before)
 
 
 @support.per_minor("3.6", "3.7")

@@ -13,8 +13,8 @@ struct function_entry;
 #define FUNCTION_TABLE_OVERFLOW "[other functions]"
 
 /*
- * The same for the names of asyncio tasks, which may have a quarter of max_bytes: a program may give
- * each task a name of its own, and its functions must stay known.
+ * The same for the names of asyncio tasks, which may take a quarter of max_bytes: a program may
+ * give each task a name of its own, and its functions must stay known.
  */
 #define FUNCTION_TABLE_OTHER_TASKS "[other tasks]"
 

@@ -55,8 +55,8 @@ struct task_words {
 /*
  * Append the tasks of the list with that head (3.14 and newer), until list has max_tasks. Returns
  * 0; -EAGAIN (two neighbours do not link to each other: the list changed meanwhile); -EFAULT;
- * -E2BIG (there are more, or a cycle); -ENOMEM, -ESRCH, -EPERM. After an error, the tasks before the
- * fault have been appended.
+ * -E2BIG (there are more, or a cycle); -ENOMEM, -ESRCH, -EPERM. After an error, the tasks before
+ * the fault have been appended.
  */
 int task_list_read(const struct task_reader *reader, remote_addr head_addr, uint32_t max_tasks,
 		   struct addr_list *list);
