@@ -364,7 +364,7 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 {
 	struct rooted_thread *rooted = thread_get(roots, thread->slot);
 	struct bounded_memory memory;
-	struct task_words words;
+	struct task_words words = {0};
 	int err;
 
 	if (!rooted)

@@ -290,7 +290,8 @@ static void print_account(const struct session *session)
 static void explain_other_threads(const struct session *session, struct message *retmessage)
 {
 	const bool can_race = racing_supports(&session->root.target.runtime.build) &&
-			      session->root.engine.kind != ENGINE_RACING;
+			      session->root.engine.kind != ENGINE_RACING &&
+			      session->options.extras.tasks == TASKS_NONE;
 
 	message_set(retmessage,
 		    "process %d runs Python thread states on threads other than their own, so "
@@ -435,7 +436,9 @@ static void print_interpreter(struct session *session, const struct session_proc
 	if (!session->tree || is_new(session, target->runtime.image_path))
 		target_print_found(target);
 	message_set(&note, "engine %s%s%s", engine_name(engine->kind),
-		    engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: " : "",
+		    session->options.extras.tasks	? ", which --async requires"
+		    : engine->why_no_interrupts.text[0] ? ", because bpf is unavailable: "
+							: "",
 		    engine->why_no_interrupts.text);
 	if (!session->tree || is_new(session, note.text))
 		print_note("%s", note.text);
@@ -540,13 +543,18 @@ void session_notes_refused(struct session *session, const struct message *why)
 void session_explain_no_reach(const struct session *session, const struct session_process *process,
 			      struct message *retmessage)
 {
-	const bool can_race =
-		session->options.engine.native && racing_supports(&process->target.runtime.build);
+	const bool is_native = session->options.engine.native;
+	const bool has_tasks = session->options.extras.tasks != TASKS_NONE;
 	struct message reach;
 
 	explain_reach(process, ":", &reach);
-	message_set(retmessage, "%s%s", reach.text,
-		    can_race ? "; without -n it can be sampled approximately" : "");
+	message_set(retmessage, "%s", reach.text);
+	if ((is_native || has_tasks) && racing_supports(&process->target.runtime.build))
+		message_set(retmessage, "%s; without %s it can be sampled approximately",
+			    reach.text,
+			    !has_tasks	 ? "-n"
+			    : !is_native ? "--async"
+					 : "-n and --async");
 }
 
 /* Set the message for a tree in which no interpreter was found. */

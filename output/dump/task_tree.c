@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/dump/task_tree.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -221,6 +222,7 @@ static int place(struct tree *tree, struct siblings *siblings, uint32_t index)
 	if (known != PAIR_MAP_NONE) {
 		struct node *node = &siblings->nodes[known];
 
+		assert(known < siblings->nr && node);
 		tree->next[node->last] = index;
 		node->last = index;
 		node->nr++;

@@ -88,7 +88,7 @@ static void apply(struct fake_python *py, remote_addr start_addr, const uint8_t 
 	const uint64_t span = py->free_addr - start_addr;
 
 	for (; size >= PATCH_BYTES; data += PATCH_BYTES, size -= PATCH_BYTES) {
-		remote_addr addr = start_addr + field_u16(data, 0) * 8u % span;
+		remote_addr addr = start_addr + field_u16(data, 0) * 8ull % span;
 		uint64_t word;
 
 		if (remote_memory_read_u64(&py->fake.memory, addr, &word) == 0)
@@ -160,7 +160,7 @@ static void fuzz_newer(const uint8_t *data, size_t size)
 	head_addr = make_tasks(&py, &asyncio);
 	if (read_newer(&py, &asyncio, head_addr) != 2 * NR_TASKS)
 		abort();
-	memcpy(bytes + data[1] % (ASYNCIO_DEBUG_BYTES / 8) * 8, data + 3, 8);
+	memcpy(bytes + (size_t)data[1] % (ASYNCIO_DEBUG_BYTES / 8) * 8, data + 3, 8);
 	if (asyncio_offsets_parse(bytes, &py.build.offsets, &patched))
 		asyncio = patched;
 	apply(&py, start_addr, data + 1, size - 1);

@@ -33,7 +33,7 @@ static struct cached_page *get_page(struct cached_memory *cached, remote_addr ad
 	if (cached->nr_pages == CACHED_PAGES_MAX)
 		drop_all(cached);
 	pages = array_reserve(cached->pages, cached->nr_pages + 1, &cached->max_pages,
-			      sizeof(*pages));
+			      sizeof(struct cached_page *));
 	if (!pages)
 		return NULL;
 	cached->pages = pages;
