@@ -241,6 +241,8 @@ static int prepare(struct sampler *sampler)
 	if (code_cache_should_drop(&sampler->codes)) {
 		for (uint32_t i = 0; i < sampler->nr_threads; i++)
 			frame_list_use_codes(&sampler->threads[i].list);
+		if (sampler->roots)
+			task_roots_use_codes(sampler->roots);
 		code_cache_drop_unused(&sampler->codes);
 	}
 	sampler->identities.nr_os_names_left = MAX_NAMES_PER_TICK;

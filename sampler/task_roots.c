@@ -329,18 +329,25 @@ static int read_suspended(struct task_roots *roots, const struct snapshot_thread
 	return remote_error_is_fatal(err) ? err : 0;
 }
 
-/* The slot of a thread that has ended may be another one's now. */
-static void adopt_slot(struct task_roots *roots, struct rooted_thread *rooted, uint32_t slot)
+/*
+ * Returns the data of a thread, new if the slot was that of another one, which has ended; NULL if
+ * out of memory.
+ */
+static struct rooted_thread *thread_adopt(struct task_roots *roots, uint32_t slot)
 {
 	const uint32_t owner = roots->sampler->threads[slot].info->id + 1;
+	struct rooted_thread *rooted = thread_get(roots, slot);
 
-	if (rooted->owner == owner)
-		return;
+	if (!rooted || rooted->owner == owner)
+		return rooted;
 	rooted->owner = owner;
 	task_survey_destroy(roots->sampler, rooted->suspended.survey);
 	rooted->suspended = (struct surveyed_thread){0};
 	rooted->task_addr = 0;
+	rooted->has_tasks = false;
+	rooted->has_task = false;
 	rooted->emitted.nr = 0;
+	return rooted;
 }
 
 /* Whether a thread has tasks that may have to be surveyed. */
@@ -362,14 +369,13 @@ static bool has_tasks(const struct task_roots *roots, const struct snapshot_thre
 
 int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thread)
 {
-	struct rooted_thread *rooted = thread_get(roots, thread->slot);
+	struct rooted_thread *rooted = thread_adopt(roots, thread->slot);
 	struct bounded_memory memory;
 	struct task_words words = {0};
 	int err;
 
 	if (!rooted)
 		return -ENOMEM;
-	adopt_slot(roots, rooted, thread->slot);
 	rooted->has_task = false;
 	rooted->has_tasks = false;
 	rooted->suspended.is_valid = false;
@@ -533,8 +539,11 @@ int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t
 		return 0;
 	for (size_t i = 0; !err && i < snapshot->nr_threads && !snapshot_stopped(snapshot); i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
-		struct rooted_thread *rooted = thread_get(roots, thread->slot);
+		struct rooted_thread *rooted;
 
+		if (thread->is_new)
+			continue;
+		rooted = thread_adopt(roots, thread->slot);
 		if (!rooted)
 			return -ENOMEM;
 		if (!rooted->has_tasks || !rooted->suspended.last_ns)
@@ -549,6 +558,11 @@ int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t
 			err = emit_suspended(roots, thread, sink, now_ns);
 	}
 	return err;
+}
+
+void task_roots_use_codes(const struct task_roots *roots)
+{
+	frame_list_use_codes(&roots->path.chain);
 }
 
 void task_roots_shift(struct task_roots *roots, uint64_t length_ns)

@@ -47,5 +47,8 @@ struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snaps
  */
 int task_roots_tick(struct task_roots *roots, struct sample_sink *sink, uint64_t now_ns);
 
+/* Mark the codes that must be kept by code_cache_drop_unused(). */
+void task_roots_use_codes(const struct task_roots *roots);
+
 /* After a pause: its length is not a part of what samples stand for. */
 void task_roots_shift(struct task_roots *roots, uint64_t length_ns);
