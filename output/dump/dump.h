@@ -137,16 +137,17 @@ enum { DUMP_JSON_VERSION = 1 };
  * - finalizing: tid of the thread that finalizes the interpreter; null if none does, and for 3.6;
  * - threads: an array of
  *   - tid, name (Python's, else the kernel's), interpreter, main (frame_json_thread()), os_name
- *     (the kernel's), holds_gil, waits_for_gil, gc, jit (SAMPLE_IN_JIT), crashed, c_stack_missing, proven,
+ *     (the kernel's), holds_gil, waits_for_gil, gc, jit (SAMPLE_IN_JIT), crashed,
+ *     c_stack_missing, proven,
  *   - exception: null, or type and message,
  *   - waiting: null, or what it waits in (thread_waiting_write()),
  *   - error: null, or why the stack could not be followed to the bottom, or that pieces of its
  *     frames are not in the core,
  *   - frames: an array, outermost first, of name, kind, path, first_line, line
  *     (frame_json_function()), column, end_line, end_column (struct frame_detail; null if
- *     unknown), address (of a native frame, a hexadecimal string, else null); if wanted, source (the line; null if there is none
- *     that may be shown); if wanted, locals: an array of name, kind ("argument", "local",
- *     "free"), value, or null if they could not be read;
+ *     unknown), address (of a native frame, a hexadecimal string, else null); if wanted, source
+ *     (the line; null if there is none that may be shown); if wanted, locals: an array of name,
+ *     kind ("argument", "local", "free"), value, or null if they could not be read;
  * - tasks: null if tasks are not read, else an array of id (the address, a hexadecimal string),
  *   name ("" if it could not be read), running, tid (null: unknown, its thread has ended or, before
  *   3.14, its loop does not run), proven, error, frames as above, awaited_by: an array of ids;

@@ -15,7 +15,10 @@ static uint8_t shade(struct channel channel, uint32_t hash)
 
 struct rgb flame_colour(enum origin origin, const char *name)
 {
-	/* Source: flamegraph.pl, color(): hot, aqua, yellow, blue, purple, green, orange. Tasks are sky blue. */
+	/*
+	 * Source: flamegraph.pl, color(): hot, aqua, yellow, blue, purple, green, orange. Tasks are
+	 * sky blue.
+	 */
 	static const struct channel hues[NR_ORIGINS][3] = {
 		[ORIGIN_APPLICATION] = {{205, 50, 2}, {30, 180, 0}, {0, 55, 1}},
 		[ORIGIN_SITE_PACKAGES] = {{50, 60, 0}, {165, 55, 0}, {165, 55, 0}},

@@ -2,12 +2,12 @@
 /*
  * Who awaits a task or future, in CPython 3.8 to 3.13: it has what wakes them among its callbacks.
  *
- *   a task                                 the task, in a TaskWakeupMethWrapper (to 3.9) or a method
- *                                          written in C; it names what it awaits, so this is proven
- *   gather(), shield(), wait()             a future, in a variable that their function shares with
- *                                          its callback
- *   wait_for() (to 3.11)                   a future, the argument of a functools.partial
- *   TaskGroup (3.11 and newer)             the task that entered the group
+ *   a task                       the task, in a TaskWakeupMethWrapper (to 3.9) or a method written
+ *                                in C; it names what it awaits, so this is proven
+ *   gather(), shield(), wait()   a future, in a variable that their function shares with its
+ *                                callback
+ *   wait_for() (to 3.11)         a future, the argument of a functools.partial
+ *   TaskGroup (3.11 and newer)   the task that entered the group
  *
  * The last four are recognised by the name of the callback. Other callbacks await nothing, as far
  * as can be known. The types of callbacks are not read: a core file may lack the names of types.
