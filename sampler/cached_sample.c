@@ -21,7 +21,6 @@ void cached_sample_done(struct cached_sample *cached)
 	if (cached->has_runs)
 		(void)close(cached->runs_fd);
 	free(cached->frames);
-	free(cached->details);
 	*cached = (struct cached_sample){.nr_runs = 0};
 }
 
@@ -29,19 +28,15 @@ int cached_sample_store(struct cached_sample *cached, uint64_t nr_runs, const st
 {
 	const uint32_t nr = sample->nr_frames;
 	struct frame *frames;
-	struct frame_detail *details;
 
 	cached->nr_runs = 0;
 	if (!nr || nr > CACHED_SAMPLE_MAX_FRAMES)
 		return 0;
 	frames = array_reserve(cached->frames, nr, &cached->max_frames, sizeof(*frames));
-	cached->frames = frames ? frames : cached->frames;
-	details = array_reserve(cached->details, nr, &cached->max_details, sizeof(*details));
-	cached->details = details ? details : cached->details;
-	if (!frames || !details)
+	if (!frames)
 		return -ENOMEM;
+	cached->frames = frames;
 	memcpy(frames, sample->frames, nr * sizeof(*frames));
-	memcpy(details, sample->details, nr * sizeof(*details));
 	cached->nr_frames = nr;
 	cached->flags = sample->flags & ~(uint32_t)FLAGS_OF_TIME;
 	cached->nr_runs = nr_runs;
@@ -73,7 +68,6 @@ bool cached_sample_get(const struct cached_sample *cached, uint64_t nr_runs, uin
 	*ret_sample = (struct sample){
 		.time_ns = time_ns,
 		.frames = cached->frames,
-		.details = cached->details,
 		.nr_frames = cached->nr_frames,
 		.flags = cached->flags,
 	};

@@ -23,9 +23,8 @@
 
 /* Private. All zero: nothing is cached. */
 struct cached_sample {
-	struct frame *frames;	      /* owned; outermost first */
-	struct frame_detail *details; /* owned; one per frame */
-	uint32_t nr_frames, max_frames, max_details;
+	struct frame *frames; /* owned; outermost first */
+	uint32_t nr_frames, max_frames;
 	uint32_t flags;	  /* enum sample_flags */
 	uint64_t nr_runs; /* from run_count_read_once(); 0: nothing is cached */
 	bool has_runs;
@@ -51,9 +50,9 @@ uint64_t cached_sample_read_runs(struct cached_sample *cached, const struct proc
 				 pid_t tid);
 
 /*
- * Get the cached sample, with time_ns, for sampler_thread_send(). Its frames are borrowed until
- * another one is cached. Returns false if none is cached, the thread was switched in since,
- * or the sample is too old.
+ * Get the cached sample, with time_ns and without details, for sampler_thread_send(). Its frames
+ * are borrowed until another one is cached. Returns false if none is cached, the thread was
+ * switched in since, or the sample is too old.
  */
 bool cached_sample_get(const struct cached_sample *cached, uint64_t nr_runs, uint64_t time_ns,
 		       struct sample *ret_sample);

@@ -89,6 +89,15 @@ static int renew_modules(struct sampler_native *native, uint64_t now_ns)
 	return err;
 }
 
+/* The sink that roots samples of a thread at tasks, if that is wanted, and passes them to next. */
+static struct sample_sink *root_sink(struct sampler_native *native,
+				     const struct snapshot_thread *thread, struct sample_sink *next)
+{
+	struct task_roots *roots = native->options.sampler->roots;
+
+	return roots ? task_roots_sink(roots, thread, next) : next;
+}
+
 /* Samples without C frames. */
 
 /*
@@ -103,7 +112,8 @@ static int emit_python(struct sampler_native *native, const struct snapshot_thre
 
 	sampled->last.nr_same = 0;
 	sampled->last.collector = NOT_COLLECTING;
-	return sampler_thread_emit(sampler, thread, sample, native->next);
+	return sampler_thread_emit(sampler, thread, sample,
+				   root_sink(native, thread, native->next));
 }
 
 /* Look at a thread, and emit its sample without C frames. Errors of sampler_thread_look(). */
@@ -188,7 +198,7 @@ static int emit_merged(struct sampler_native *native, const struct snapshot_thre
 
 	native->stats.nr_stacks++;
 	native->stats.nr_c_gaps += !native->stacks.is_whole;
-	native->merge_next = sampler->roots ? task_roots_sink(sampler->roots, thread, next) : next;
+	native->merge_next = root_sink(native, thread, next);
 	native->list = list;
 	native->entries = entries; /* the thread may have moved on since */
 	native->nr_kept = nr_kept == list->nr_frames ? UINT32_MAX

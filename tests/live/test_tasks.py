@@ -308,6 +308,35 @@ class Rooted(unittest.TestCase):
             may_miss = support.version_key(self.interpreter) < [3, 14]
             self.assertLessEqual(found["?"], found.total() // 10 if may_miss else 0)
 
+    def test_with_c_frames(self):
+        """The frames of Python and the tasks are the same."""
+        with support.python_target(self.interpreter, "workingtasks") as target:
+            def sample():
+                run = pysample("attach", "-n", "--async=all", "-r", "1k", "-d", "0.5", "-f", "jsonl",
+                               target.pid)
+                self.assertEqual(run.status, 0, run.stderr)
+                found, with_c = collections.Counter(), set()
+                rows = [json.loads(line) for line in run.stdout.splitlines()]
+                surveys = {row["id"] for row in rows if row["type"] == "thread"
+                           and row["name"].startswith("tasks of ")}
+                stacks = {row["id"]: row["frames"] for row in rows if row["type"] == "stack"}
+                for row in rows:
+                    if row["type"] != "sample" or row["thread"] in surveys:
+                        continue
+                    frames = stacks[row["stack"]]
+                    if any(frame["name"] == "[unknown]" for frame in frames):
+                        continue  # Python frames are missing
+                    task = self.check([frame["name"] + (" (" if frame["kind"] == "python" else "")
+                                       for frame in frames if frame["kind"] in ("python", "task")])
+                    found[task] += 1
+                    if any(frame["kind"] == "native" for frame in frames):
+                        with_c.add(task)
+                found["with C frames"] += len(with_c - {None, "?"})
+                return found
+
+            support.sampled_until(sample, lambda found: found["with C frames"] and all(
+                found[task] for task in ("red", "blue", "alone")), "samples of each task")
+
 
 @support.per_minor("3.8", "3.13", "3.15")
 class Weights(WithTasks):
