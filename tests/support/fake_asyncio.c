@@ -147,6 +147,15 @@ void fake_asyncio_callback(struct fake_python *py, remote_addr future_addr, uint
 	put(py, future_addr + CALLBACK0, callback_addr);
 }
 
+/* Give a future what wakes a task: a TaskWakeupMethWrapper, or a method written in C. */
+static void add_wakeup(struct fake_python *py, remote_addr future_addr, remote_addr task_addr)
+{
+	const bool is_wrapper = py->minor < 10;
+
+	fake_asyncio_callback(py, future_addr, is_wrapper ? task_addr : 0,
+			      is_wrapper ? 0 : task_addr);
+}
+
 /* Give a task the callback of a gather() whose future is at outer_addr. */
 static void add_gather(struct fake_python *py, remote_addr task_addr, remote_addr outer_addr)
 {
@@ -228,13 +237,9 @@ void fake_asyncio_init(struct fake_python *py, struct fake_asyncio *ret_asyncio)
 	asyncio.tasks[0] = make_task(py, &asyncio, fake_task_names[0], 0);
 	asyncio.tasks[1] = make_task(py, &asyncio, fake_task_names[1], asyncio.tasks[0]);
 	asyncio.tasks[2] = make_task(py, &asyncio, fake_task_names[2], outer_addr);
-	/* A TaskWakeupMethWrapper, or a method written in C. */
-	if (py->minor < 10)
-		fake_asyncio_callback(py, asyncio.tasks[0], asyncio.tasks[1], 0);
-	else
-		fake_asyncio_callback(py, asyncio.tasks[0], 0, asyncio.tasks[1]);
+	add_wakeup(py, asyncio.tasks[0], asyncio.tasks[1]);
 	add_gather(py, asyncio.tasks[1], outer_addr);
-	fake_asyncio_callback(py, outer_addr, 0, asyncio.tasks[2]);
+	add_wakeup(py, outer_addr, asyncio.tasks[2]);
 	add_thread(py, &asyncio);
 	add_module(py, &asyncio);
 	*ret_asyncio = asyncio;

@@ -121,6 +121,8 @@ static int read_name(const struct callback_reader *reader, remote_addr addr, cha
 	remote_addr name_addr;
 	int err = read_word(reader, addr, reader->build->traits.qualname_after_type, &name_addr);
 
+	if (!err && !name_addr)
+		err = -EBADMSG;
 	return err ? err
 		   : string_read(reader->memory, &reader->build->offsets, name_addr, ret_name);
 }
@@ -159,20 +161,18 @@ static int append_by_bound(const struct callback_reader *reader, remote_addr fun
 static int append_of_callback(const struct callback_reader *reader, remote_addr addr)
 {
 	/* ww_task; m_ml and m_self; im_func and im_self; fn and args of a partial. */
-	remote_addr first_addr, second_addr;
-	int err = read_word(reader, addr, 0, &first_addr);
+	remote_addr words[2];
+	int err = read_word(reader, addr, 0, &words[0]);
 
 	if (!err)
-		err = read_word(reader, addr, sizeof(remote_addr), &second_addr);
+		err = read_word(reader, addr, sizeof(remote_addr), &words[1]);
 	if (err)
 		return remote_error_is_fatal(err) ? err : 0;
-	err = append_waiting_task(reader, first_addr);
-	if (err == -ENOENT)
-		err = append_waiting_task(reader, second_addr);
+	err = append_waiting_task(reader, words[reader->objects->layout.wakeup_word]);
 	if (err == -ENOENT)
 		err = append_by_function(reader, addr);
 	if (err && !remote_error_is_fatal(err))
-		err = append_by_bound(reader, first_addr, second_addr);
+		err = append_by_bound(reader, words[0], words[1]);
 	return remote_error_is_fatal(err) ? err : 0;
 }
 

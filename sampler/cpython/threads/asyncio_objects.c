@@ -31,13 +31,13 @@ enum {
 enum { FIRST_MINOR = 8, LAST_MINOR = 13, FIRST_MINOR_WITHOUT_HOLDER = 12 };
 
 static const struct task_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
-	/*     size  loop  callback0  callbacks  state  waiter  coro  name */
-	/*  8 */ {144, 16, 24, 40, 72, 104, 112, 120},
-	/*  9 */ {184, 16, 24, 40, 80, 144, 152, 160},
-	/* 10 */ {192, 16, 24, 40, 88, 152, 160, 168},
-	/* 11 */ {176, 16, 24, 40, 88, 128, 136, 144},
-	/* 12 */ {176, 16, 24, 40, 88, 128, 136, 144},
-	/* 13 */ {144, 16, 24, 40, 96, 112, 120, 128},
+	/*     size  loop  callback0  callbacks  state  waiter  coro  name  wakeup_word */
+	/*  8 */ {144, 16, 24, 40, 72, 104, 112, 120, 0},
+	/*  9 */ {184, 16, 24, 40, 80, 144, 152, 160, 0},
+	/* 10 */ {192, 16, 24, 40, 88, 152, 160, 168, 1},
+	/* 11 */ {176, 16, 24, 40, 88, 128, 136, 144, 1},
+	/* 12 */ {176, 16, 24, 40, 88, 128, 136, 144, 1},
+	/* 13 */ {144, 16, 24, 40, 96, 112, 120, 128, 1},
 };
 
 static uint32_t minor_of(const struct py_build *build)
@@ -283,7 +283,7 @@ int asyncio_objects_read(struct remote_memory *memory, const struct py_offsets *
 	struct asyncio_object object = {0};
 	int err;
 
-	if (addr % sizeof(uint64_t) || layout->size > sizeof(bytes))
+	if (!addr || addr % sizeof(uint64_t) || layout->size > sizeof(bytes))
 		return -EBADMSG;
 	err = remote_memory_read(memory, addr, bytes, layout->state + sizeof(uint32_t));
 	if (!err)

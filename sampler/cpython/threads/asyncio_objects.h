@@ -37,6 +37,7 @@ struct task_layout {
 	uint32_t waiter;    /* what the task awaits, or NULL */
 	uint32_t coro;
 	uint32_t name;
+	uint32_t wakeup_word; /* which word of what wakes a task, after its type, is the task */
 };
 
 /* Where asyncio's tasks are in one interpreter. */
