@@ -400,6 +400,14 @@ def weights_in(text):
     return sorted(surveys.items()), max(row["time_ns"] for row in samples if row["stack"] in before)
 
 
+class Engine(unittest.TestCase):
+    def test_verbose_says_why(self):
+        with support.python_target(support.newest_interpreter(), "workingtasks") as target:
+            run = pysample("attach", "-v", "--async", "-d", "0.1", *support.COLLAPSED, "-o", "-",
+                           target.pid)
+        self.assertIn("pysample: engine preempt, which --async requires\n", run.stderr)
+
+
 @support.per_minor("3.6", "3.7")
 class Older(unittest.TestCase):
     def test_no_tasks_in_older_versions(self):
