@@ -92,7 +92,6 @@ class Live(TasksTestCase):
         self.assertEqual(support.finish(process).status, 0)
         self.assertEqual(sum(line.startswith("1000 equal tasks") for line in lines), 1)
 
-
     def test_the_tree_has_each_task_once(self):
         result = pysample("dump", "--async", self.target.pid)
         self.assertEqual(result.status, 0, result.stderr)
