@@ -241,6 +241,8 @@ static bool check(const struct report_options *options)
 		error = "--info prints to stdout: leave out -o, -f and --open";
 	else if (options->has_fail_above && !options->nr_bases)
 		error = "--fail-above requires --diff BASE";
+	else if (options->layout.explain && options->nr_bases)
+		error = "--explain is of one profile: leave out --diff, or --explain";
 	else if (options->has_to &&
 		 (!filter->to_ns || (same_end && filter->to_ns <= filter->from_ns)))
 		error = "--to must be later than --from";
@@ -279,6 +281,16 @@ static bool name_page(struct report_options *options)
 	return options->page_path;
 }
 
+/* Whether the outputs can have what --explain is about. Prints an error if not. */
+static bool can_explain(const struct outputs *outputs)
+{
+	for (unsigned i = 0; i < outputs->nr; i++)
+		if (outputs->list[i].format == format_find("summary"))
+			return true;
+	print_error("only a summary explains a function: add -f summary, or leave out --explain");
+	return false;
+}
+
 /* Check the options as a whole and complete them. Returns EXIT_USAGE after printing an error. */
 static enum exit_status complete(struct report_options *options)
 {
@@ -286,7 +298,8 @@ static enum exit_status complete(struct report_options *options)
 	struct replay_filter *filter = &options->filter;
 
 	/* Only a summary has these. */
-	if (!options->outputs.nr && !options->outputs.next && (layout->tree || layout->explain))
+	if (!options->outputs.nr && !options->outputs.next && !options->info &&
+	    (layout->tree || layout->explain))
 		options->outputs.next = format_find("summary");
 	options->profile.by_line |= layout->explain != NULL;
 	if (!check(options) || !show_required_idle(options))
@@ -296,6 +309,7 @@ static enum exit_status complete(struct report_options *options)
 		return EXIT_ERROR;
 	}
 	if (!outputs_choose(&options->outputs) ||
+	    (layout->explain && !options->info && !can_explain(&options->outputs)) ||
 	    !mode_choose(&options->mode, PROFILE_WALL, &options->profile.mode))
 		return EXIT_USAGE;
 	if (outputs_recording(&options->outputs)) {
