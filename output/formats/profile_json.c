@@ -26,6 +26,13 @@ enum { MIN_PERMILLE = 5 };
 /* The functions with the most time of their own are included in any case. */
 enum { MIN_FUNCTIONS = 50 };
 
+/*
+ * Of deep recursion, of functions that everybody calls, and of long ones, the object has these with
+ * the most time. A reader wants no more, and what a program does must not decide how large the
+ * object is.
+ */
+enum { MAX_NODES = 1000, MAX_CALLS = 20, MAX_LINES = 50 };
+
 #define NOT_INCLUDED UINT32_MAX
 
 /* A function or a root, by its vertex in the call graphs. */
@@ -83,15 +90,6 @@ static int compare_entries(const void *left, const void *right)
 	return (a->vertex > b->vertex) - (a->vertex < b->vertex);
 }
 
-static bool is_large(const struct writer *writer, const struct entry *entry)
-{
-	for (int side = 0; side < writer->nr_sides; side++)
-		if (function_tree_is_large(writer->profile, side, entry->total[side].ns,
-					   MIN_PERMILLE))
-			return true;
-	return false;
-}
-
 /* List what has samples on any side. Returns 0 or -ENOMEM. */
 static int collect_entries(struct writer *writer)
 {
@@ -125,7 +123,8 @@ static void choose_entries(struct writer *writer)
 	for (uint32_t i = 0; i < writer->nr_entries; i++) {
 		const struct entry entry = writer->entries[i];
 
-		if (i >= MIN_FUNCTIONS && !is_large(writer, &entry))
+		if (i >= MIN_FUNCTIONS &&
+		    !function_tree_is_large(writer->profile, entry.total, MIN_PERMILLE))
 			continue;
 		writer->entries[i] = writer->entries[writer->nr_included];
 		writer->entries[writer->nr_included] = entry;
@@ -174,7 +173,7 @@ static int writer_init(struct writer *writer, const struct artefact *artefact, F
 	for (int side = 0; !err && side < writer->nr_sides; side++)
 		err = call_graph_init(&writer->graphs[side], writer->profile, side, false);
 	if (!err)
-		err = function_tree_init(&writer->tree, graph, MIN_PERMILLE);
+		err = function_tree_init(&writer->tree, graph, MIN_PERMILLE, MAX_NODES);
 	if (!err)
 		err = profile_totals(writer->profile, PROFILE_SHOWN, &writer->frame_totals);
 	if (!err)
@@ -289,26 +288,28 @@ static int compare_calls(const void *left, const void *right, void *context)
 	return (a > b) - (a < b);
 }
 
-/* Write the callers or callees of a vertex that are included. */
+/* Write the callers or callees of a vertex that are included, up to MAX_CALLS. */
 static void write_calls(struct writer *writer, uint32_t vertex, bool is_callers)
 {
 	const struct call_graph *graph = &writer->graphs[PROFILE_SHOWN];
 	const struct grouping *calls = is_callers ? &writer->calls_to : &writer->calls_from;
 	const uint32_t first = calls->first[vertex], end = calls->first[vertex + 1];
 	struct json *json = &writer->json;
+	uint32_t nr = 0;
 
 	if (end > first)
 		qsort_r(&calls->items[first], end - first, sizeof(uint32_t), compare_calls,
 			graph->calls);
 	json_key(json, is_callers ? "callers" : "callees");
 	json_array_begin(json);
-	for (uint32_t i = first; i < end; i++) {
+	for (uint32_t i = first; i < end && nr < MAX_CALLS; i++) {
 		const struct call *call = &graph->calls[calls->items[i]];
 		const uint32_t other = is_callers ? call->caller : call->callee;
 
 		if (!call->seen.samples ||
 		    (other != PROFILE_NONE && writer->entry_of_vertex[other] == NOT_INCLUDED))
 			continue;
+		nr++;
 		json_object_begin(json);
 		json_key(json, "function");
 		if (other == PROFILE_NONE)
@@ -319,6 +320,17 @@ static void write_calls(struct writer *writer, uint32_t vertex, bool is_callers)
 		json_object_end(json);
 	}
 	json_array_end(json);
+}
+
+/* More time first, then the first seen. */
+static int compare_frames(const void *left, const void *right, void *context)
+{
+	const struct profile_total *totals = context;
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (totals[a].total_ns != totals[b].total_ns)
+		return totals[a].total_ns < totals[b].total_ns ? 1 : -1;
+	return (a > b) - (a < b);
 }
 
 /* Order of the frames of one function. */
@@ -350,22 +362,25 @@ static void write_line(struct writer *writer, const struct profile_frame *frame,
 	json_object_end(json);
 }
 
-/* Write the lines of a function that were executing. */
+/* Write the lines of a function that were executing, the hottest in the order of the file. */
 static void write_lines(struct writer *writer, uint32_t vertex)
 {
 	const struct grouping *frames = &writer->frames;
-	const uint32_t first = frames->first[vertex], end = frames->first[vertex + 1];
-	uint32_t nr;
+	uint32_t *items = &frames->items[frames->first[vertex]];
+	uint32_t nr, nr_items = frames->first[vertex + 1] - frames->first[vertex];
 	const struct profile_frame *rows = profile_frames(writer->profile, &nr);
 	struct json *json = &writer->json;
 
-	if (end > first)
-		qsort_r(&frames->items[first], end - first, sizeof(uint32_t), compare_lines,
-			(void *)rows);
+	if (nr_items > MAX_LINES) {
+		qsort_r(items, nr_items, sizeof(*items), compare_frames, writer->frame_totals);
+		nr_items = MAX_LINES;
+	}
+	if (nr_items)
+		qsort_r(items, nr_items, sizeof(*items), compare_lines, (void *)rows);
 	json_key(json, "lines");
 	json_array_begin(json);
-	for (uint32_t i = first; i < end; i++) {
-		const uint32_t frame = frames->items[i];
+	for (uint32_t i = 0; i < nr_items; i++) {
+		const uint32_t frame = items[i];
 
 		if (rows[frame].function != PROFILE_NONE && writer->frame_totals[frame].total_ns)
 			write_line(writer, &rows[frame], &writer->frame_totals[frame]);

@@ -13,12 +13,27 @@ void function_tree_done(struct function_tree *tree)
 	*tree = (struct function_tree){.nodes = NULL};
 }
 
-bool function_tree_is_large(const struct profile *profile, enum profile_side side, uint64_t ns,
+/* Returns the largest of the shares that weights have of the time of their sides. */
+static double share_of(const struct profile *profile, const struct profile_weight *totals)
+{
+	double share = 0;
+
+	for (int side = 0; side < NR_PROFILE_SIDES; side++) {
+		const uint64_t whole_ns = profile_sums(profile, side)->time_ns;
+		const double part = whole_ns ? (double)totals[side].ns / (double)whole_ns : 0;
+
+		if (part > share)
+			share = part;
+	}
+	return share;
+}
+
+bool function_tree_is_large(const struct profile *profile, const struct profile_weight *totals,
 			    unsigned min_permille)
 {
-	const uint64_t whole_ns = profile_sums(profile, side)->time_ns;
+	const double share = share_of(profile, totals);
 
-	return ns && (double)ns * 1000 >= (double)whole_ns * min_permille;
+	return share > 0 && share * 1000 >= min_permille;
 }
 
 static void weight_add(struct profile_weight *sum, struct profile_weight weight)
@@ -69,27 +84,47 @@ static int merge(struct function_tree *tree, const struct call_graph *graph)
 	return err;
 }
 
-static bool is_large(const struct function_node *node, const struct profile *profile,
-		     unsigned min_permille)
+/* The larger share first, then the earlier node, so that parents precede their children. */
+static int compare_nodes(const void *left, const void *right, void *context)
 {
-	for (int side = 0; side < NR_PROFILE_SIDES; side++)
-		if (function_tree_is_large(profile, side, node->total[side].ns, min_permille))
-			return true;
-	return false;
+	const double *shares = context;
+	const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (shares[a] != shares[b])
+		return shares[a] < shares[b] ? 1 : -1;
+	return (a > b) - (a < b);
 }
 
-/* Keep the large nodes. A parent is at least as large as its child. Returns 0 or -ENOMEM. */
-static int prune(struct function_tree *tree, const struct profile *profile, unsigned min_permille)
+/*
+ * Keep the large nodes. They are a tree, too: a parent is at least as large as its child. Returns 0
+ * or -ENOMEM.
+ */
+static int prune(struct function_tree *tree, const struct profile *profile, unsigned min_permille,
+		 uint32_t max_nodes)
 {
+	cleanup_free double *shares = calloc((size_t)tree->nr_nodes + 1, sizeof(*shares));
+	cleanup_free uint32_t *large = calloc((size_t)tree->nr_nodes + 1, sizeof(*large));
 	cleanup_free uint32_t *kept = calloc((size_t)tree->nr_nodes + 1, sizeof(*kept));
-	uint32_t nr = 0;
+	uint32_t nr_large = 0, nr = 0;
 
-	if (!kept)
+	if (!shares || !large || !kept)
 		return -ENOMEM;
+	for (uint32_t i = 0; i < tree->nr_nodes; i++) {
+		shares[i] = share_of(profile, tree->nodes[i].total);
+		kept[i] = PROFILE_NONE;
+		if (function_tree_is_large(profile, tree->nodes[i].total, min_permille))
+			large[nr_large++] = i;
+	}
+	if (nr_large > max_nodes) {
+		qsort_r(large, nr_large, sizeof(*large), compare_nodes, shares);
+		nr_large = max_nodes;
+	}
+	for (uint32_t i = 0; i < nr_large; i++)
+		kept[large[i]] = 0;
 	for (uint32_t i = 0; i < tree->nr_nodes; i++) {
 		struct function_node node = tree->nodes[i];
 
-		if (!is_large(&node, profile, min_permille))
+		if (kept[i] == PROFILE_NONE)
 			continue;
 		if (node.parent != PROFILE_NONE)
 			node.parent = kept[node.parent];
@@ -101,7 +136,7 @@ static int prune(struct function_tree *tree, const struct profile *profile, unsi
 }
 
 int function_tree_init(struct function_tree *tree, const struct call_graph *graph,
-		       unsigned min_permille)
+		       unsigned min_permille, uint32_t max_nodes)
 {
 	int err;
 
@@ -120,5 +155,5 @@ int function_tree_init(struct function_tree *tree, const struct call_graph *grap
 					   node->total[side]);
 		}
 	}
-	return prune(tree, graph->profile, min_permille);
+	return prune(tree, graph->profile, min_permille, max_nodes);
 }

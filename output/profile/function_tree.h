@@ -5,6 +5,7 @@
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "output/profile/call_graph.h"
@@ -22,15 +23,16 @@ struct function_tree {
 };
 
 /*
- * Build the tree of the profile that a call graph is of, with the nodes whose total has at least
- * min_permille of the time of a side. Returns 0 or -ENOMEM; call function_tree_done() either way.
+ * Build the tree of the profile that a call graph is of, with the nodes that are large
+ * (function_tree_is_large()), or the max_nodes largest of them. Returns 0 or -ENOMEM; call
+ * function_tree_done() either way.
  */
 int function_tree_init(struct function_tree *tree, const struct call_graph *graph,
-		       unsigned min_permille);
+		       unsigned min_permille, uint32_t max_nodes);
 
 /* Free the nodes, whether function_tree_init() succeeded or not. */
 void function_tree_done(struct function_tree *tree);
 
-/* Whether a weight has at least that part of the time of all samples of its side. */
-bool function_tree_is_large(const struct profile *profile, enum profile_side side, uint64_t ns,
+/* Whether weights, by side, have at least min_permille of the time of all samples of any side. */
+bool function_tree_is_large(const struct profile *profile, const struct profile_weight *totals,
 			    unsigned min_permille);
