@@ -102,21 +102,23 @@ static int wait_and_open(const char *program)
 	return -errno;
 }
 
+/* Returns whether the error, or 0 for none, could be sent. */
+static bool send_error(int err)
+{
+	return send(OWN_FD, &err, sizeof(err), MSG_NOSIGNAL) == sizeof(err);
+}
+
 static _Noreturn void run_process(const char *program, int fd)
 {
 	int err;
 
 	(void)setsid();
 	/* Its parent must not have to wait for it, and it must have no terminal. */
-	if (fork() != 0)
-		_exit(0);
-	err = drop_descriptors(fd);
-	if (err)
+	if (fork() != 0 || drop_descriptors(fd))
 		_exit(1);
 	err = become_caller();
-	if (!err)
-		err = wait_and_open(program);
-	(void)send(OWN_FD, &err, sizeof(err), MSG_NOSIGNAL);
+	if (send_error(err) && !err)
+		(void)send_error(wait_and_open(program));
 	_exit(1);
 }
 
@@ -141,18 +143,30 @@ void page_opener_start(struct page_opener *opener, const struct outputs *outputs
 		;
 }
 
+/* Receive an error of the process. Returns false if it has ended or become the program. */
+static bool receive_error(const struct page_opener *opener, int *ret_err)
+{
+	ssize_t length;
+
+	do
+		length = recv(opener->fd, ret_err, sizeof(*ret_err), 0);
+	while (length < 0 && errno == EINTR);
+	return length == sizeof(*ret_err);
+}
+
 /* Let the process open the page of this full name. Returns 0 or a negative errno. */
 static int open_page(const struct page_opener *opener, const char *path)
 {
-	ssize_t length;
-	int err = 0;
+	int err;
 
-	/* An error that it had before is there to be received, and nobody to send to. */
-	(void)send(opener->fd, path, strlen(path) + 1, MSG_NOSIGNAL);
-	do
-		length = recv(opener->fd, &err, sizeof(err), 0);
-	while (length < 0 && errno == EINTR);
-	return length < 0 ? -errno : err;
+	/* It says first whether it is ready. */
+	if (!receive_error(opener, &err))
+		return -ESRCH;
+	if (err)
+		return err;
+	if (send(opener->fd, path, strlen(path) + 1, MSG_NOSIGNAL) < 0)
+		return -errno;
+	return receive_error(opener, &err) ? err : 0;
 }
 
 void page_opener_show(struct page_opener *opener, const struct outputs *outputs, bool is_quiet)
