@@ -57,10 +57,12 @@ export class Heat {
 			return;
 		const middle = this.columnUs && ((this.cursor ?? 0) + 0.5) * this.cellUs, isOther = us !== this.columnUs;
 		if (!this.cells || isOther) {
+			this.cancel();
 			this.columnUs = us;
 			this.cells = heatCells(this.page.profile, this.filter, this.known[0], this.cellUs);
 			const sorted = this.cells.shade.filter(v => v > 0).sort();
 			this.most = sorted[Math.floor(sorted.length * 0.98)] || 1;
+			this.hasMore = sorted.at(-1) > this.most;
 			this.cursor = this.cursor === null ? null : Math.floor(middle / this.cellUs);
 			this.hovered = this.anchor = null;
 		}
@@ -86,7 +88,7 @@ export class Heat {
 		host.querySelector(".cells").textContent = `a column ${round(this.columnUs)}, a row ${round(this.cellUs)}`;
 		least.textContent = "0";
 		bar.style.background = `linear-gradient(90deg, ${[0, 0.13, 0.25, 0.5, 0.75, 1].map(v => page.colours.heatCell(v)).join(", ")})`;
-		most.textContent = page.amount(this.most);
+		most.textContent = (this.hasMore ? "≥\u202f" : "") + page.amount(this.most);
 		this.wider.hidden = this.narrower.hidden = this.fitting === ROUND_TIMES[0];
 		this.wider.disabled = !this.allows(this.step(1));
 		this.narrower.disabled = !this.allows(this.step(-1));
@@ -216,7 +218,7 @@ export class Heat {
 		this.first = first;
 		context.imageSmoothingEnabled = false;
 		context.drawImage(this.image, first * width - scrollLeft, 0, nr * width, this.tall);
-		timeAxis(context, this.tall, stage.width, this.columnUs / width, scrollLeft);
+		timeAxis(context, this.tall, stage.width, this.columnUs / width, scrollLeft, this.columnUs);
 		context.save();
 		context.beginPath();
 		context.rect(0, 0, stage.width, this.tall);
@@ -224,7 +226,7 @@ export class Heat {
 		for (const [i, name] of [[1, "base"], [0, "mark"]])
 			if (this.ranges[i])
 				this.paintRange(context, ...this.ranges[i], ink(name), i);
-		const at = this.hovered ?? (document.activeElement === this.field ? this.cursor : null);
+		const at = this.hovered ?? (this.field.matches(":focus-visible") ? this.cursor : null);
 		if (at !== null && !this.drag)
 			this.paintRange(context, ...this.between(this.hovered === null ? this.anchor ?? at : at, at), ink("fg"), 0);
 		context.restore();

@@ -177,6 +177,9 @@ class Page {
 		for (const key of Object.keys(out))
 			if (rules[key] ? !rules[key](out[key]) : typeof out[key] !== typeof STATE[key])
 				delete out[key];
+		for (const [from, to] of [["from", "to"], ["baseFrom", "baseTo"]])
+			if (this.timeless || !(out[from] < out[to]))
+				delete out[from], delete out[to];
 		if (out.threads)
 			out.threads = new Set(out.threads);
 		return out;

@@ -179,10 +179,10 @@ export const AXIS = 16;
 
 /*
  * Draw an axis of time below y. width is in px; us is the time of a px, first the px, from the
- * start of time, at which the axis begins.
+ * start of time, at which the axis begins. Marks are at least least apart, in us.
  */
-export function timeAxis(context, y, width, us, first = 0) {
-	const step = roundTime(width * us, Math.max(2, width / 110)), end = width + first, line = ink("line"), dim = ink("dim");
+export function timeAxis(context, y, width, us, first = 0, least = 0) {
+	const step = Math.max(least, roundTime(width * us, Math.max(2, width / 110))), end = width + first, line = ink("line"), dim = ink("dim");
 	context.fillStyle = line;
 	context.fillRect(0, y, width, 1);
 	context.font = labelType().font.replace("12px", "11px");
