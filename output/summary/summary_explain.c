@@ -60,7 +60,7 @@ static enum match match_of(const struct explanation *explanation, uint32_t verte
 	const struct profile_function *function = call_graph_function(graph, vertex);
 	struct text *cell = &explanation->page->cell;
 
-	if (!graph->vertices[vertex].total.ns)
+	if (!graph->vertices[vertex].total.samples)
 		return MATCH_NONE;
 	if (function) {
 		if (strcmp(function->qualname, explanation->text) == 0)
@@ -153,23 +153,23 @@ static int compare_rows(const void *left, const void *right)
 static void collect_calls(struct explanation *explanation, uint32_t vertex, bool is_callers)
 {
 	const struct call_graph *graph = &explanation->graph;
-	const uint64_t self_ns = graph->vertices[vertex].self.ns;
+	const struct profile_weight self = graph->vertices[vertex].self;
 
 	explanation->nr_rows = 0;
 	for (uint32_t i = 0; i < graph->nr_calls; i++) {
 		const struct call *call = &graph->calls[i];
 
-		if ((is_callers ? call->callee : call->caller) != vertex || !call->seen.ns)
+		if ((is_callers ? call->callee : call->caller) != vertex || !call->seen.samples)
 			continue;
 		explanation->rows[explanation->nr_rows++] = (struct row){
 			.name = vertex_name(graph, is_callers ? call->caller : call->callee),
 			.total_ns = call->seen.ns,
 		};
 	}
-	if (!is_callers && self_ns)
+	if (!is_callers && self.samples)
 		explanation->rows[explanation->nr_rows++] = (struct row){
 			.name = {.words = "[self]", .frame = PROFILE_NONE},
-			.total_ns = self_ns,
+			.total_ns = self.ns,
 		};
 	if (explanation->nr_rows)
 		qsort(explanation->rows, explanation->nr_rows, sizeof(*explanation->rows),
@@ -235,7 +235,7 @@ static int collect_lines(struct explanation *explanation, uint32_t vertex)
 	(void)profile_frames(graph->profile, &nr_frames);
 	explanation->nr_rows = 0;
 	for (uint32_t i = 0; i < nr_frames; i++) {
-		if (graph->vertex_of_frame[i] != vertex || !totals[i].total_ns)
+		if (graph->vertex_of_frame[i] != vertex || !totals[i].total_samples)
 			continue;
 		explanation->rows[explanation->nr_rows++] = (struct row){
 			.name = summary_name_of_frame(graph->profile, i),
@@ -398,7 +398,7 @@ static void find_near(struct explanation *explanation)
 	for (uint32_t i = 0; i < graph->nr_vertices; i++) {
 		const struct profile_function *function = call_graph_function(graph, i);
 
-		if (function && graph->vertices[i].total.ns &&
+		if (function && graph->vertices[i].total.samples &&
 		    edit_distance(wanted, last_name(function->qualname)) <= max_distance)
 			explanation->matches[explanation->nr_matches++] = i;
 	}

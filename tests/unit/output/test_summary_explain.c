@@ -144,6 +144,21 @@ Test(summary_explain, has_only_lines_that_are_known)
 	profile_destroy(profile);
 }
 
+/* The first sample of a thread stands for no time. */
+Test(summary_explain, knows_functions_without_time)
+{
+	struct profile *profile = profile_create(&(struct profile_options){.by_line = true});
+	cleanup_free char *text = NULL;
+
+	cr_assert(profile != NULL);
+	add_stack(profile, PROFILE_SHOWN, "a@11;b@21", 0);
+	text = explain(profile, (struct artefact_options){.explain = "b", .max_rows = 10});
+	cr_expect(strstr(text, "\nb (app.py:20)\nself 0.0%, ") != NULL, "%s", text);
+	cr_expect(strstr(text, "  a         app.py:10\n") != NULL, "%s", text);
+	cr_expect(strstr(text, "   0.0     0.0       21  \n") != NULL, "%s", text);
+	profile_destroy(profile);
+}
+
 Test(summary_explain, keeps_to_the_width)
 {
 	struct profile *profile = new_profile();
