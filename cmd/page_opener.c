@@ -165,7 +165,7 @@ static int open_page(const struct page_opener *opener, const char *path)
 	if (err)
 		return err;
 	if (send(opener->fd, path, strlen(path) + 1, MSG_NOSIGNAL) < 0)
-		return -errno;
+		return -ESRCH;
 	return receive_error(opener, &err) ? err : 0;
 }
 

@@ -26,6 +26,11 @@ async function drag(page, from, to, keys) {
 }
 
 const DO = {
+  // Returns when the page has read it.
+  fragment: (page, nr, fragment) => page.evaluate(fragment => new Promise(done => {
+    addEventListener('hashchange', done, { once: true });
+    location.hash = fragment;
+  }), fragment),
   set: (page, nr, patch) => page.evaluate(patch => { window.pysample.set(patch); }, patch),
   hover: async (page, nr, cell) => page.mouse.move(...await middle(page, nr, cell)),
   click: async (page, nr, cell, ...keys) => {

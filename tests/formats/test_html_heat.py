@@ -116,6 +116,8 @@ class Heat(unittest.TestCase):
         for cell, one in zip(cells, seen, strict=True):
             self.same(one, busy(truth.cells(cell, cell)))
         self.assertEqual(seen[0]["scale"], "a column 1\u202fs, a row 20\u202fms")
+        self.assertEqual(seen[0]["colours"][0], "0")
+        self.assertRegex(seen[0]["colours"][1], "^≥\u202f[0-9.]+\u202fms$")
 
     def test_tip(self):
         """The tooltip tells what a click would select."""
@@ -177,6 +179,16 @@ class Heat(unittest.TestCase):
         self.same(seen[2], busy(truth.cells([2, 1], [2, 4])))
         self.same(seen[3], busy(truth.cells([2, 1], [2, 4])))
         self.assertEqual(seen[3]["base"], sums(busy(truth.cells([0, end], [0, end])))["total"])
+
+    def test_fragment(self):
+        """A range that has only one end, or ends before it begins, is none."""
+        fragments = [("from=%d&to=%d" % (2 * S, 3 * S), 1), ("from=%d" % (2 * S), 0),
+                     ("baseFrom=%d&baseTo=%d" % (3 * S, 2 * S), 0), ("baseTo=%d" % S, 0),
+                     ("baseFrom=%d&baseTo=%d" % (2 * S, 3 * S), 1)]
+        _, seen = self.use("seconds", S, lambda truth: [
+            ["fragment", fragment] for fragment, _ in fragments])
+        self.assertEqual([sum("idle" not in chip for chip in one["chips"]) for one in seen],
+                         [nr for _, nr in fragments])
 
     def test_hours(self):
         """Columns are as wide as is needed to show all, until they are wanted narrower."""

@@ -2,6 +2,7 @@
 """The profile as one JSON object: its schema, and its sums."""
 import collections
 import functools
+import itertools
 import json
 import unittest
 
@@ -14,6 +15,7 @@ from support import schemas
 KINDS = ("python", "collector", "native", "jit", "kernel", "task")
 ROOTS = ("process", "thread")
 LEAST = 0.005
+MOST_NODES, MOST_CALLS = 1000, 20
 
 
 @functools.lru_cache(maxsize=None)
@@ -70,13 +72,14 @@ def calls_of(root):
     return sums
 
 
-def count_large(root, least_ns):
-    left, nr = [root], 0
+def large_weights(root, least_ns):
+    """The weights in ns of all nodes with so much, the most first."""
+    left, found = [root], []
     while left:
         large = [node for node in left.pop().below.values() if node.weight.ns >= least_ns]
-        nr += len(large)
+        found += [node.weight.ns for node in large]
         left += large
-    return nr
+    return sorted(found, reverse=True)
 
 
 class ProfileJson(unittest.TestCase):
@@ -122,18 +125,21 @@ class ProfileJson(unittest.TestCase):
         functions = profile["functions"]
         names = {key_of_json(function) for function in functions}
         expected = calls_of(tree_of(subject.view().stacks(lambda frame: key(frame.function))))
-        for side in "callers", "callees":
+        for function, (side, at) in itertools.product(functions, (("callers", 1), ("callees", 0))):
+            if function["kind"] in ROOTS:
+                continue
             found = {}
-            for function in functions:
-                for call in function[side]:
-                    if call["function"] is None:
-                        continue
-                    of = key_of_json(functions[call["function"]]), key_of_json(function)
-                    if any(name[1] in ROOTS for name in of):
-                        continue
-                    found[of if side == "callers" else of[::-1]] = weight(call["total"])
-            self.assertEqual(found, {call: total for call, total in expected.items()
-                                     if set(call) <= names})
+            for call in function[side]:
+                other = call["function"] is not None and functions[call["function"]]
+                if other and other["kind"] not in ROOTS:
+                    found[key_of_json(other)] = weight(call["total"])
+            all_calls = {call[1 - at]: total for call, total in expected.items()
+                         if set(call) <= names and call[at] == key_of_json(function)}
+            self.assertEqual(found, {name: all_calls[name] for name in found})
+            left_out = [total.ns for name, total in all_calls.items() if name not in found]
+            if left_out:
+                self.assertEqual(len(function[side]), MOST_CALLS)
+                self.assertLessEqual(max(left_out), min(total.ns for total in found.values()))
 
     @subjects.each
     def test_lines(self, subject):
@@ -181,8 +187,9 @@ class ProfileJson(unittest.TestCase):
                                      else key_of_json(function)])
             self.assertEqual(weight(node["total"]), found[-1].weight)
         self.assertEqual(len(set(found)), len(found))
-        self.assertEqual(len(found), count_large(
-            expected, max(1, LEAST * subject.view().whole().ns)))
+        self.assertEqual(
+            sorted((node.weight.ns for node in found), reverse=True),
+            large_weights(expected, max(1, LEAST * subject.view().whole().ns))[:MOST_NODES])
 
 
 if __name__ == "__main__":

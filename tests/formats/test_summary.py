@@ -61,3 +61,24 @@ class Summary(unittest.TestCase):
             with self.subTest(mode):
                 self.check(lambda frame: oracle.Frame(frame.function, frame.function.first_line),
                            "--mode", mode, mode=mode)
+
+    @subjects.each
+    def test_explain(self, subject):
+        """The time of a function, and each of its lines."""
+        view = subject.view()
+        whole, totals = view.whole().ns, view.totals(oracle.by_function)
+        function = max((one for one in totals if one.kind == oracle.PYTHON
+                        and one.qualname.isprintable()), key=lambda one: totals[one].total.ns)
+        text = support.read(subjects.report(subject.path, form="summary", options=[
+            "--rows", "0", "--explain", function.qualname]))
+        own, total = totals[function]
+        self.assertIn("\n%s\nself %.1f%%, %.3f s · total %.1f%%, %.3f s · %d sample" % (
+            labels.function_label(function, function.first_line), 100 * own.ns / whole, own.ns / 1e9,
+            100 * total.ns / whole, total.ns / 1e9, total.samples), text)
+        expected = {str(frame.line or "?"): tuple("%.1f" % (100 * weight.ns / whole)
+                                                  for weight in weights)
+                    for frame, weights in view.totals(oracle.by_line).items()
+                    if frame.function == function}
+        lines = re.findall(r"(?m)^ *([\d.]+) +([\d.]+) +(\d+|\?)  ",
+                           text.split("\nlines\n")[1].split("\n\n")[0])
+        subjects.assert_same(self, {line: (own, total) for own, total, line in lines}, expected)

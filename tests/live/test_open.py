@@ -35,6 +35,20 @@ os.rename(folder + "/seen.part", folder + "/seen")
 open(folder + "/gate").read()
 """ % (shutil.which("python3", path="/usr/bin:/bin") or sys.executable)  # also for nobody
 
+# Ends the other processes with its parent's arguments: the one that waits for the page.
+KILLER = """\
+import glob
+
+parent = "/proc/%d/cmdline" % os.getppid()
+wanted = open(parent).read()
+for path in glob.glob("/proc/[0-9]*/cmdline"):
+    try:
+        if path != parent and open(path).read() == wanted:
+            os.kill(int(path.split("/")[2]), 9)
+    except OSError:
+        pass
+"""
+
 NOBODY = pwd.getpwnam("nobody")
 
 
@@ -95,14 +109,14 @@ class Open(unittest.TestCase):
             file.write("import os, sys\nfor n in range(3 * 10 ** 6):\n    n * n\n%s\n" % end)
         return path
 
-    def record(self, *options, **environment):
+    def record(self, *options, end="sys.exit(7)", **environment):
         """Run a program for so long that there are samples, and return the result."""
         results = []
 
         def has_page():
             results.append(self.run_pysample(
                 "run", "-r", 1000, *options, "--", python(),
-                self.script("sys.exit(7)"), **environment))
+                self.script(end), **environment))
             return any(name.endswith(".html") for name in os.listdir(self.folder))
 
         support.wait_until(has_page, "there are samples")
@@ -151,6 +165,13 @@ class Open(unittest.TestCase):
         self.assertIn("cannot open the page %s with no-such-browser: No such file"
                       % self.in_folder("x.html"), result.stderr)
         self.assertEqual(result.status, 7)
+
+    def test_killed(self):
+        """Nobody waits for the page any more."""
+        result = self.record("-o", "x.html", "--open", end=KILLER, DISPLAY=":9")
+        self.assertIn("cannot open the page %s with xdg-open: No such process"
+                      % self.in_folder("x.html"), result.stderr)
+        self.assertNotIn("seen", os.listdir(self.folder))
 
     def test_no_page(self):
         """Without samples there is no page, and the waiting process ends."""

@@ -248,6 +248,8 @@ class OneRecording(ReportTestCase):
         for status, args in (
                 (2, []), (2, [self.recording, "--json"]), (2, [self.recording, "--info", "-o", "x"]),
                 (2, [self.recording, "--fail-above", "5"]),
+                (2, [self.recording, "--explain", "x", "-f", "collapsed"]),
+                (2, [self.recording, "--explain", "x", "--diff", self.recording]),
                 (2, [self.recording, "--diff", text, "--fail-above", "-1"]),
                 (2, [self.recording, "-o", self.path_of("x.pysample")]),
                 (2, [self.recording, "--from", "2s", "--to", "1s"]),
