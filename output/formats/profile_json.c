@@ -382,7 +382,8 @@ static void write_lines(struct writer *writer, uint32_t vertex)
 	for (uint32_t i = 0; i < nr_items; i++) {
 		const uint32_t frame = items[i];
 
-		if (rows[frame].function != PROFILE_NONE && writer->frame_totals[frame].total_samples)
+		if (rows[frame].function != PROFILE_NONE &&
+		    writer->frame_totals[frame].total_samples)
 			write_line(writer, &rows[frame], &writer->frame_totals[frame]);
 	}
 	json_array_end(json);
