@@ -325,7 +325,7 @@ static bool is_empty(const struct artefact *artefact)
 		 profile_sums(artefact->profile, PROFILE_BASE)->account.nr_shown);
 }
 
-/* Print the parts that were requested, one below the other: a function, the tree; else the table. */
+/* Print the parts that were requested, a function above the tree; without any the table. */
 static int print_body(struct summary_page *page)
 {
 	const struct artefact_options *options = &page->artefact->options;

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Makes a recording of a program that never ran, for scripts/bench formats. Its content is always
- * the same: THREADS threads, 16 by default, SAMPLES samples in all at 1 kHz, and 20,000 distinct stacks of 27 frames on
- * average, which share their callers as a tree does. The stack of each sample is drawn
- * independently, the n-th stack 1/n as often as the first. No real program is as hard to compress.
+ * the same: THREADS threads, 16 by default, SAMPLES samples in all at 1 kHz, and 20,000 distinct
+ * stacks of 27 frames on average, which share their callers as a tree does. The stack of each sample
+ * is drawn independently, the n-th stack 1/n as often as the first. No real program is as hard to
+ * compress.
  *
  * usage: make_recording FILE.pysample [SAMPLES [THREADS [cpu]]]
  */
