@@ -88,7 +88,9 @@ export class Heat {
 		host.querySelector(".cells").textContent = `a column ${round(this.columnUs)}, a row ${round(this.cellUs)}`;
 		least.textContent = "0";
 		bar.style.background = `linear-gradient(90deg, ${[0, 0.13, 0.25, 0.5, 0.75, 1].map(v => page.colours.heatCell(v)).join(", ")})`;
-		most.textContent = (this.hasMore ? "≥\u202f" : "") + page.amount(this.most);
+		/* Parts of samples, because each is spread over its time. */
+		const amount = page.byCount && this.most < 10 ? `${Number(this.most.toPrecision(2))} samples` : page.amount(this.most);
+		most.textContent = (this.hasMore ? "≥\u202f" : "") + amount;
 		this.wider.hidden = this.narrower.hidden = this.fitting === ROUND_TIMES[0];
 		this.wider.disabled = !this.allows(this.step(1));
 		this.narrower.disabled = !this.allows(this.step(-1));
