@@ -15,7 +15,7 @@ import xml.etree.ElementTree
 
 import support
 import tools
-from support import core_files
+from support import core_files, schemas
 from test_svg import SVG
 
 PARKED = 50  # threads beside the main one in the situation "threads"
@@ -135,6 +135,21 @@ class Cores(unittest.TestCase):
         lines = [json.loads(line) for line in support.read(files[1]).splitlines()]
         self.assertEqual(sum(line.get("type") == "sample" for line in lines), len(self.threads))
         self.assertIn("shown: %d threads" % len(self.threads), support.read(files[2]))
+
+    def test_json(self):
+        """The weight of a thread is one thread, and the outermost functions have all of it."""
+        profile = json.loads(self.core("-f", "json", *self.paths).stdout)
+        schemas.validate(profile, "profile.schema.json")
+        self.assertEqual((profile["mode"], profile["unit"], profile["profile"]["weight"]),
+                         ("count", "threads", len(self.threads)))
+        expected = collections.Counter()
+        for stack, nr in self.stacks(self.threads).items():
+            expected[stack[0].split(" ")[0]] += nr
+        found = collections.Counter()
+        for node in profile["tree"]:
+            if node["parent"] is None:
+                found[profile["functions"][node["function"]]["name"]] += node["total"]["weight"]
+        self.assertEqual(found, expected)
 
     def test_callgrind(self):
         annotate = tools.program("callgrind_annotate", "valgrind")

@@ -15,6 +15,7 @@ import subjects
 import support
 import synthetic
 import tools
+from support import schemas
 from test_summary import one_space
 from test_svg import MAX_ROWS, MIN_WIDTH, SIDE_PAD, SVG, WIDTH, number
 
@@ -246,9 +247,10 @@ class Rates(unittest.TestCase):
 
     def test_json(self):
         def functions(path):
+            profile = json.loads(self.read(path, "json"))
+            schemas.validate(profile, "profile.schema.json")
             return {one["name"]: (one["own"]["percent"], one["base"]["own"]["percent"],
-                                  one["only_in"])
-                    for one in json.loads(self.read(path, "json"))["functions"]}
+                                  one["only_in"]) for one in profile["functions"]}
 
         self.assertEqual(functions(self.same), {
             "main": (0, 0, None), **{name: (10 * nr, 10 * nr, None)
