@@ -62,7 +62,7 @@ export class Heat {
 			this.cells = heatCells(this.page.profile, this.filter, this.known[0], this.cellUs);
 			const sorted = this.cells.shade.filter(v => v > 0).sort();
 			this.most = sorted[Math.floor(sorted.length * 0.98)] || 1;
-			this.hasMore = sorted.at(-1) > this.most;
+			this.highest = sorted.at(-1) ?? 0;
 			this.cursor = this.cursor === null ? null : Math.floor(middle / this.cellUs);
 			this.hovered = this.anchor = null;
 		}
@@ -89,8 +89,8 @@ export class Heat {
 		least.textContent = "0";
 		bar.style.background = `linear-gradient(90deg, ${[0, 0.13, 0.25, 0.5, 0.75, 1].map(v => page.colours.heatCell(v)).join(", ")})`;
 		/* Parts of samples, because each is spread over its time. */
-		const amount = page.byCount && this.most < 10 ? `${Number(this.most.toPrecision(2))} samples` : page.amount(this.most);
-		most.textContent = (this.hasMore ? "≥\u202f" : "") + amount;
+		const amount = v => (page.byCount && v < 10 ? `${Number(v.toPrecision(2))} samples` : page.amount(v));
+		most.textContent = (this.highest > this.most && amount(this.highest) !== amount(this.most) ? "≥\u202f" : "") + amount(this.most);
 		this.wider.hidden = this.narrower.hidden = this.fitting === ROUND_TIMES[0];
 		this.wider.disabled = !this.allows(this.step(1));
 		this.narrower.disabled = !this.allows(this.step(-1));
