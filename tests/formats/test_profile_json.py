@@ -125,7 +125,12 @@ class ProfileJson(unittest.TestCase):
         functions = profile["functions"]
         names = {key_of_json(function) for function in functions}
         expected = calls_of(tree_of(subject.view().stacks(lambda frame: key(frame.function))))
-        for function, (side, at) in itertools.product(functions, (("callers", 1), ("callees", 0))):
+        by_function = collections.defaultdict(dict)
+        for call, total in expected.items():
+            if set(call) <= names:
+                by_function[call[1], "callers"][call[0]] = total
+                by_function[call[0], "callees"][call[1]] = total
+        for function, side in itertools.product(functions, ("callers", "callees")):
             if function["kind"] in ROOTS:
                 continue
             found = {}
@@ -133,8 +138,7 @@ class ProfileJson(unittest.TestCase):
                 other = call["function"] is not None and functions[call["function"]]
                 if other and other["kind"] not in ROOTS:
                     found[key_of_json(other)] = weight(call["total"])
-            all_calls = {call[1 - at]: total for call, total in expected.items()
-                         if set(call) <= names and call[at] == key_of_json(function)}
+            all_calls = by_function[key_of_json(function), side]
             self.assertEqual(found, {name: all_calls[name] for name in found})
             left_out = [total.ns for name, total in all_calls.items() if name not in found]
             if left_out:
