@@ -107,6 +107,7 @@ class Documents(unittest.TestCase):
         # The name of the program in the text, too, which is not the name of ours.
         script = support.read("/proc/%d/cmdline" % pid).rstrip("\0").split("\0")[-1]
         line = re.sub(r"(--name )\w+\.py\b", lambda found: found[1] + script, line)
+        line = re.sub(r"^pysample top (?!-b |.*--batch)", "pysample top -b -c 1 ", line)  # no terminal
         line = line.replace("/var/lib/systemd/coredump/core.shop.*", "core.shop.*")
         return shorter(re.sub(r"(?<=core -n )core$", "core.1234", line))
 

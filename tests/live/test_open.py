@@ -35,9 +35,10 @@ os.rename(folder + "/seen.part", folder + "/seen")
 open(folder + "/gate").read()
 """ % (shutil.which("python3", path="/usr/bin:/bin") or sys.executable)  # also for nobody
 
-# Ends the other processes with its parent's arguments: the one that waits for the page.
+# Ends the other processes with its parent's arguments: the one that waits for the page. Returns when
+# their files are closed.
 KILLER = """\
-import glob
+import glob, time
 
 parent = "/proc/%d/cmdline" % os.getppid()
 wanted = open(parent).read()
@@ -45,6 +46,8 @@ for path in glob.glob("/proc/[0-9]*/cmdline"):
     try:
         if path != parent and open(path).read() == wanted:
             os.kill(int(path.split("/")[2]), 9)
+            while open(path.replace("cmdline", "stat")).read().rsplit(")")[-1].split()[0] not in "ZX":
+                time.sleep(0.01)
     except OSError:
         pass
 """
