@@ -6,15 +6,12 @@
 #include <string.h>
 
 #include "cmd/top/picture_detail.h"
+#include "cmd/top/picture_share.h"
 #include "output/profile/label.h"
 #include "output/run/loss.h"
 #include "output/run/stats.h"
 #include "output/text/text_width.h"
 #include "procmem/clock.h"
-
-/* From this part of the time on, a function's own time is hot, or warm. */
-#define HOT_SHARE  0.20
-#define WARM_SHARE 0.05
 
 /* The header. */
 
@@ -221,25 +218,6 @@ static void draw_table_heading(const struct picture *picture, const struct view 
 	screen_pad(screen, row, STYLE_BAR, screen->columns);
 }
 
-static double share_of(uint64_t part_ns, uint64_t whole_ns)
-{
-	return whole_ns ? (double)part_ns / (double)whole_ns : 0;
-}
-
-static enum screen_style style_of(double share)
-{
-	return share >= HOT_SHARE    ? STYLE_HOT
-	       : share >= WARM_SHARE ? STYLE_WARM
-	       : share > 0	     ? STYLE_PLAIN
-				     : STYLE_DIM;
-}
-
-static void draw_share(struct screen *screen, unsigned row, enum screen_style style, int width,
-		       double share)
-{
-	screen_printf(screen, row, style, "%*.1f", width, share * 100);
-}
-
 /* Where a row is. */
 static void format_place(const struct live_row *data, struct text *where)
 {
@@ -306,14 +284,14 @@ static void draw_row(const struct picture *picture, const struct live_row *data,
 	const uint64_t all_ns = profile_sums(profile, LIVE_ALL)->time_ns;
 	const struct profile_total *recent = &data->weights[LIVE_RECENT];
 	const struct profile_total *all = &data->weights[LIVE_ALL];
-	const double own = share_of(recent->self_ns, recent_ns);
+	const double own = live_share(recent->self_ns, recent_ns);
 	const enum screen_style style = is_selected ? STYLE_SELECTED : STYLE_PLAIN;
 
-	draw_share(screen, row, is_selected ? style : style_of(own), 5, own);
-	draw_share(screen, row, style, 7, share_of(recent->total_ns, recent_ns));
+	share_draw(screen, row, is_selected ? style : share_style(own), 5, own);
+	share_draw(screen, row, style, 7, live_share(recent->total_ns, recent_ns));
 	if (screen->columns >= NARROW_COLUMNS) {
-		draw_share(screen, row, style, 6, share_of(all->self_ns, all_ns));
-		draw_share(screen, row, style, 7, share_of(all->total_ns, all_ns));
+		share_draw(screen, row, style, 6, live_share(all->self_ns, all_ns));
+		share_draw(screen, row, style, 7, live_share(all->total_ns, all_ns));
 	}
 	screen_printf(screen, row, style, "%9.2f  ", (double)all->self_ns / NS_PER_S);
 	draw_place(data, layout->name_columns, screen, row, style);
@@ -419,8 +397,7 @@ static void draw_thread(const struct picture *picture, const struct live_thread 
 	screen_printf(screen, row, style, "%7d  ", thread->thread.tid);
 	screen_printf(screen, row, is_selected ? style : styles[state], "%-9s", states[state]);
 	for (int i = 0; i < NR_LIVE_STATES; i++)
-		screen_printf(screen, row, style, "%6.1f",
-			      share_of(thread->state_ns[i], recent_ns) * 100);
+		share_draw(screen, row, style, 6, live_share(thread->state_ns[i], recent_ns));
 	screen_puts(screen, row, style, "  ");
 	begin = screen_used(screen, row);
 	screen_name(screen, row, style, thread->thread.name, (screen->columns - begin) / 2);
@@ -542,12 +519,14 @@ void picture_draw(const struct picture *picture, struct view *view, struct scree
 		draw_keys(screen, screen->rows - 1);
 }
 
-unsigned picture_draw_plain(const struct picture *picture, struct view *view, struct screen *screen)
+unsigned picture_plain_rows(uint32_t nr)
 {
-	const unsigned nr = screen->rows - HEADER_ROWS - TABLE_HEADING_ROWS;
-	const uint32_t nr_rows = picture->figures->nr_rows;
+	return HEADER_ROWS + TABLE_HEADING_ROWS + (nr ? nr : 1);
+}
 
+void picture_draw_plain(const struct picture *picture, struct view *view, struct screen *screen)
+{
 	draw_header(picture, view, screen);
-	draw_table(picture, view, screen, HEADER_ROWS, nr);
-	return HEADER_ROWS + TABLE_HEADING_ROWS + (nr_rows > nr ? nr : nr_rows ? nr_rows : 1);
+	draw_table(picture, view, screen, HEADER_ROWS,
+		   screen->rows - HEADER_ROWS - TABLE_HEADING_ROWS);
 }

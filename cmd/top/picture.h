@@ -12,6 +12,6 @@
 /* Draw the whole screen, and settle the lists of the view. Errors are kept in its texts. */
 void picture_draw(const struct picture *picture, struct view *view, struct screen *screen);
 
-/* Draw the header and the first rows only, for plain text. Returns how many lines it has. */
-unsigned picture_draw_plain(const struct picture *picture, struct view *view,
-			    struct screen *screen);
+/* For plain text: the rows that a screen has with nr functions, and drawing them and the header. */
+unsigned picture_plain_rows(uint32_t nr);
+void picture_draw_plain(const struct picture *picture, struct view *view, struct screen *screen);

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 
+#include "cmd/top/picture_share.h"
 #include "output/profile/label.h"
 
 /* From this width on, the tree and the source are beside each other. */
@@ -10,9 +11,6 @@ enum { TWO_PANES_COLUMNS = 120 };
 
 /* Longer gaps between lines with samples are left out, except for these lines around them. */
 enum { MAX_GAP_LINES = 12, CONTEXT_LINES = 2 };
-
-/* Lines of source before the first one with samples are at most this many. */
-enum { MAX_LINES = 2000 };
 
 /* The area of a pane: nr rows from row on, of which the first_line-th line is the first shown. */
 struct pane {
@@ -43,16 +41,6 @@ static size_t left_of(const struct pane *pane, unsigned row)
 	return used < pane->end ? pane->end - used : 0;
 }
 
-static double percent_of(uint64_t part_ns, uint64_t whole_ns)
-{
-	return whole_ns ? 100 * (double)part_ns / (double)whole_ns : 0;
-}
-
-static enum screen_style style_of(double percent)
-{
-	return percent >= 20 ? STYLE_HOT : percent >= 5 ? STYLE_WARM : STYLE_PLAIN;
-}
-
 /* The tree. */
 
 static void draw_heading(struct pane *pane, const char *text)
@@ -69,7 +57,7 @@ static void draw_call(const struct picture *picture, struct pane *pane,
 {
 	const struct live_figures *figures = picture->figures;
 	const struct call_graph *graph = &figures->graphs[LIVE_ALL];
-	const double percent = percent_of(call->total_ns, whole_ns);
+	const double share = live_share(call->total_ns, whole_ns);
 	const struct profile_function *function = NULL;
 	unsigned row;
 
@@ -77,11 +65,9 @@ static void draw_call(const struct picture *picture, struct pane *pane,
 		return;
 	if (call->vertex != PROFILE_NONE)
 		function = call_graph_function(graph, call->vertex);
-	screen_printf(pane->screen, row, has_own ? style_of(percent) : STYLE_PLAIN, "%6.1f",
-		      percent);
+	share_draw(pane->screen, row, has_own ? share_style(share) : STYLE_PLAIN, 6, share);
 	if (has_own)
-		screen_printf(pane->screen, row, STYLE_DIM, "%6.1f",
-			      percent_of(call->own_ns, whole_ns));
+		share_draw(pane->screen, row, STYLE_DIM, 6, live_share(call->own_ns, whole_ns));
 	else
 		screen_puts(pane->screen, row, STYLE_PLAIN, "      ");
 	screen_puts(pane->screen, row, STYLE_PLAIN, "  ");
@@ -119,23 +105,24 @@ static void draw_tree(const struct picture *picture, struct pane *pane, uint64_t
 static void draw_source_line(const struct picture *picture, struct pane *pane, const char *path,
 			     int32_t number, const struct live_line *line, uint64_t whole_ns)
 {
-	const double own = line ? percent_of(line->weight.self_ns, whole_ns) : 0;
+	const double own = line ? live_share(line->weight.self_ns, whole_ns) : 0;
 	const char *source = NULL;
 	struct text expanded = {0};
 	unsigned row;
 
 	if (!next_line(pane, &row))
 		return;
-	if (line)
-		screen_printf(pane->screen, row, style_of(own), "%6.1f", own);
+	if (line) {
+		share_draw(pane->screen, row, share_style(own), 6, own);
+		share_draw(pane->screen, row, STYLE_PLAIN, 8,
+			   live_share(line->weight.total_ns, whole_ns));
+	} else {
+		screen_printf(pane->screen, row, STYLE_PLAIN, "%14s", "");
+	}
+	if (number > 0)
+		screen_printf(pane->screen, row, STYLE_DIM, "%7" PRId32 "  ", number);
 	else
-		screen_puts(pane->screen, row, STYLE_PLAIN, "      ");
-	if (line)
-		screen_printf(pane->screen, row, STYLE_PLAIN, "%8.1f",
-			      percent_of(line->weight.total_ns, whole_ns));
-	else
-		screen_puts(pane->screen, row, STYLE_PLAIN, "        ");
-	screen_printf(pane->screen, row, STYLE_DIM, "%7" PRId32 "  ", number);
+		screen_puts(pane->screen, row, STYLE_DIM, "      ?  ");
 	if (!picture->sources || source_lines_get(picture->sources, path, number, &source) != 0)
 		source = "";
 	for (; *source == '\t' || *source == ' '; source++)
@@ -146,20 +133,16 @@ static void draw_source_line(const struct picture *picture, struct pane *pane, c
 	text_done(&expanded);
 }
 
-/*
- * Draw the lines from the one after *last on, up to the one before number; long gaps are left out
- * but for their ends.
- */
+/* Draw the lines between two others; long gaps are left out but for their ends. */
 static void draw_gap(const struct picture *picture, struct pane *pane, const char *path,
-		     int32_t last, int32_t number)
+		     int32_t before, int32_t after)
 {
-	const bool is_long = number - last - 1 > MAX_GAP_LINES;
+	const bool is_long = (int64_t)after - before - 1 > MAX_GAP_LINES;
 
-	for (int32_t i = last + 1; i < number; i++) {
-		if (is_long && i - last > CONTEXT_LINES && number - i > CONTEXT_LINES) {
+	for (int32_t i = before + 1; i < after; i++) {
+		if (is_long && i == before + CONTEXT_LINES + 1) {
 			draw_heading(pane, "                 …");
-			i = number - CONTEXT_LINES - 1;
-			continue;
+			i = after - CONTEXT_LINES;
 		}
 		draw_source_line(picture, pane, path, i, NULL, 0);
 	}
@@ -170,23 +153,23 @@ static void draw_source(const struct picture *picture, struct pane *pane,
 {
 	const struct live_detail *detail = picture->detail;
 	const char *source;
-	const bool has_source = detail->nr_lines && picture->sources &&
-				source_lines_get(picture->sources, function->path,
-						 detail->lines[0].line, &source) == 0;
-	int32_t last = function->first_line - 1;
+	const bool has_source =
+		detail->nr_lines && picture->sources &&
+		source_lines_get(picture->sources, function->path,
+				 detail->lines[detail->nr_lines - 1].line, &source) == 0;
+	/* A line above the def is of a decorator, or 0: unknown. */
+	int32_t last = function->first_line > 0 ? function->first_line - 1 : INT32_MAX;
 
 	draw_heading(pane, has_source ? "  own%  total%   line  source"
 				      : "  own%  total%   line  (its source may not be shown)");
 	for (uint32_t i = 0; i < detail->nr_lines; i++) {
 		const struct live_line *line = &detail->lines[i];
 
-		/* A line above the def is of a decorator, or unknown. */
-		if (i == 0 && line->line <= last)
-			last = line->line - 1;
-		if (has_source && line->line - last < MAX_LINES)
+		if (has_source && last < line->line)
 			draw_gap(picture, pane, function->path, last, line->line);
 		draw_source_line(picture, pane, function->path, line->line, line, whole_ns);
-		last = line->line;
+		if (line->line > 0)
+			last = line->line;
 	}
 }
 

@@ -46,17 +46,18 @@ size_t screen_used(const struct screen *screen, unsigned row)
 void screen_puts(struct screen *screen, unsigned row, enum screen_style style, const char *string)
 {
 	struct screen_line *line;
-	size_t left, width;
+	size_t left, before;
 
 	if (row >= screen->rows || !*string)
 		return;
 	line = &screen->lines[row];
 	left = screen->columns - line->columns;
-	width = text_width(string);
+	before = line->text.length;
 	if (!left)
 		return;
 	text_append_head(&line->text, string, left);
-	line->columns += width < left ? width : left;
+	/* A wide character may not fit into the last column. */
+	line->columns += text_width(text_string(&line->text) + before);
 	mark(line, style);
 }
 
@@ -88,7 +89,7 @@ void screen_pad(struct screen *screen, unsigned row, enum screen_style style, si
 	mark(line, style);
 }
 
-/* Append an escaped string, cut by cut() to max_columns. */
+/* Append an escaped string, cut to its head or tail of max_columns. */
 static void put_name(struct screen *screen, unsigned row, enum screen_style style,
 		     const char *string, size_t max_columns, bool is_tail)
 {

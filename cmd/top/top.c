@@ -219,20 +219,18 @@ static int draw(struct top *top, struct picture *picture)
 /* Print as text. */
 static int print_text(struct top *top, struct picture *picture)
 {
-	enum { HEADING_ROWS = 7 };
 	const uint32_t nr_rows = picture->figures->nr_rows;
 	const uint32_t max_rows = top->options.max_rows ? top->options.max_rows : UINT32_MAX;
 	const unsigned columns = print_columns(STDOUT_FILENO);
 	struct screen screen;
-	int err = screen_init(&screen, HEADING_ROWS + (nr_rows < max_rows ? nr_rows : max_rows) + 1,
+	int err = screen_init(&screen, picture_plain_rows(nr_rows < max_rows ? nr_rows : max_rows),
 			      columns ? columns : PLAIN_COLUMNS);
 
 	if (!err) {
-		const unsigned nr = picture_draw_plain(picture, &top->view, &screen);
-
+		picture_draw_plain(picture, &top->view, &screen);
 		if (top->nr_printed)
 			(void)putchar('\n');
-		for (unsigned i = 0; i < nr; i++)
+		for (unsigned i = 0; i < screen.rows; i++)
 			(void)printf("%s\n", text_string(&screen.lines[i].text));
 		(void)fflush(stdout);
 	}

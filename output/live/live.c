@@ -280,7 +280,7 @@ const struct profile *live_profile(const struct live *live)
 
 uint64_t live_recent_ns(const struct live *live)
 {
-	const uint64_t passed_ns = live->now_ns - live->first_ns;
+	const uint64_t passed_ns = live->first_ns ? live->now_ns - live->first_ns : 0;
 
 	return passed_ns < window_ns(live) ? passed_ns : window_ns(live);
 }
@@ -321,9 +321,9 @@ static uint32_t count_processes(const struct live *live)
 
 void live_summarize(const struct live *live, struct live_summary *ret_summary)
 {
-	const double recent_ns = (double)live_recent_ns(live);
+	const uint64_t recent_ns = live_recent_ns(live);
 	struct live_summary summary = {.nr_processes = count_processes(live)};
-	double gil_ns = 0, gc_ns = 0;
+	uint64_t gil_ns = 0, gc_ns = 0;
 
 	for (uint32_t i = 0; i < live->nr_threads; i++) {
 		const struct live_thread *thread = &live->threads[i];
@@ -332,12 +332,10 @@ void live_summarize(const struct live *live, struct live_summary *ret_summary)
 			continue;
 		summary.nr_threads++;
 		summary.nr_in_state[live_state_of(thread->flags)]++;
-		gil_ns += (double)thread->state_ns[LIVE_HOLDS_GIL];
-		gc_ns += (double)thread->gc_ns;
+		gil_ns += thread->state_ns[LIVE_HOLDS_GIL];
+		gc_ns += thread->gc_ns;
 	}
-	if (recent_ns > 0) {
-		summary.gil_share = gil_ns / recent_ns;
-		summary.gc_share = gc_ns / recent_ns;
-	}
+	summary.gil_share = live_share(gil_ns, recent_ns);
+	summary.gc_share = live_share(gc_ns, recent_ns);
 	*ret_summary = summary;
 }

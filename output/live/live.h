@@ -115,3 +115,9 @@ struct live_summary {
 };
 
 void live_summarize(const struct live *live, struct live_summary *ret_summary);
+
+/* Returns the part of a whole; 0 of nothing. */
+static inline double live_share(uint64_t part_ns, uint64_t whole_ns)
+{
+	return whole_ns ? (double)part_ns / (double)whole_ns : 0;
+}

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "output/profile/tree_walk.h"
 #include "output/tables/pair_map.h"
 #include "procmem/array.h"
 #include "procmem/cleanup.h"

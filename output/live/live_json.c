@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "output/dump/dumped_thread.h"
-#include "output/profile/label.h"
+#include "output/profile/frame_json.h"
 #include "output/run/stats.h"
 #include "output/text/json.h"
 #include "procmem/cleanup.h"
@@ -22,17 +22,12 @@ static void write_percent(struct json *json, const char *key, double share)
 		json_fixed(json, (uint64_t)(share * 10000 + 0.5), 2);
 }
 
-static double share_of(uint64_t part_ns, uint64_t whole_ns)
-{
-	return whole_ns ? (double)part_ns / (double)whole_ns : 0;
-}
-
 static void write_weight(struct json *json, const char *key, uint64_t ns, uint64_t whole_ns)
 {
 	json_key(json, key);
 	json_object_begin(json);
 	json_member_u64(json, "weight", ns);
-	write_percent(json, "percent", share_of(ns, whole_ns));
+	write_percent(json, "percent", live_share(ns, whole_ns));
 	json_object_end(json);
 }
 
@@ -55,13 +50,10 @@ static void write_row(struct json *json, const struct live_figures *figures,
 	const struct profile_function *function = row->function;
 
 	json_object_begin(json);
-	json_member_string(json, "name", function->qualname);
-	json_member_string(json, "kind", label_kind(function->kind));
-	json_member_string(json, "path", function->path);
+	frame_json_function(json, function->qualname, function->kind, function->path,
+			    function->first_line);
 	if (figures->by_line)
-		json_member_known(json, "line", row->line > 0 ? (uint64_t)row->line : 0);
-	json_member_known(json, "first_line",
-			  function->first_line > 0 ? (uint64_t)function->first_line : 0);
+		frame_json_line(json, row->line);
 	write_side(json, "recent", figures, row, LIVE_RECENT);
 	write_side(json, "all", figures, row, LIVE_ALL);
 	json_object_end(json);
@@ -129,8 +121,8 @@ static int write_thread(struct json *json, const struct live *live,
 		json_object_begin(json);
 		for (int state = 0; state < NR_LIVE_STATES; state++)
 			write_percent(json, live_state_name((enum live_state)state),
-				      share_of(thread->state_ns[state], recent_ns));
-		write_percent(json, "gc", share_of(thread->gc_ns, recent_ns));
+				      live_share(thread->state_ns[state], recent_ns));
+		write_percent(json, "gc", live_share(thread->gc_ns, recent_ns));
 		json_object_end(json);
 		dumped_thread_write_members(json, &dumped, &layout);
 		json_object_end(json);

@@ -4,6 +4,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "cmd/top/picture.h"
 #include "cmd/top/saved_name.h"
@@ -18,6 +20,11 @@ static const struct function functions[] = {
 	{2, 30, "a_name_that_is_longer_than_the_column_that_it_has_on_a_narrow_screen",
 	 "/srv/a/folder/with/a/long/name/lib.py", FUNCTION_PYTHON},
 };
+/* What a damaged process may have. */
+static const struct function hostile[] = {
+	{3, INT32_MIN, "東京都渋谷区東京都渋谷区東京都渋谷区", "/srv/app.py", FUNCTION_PYTHON},
+	{4, INT32_MAX, "far", "/srv/app.py", FUNCTION_PYTHON},
+};
 static const struct sample_thread main_thread = {.id = 0, .tid = 100, .name = "MainThread"};
 
 /* A process with a main thread, and what is drawn of it. */
@@ -26,12 +33,14 @@ struct fixture {
 	struct run run;
 	struct view view;
 	struct screen screen;
+	struct source_lines sources;
 };
 
-static void push(struct live *live, uint64_t second, const struct function *inner)
+static void push_line(struct live *live, uint64_t second, const struct function *inner,
+		      int32_t line)
 {
 	const struct frame frames[] = {{.function = &functions[0], .line = 11},
-				       {.function = inner, .line = inner->first_line + 1}};
+				       {.function = inner, .line = line}};
 	const struct sample sample = {
 		.time_ns = second * SECOND_NS,
 		.wall_ns = SECOND_NS,
@@ -42,6 +51,11 @@ static void push(struct live *live, uint64_t second, const struct function *inne
 	};
 
 	cr_assert(eq(int, live_sink(live)->ops->sample(live_sink(live), &sample), 0));
+}
+
+static void push(struct live *live, uint64_t second, const struct function *inner)
+{
+	push_line(live, second, inner, inner->first_line + 1);
 }
 
 static void fixture_init(struct fixture *fixture)
@@ -63,6 +77,7 @@ static void fixture_init(struct fixture *fixture)
 static void fixture_done(struct fixture *fixture)
 {
 	screen_done(&fixture->screen);
+	source_lines_done(&fixture->sources);
 	live_destroy(fixture->live);
 }
 
@@ -75,6 +90,7 @@ static void draw(struct fixture *fixture, unsigned columns, unsigned rows)
 		.run = &fixture->run,
 		.live = fixture->live,
 		.figures = &figures,
+		.sources = &fixture->sources,
 		.name = "python3 app.py",
 		.message = "",
 		.cpu_share = 0.5,
@@ -174,13 +190,16 @@ Test(top_picture, has_200_columns)
 	fixture_done(&fixture);
 }
 
-/* Whatever the size and the view, nothing is outside the screen. */
+/* Whatever the size, the view and the numbers, nothing is outside the screen. */
 Test(top_picture, fits_any_size)
 {
 	static const int keys[] = {VIEW_KEY_ENTER, VIEW_KEY_TAB, 't', 't', '?', ' ', 'l', '/', 'x'};
 	struct fixture fixture;
 
 	fixture_init(&fixture);
+	for (int i = 0; i < 20; i++)
+		push_line(fixture.live, 14, &hostile[i % 2],
+			  i < 4 ? INT32_MIN + i : INT32_MAX - i * i * 10);
 	for (size_t key = 0; key < sizeof(keys) / sizeof(*keys); key++) {
 		for (unsigned columns = 1; columns <= 250; columns += columns < 130 ? 1 : 30)
 			draw(&fixture, columns, 1 + columns % 30);
@@ -188,6 +207,47 @@ Test(top_picture, fits_any_size)
 		draw(&fixture, 80, 24);
 	}
 	fixture_done(&fixture);
+}
+
+/* A gap between lines of source is shown by its ends, wherever the target says that lines are. */
+Test(top_picture, shows_source)
+{
+	static const struct {
+		int32_t first_line, line;
+		const char *rows[7];
+	} cases[] = {
+		{10, 60, {"10  # 10", "11  # 11", "…", "58  # 58", "59  # 59", "60  # 60"}},
+		{58, 60, {"58  # 58", "59  # 59", "60  # 60"}},
+		{60, 58, {"58  # 58"}},
+		{0, 60, {"60  # 60"}},
+		{INT32_MIN + 2, 60, {"60  # 60"}},
+		{10, INT32_MIN, {"?"}},
+		{10, INT32_MAX, {"2147483647"}},
+	};
+	char path[] = "/tmp/test_top_picture_XXXXXX.py";
+	const int fd = mkstemps(path, 3);
+
+	cr_assert(fd >= 0);
+	cr_assert(eq(int, fchmod(fd, 0644), 0));
+	for (int line = 1; line <= 100; line++)
+		(void)dprintf(fd, "# %d\n", line);
+	(void)close(fd);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		const struct function function = {3, cases[i].first_line, "f", path,
+						  FUNCTION_PYTHON};
+		struct fixture fixture;
+
+		fixture_init(&fixture);
+		for (int count = 0; count < 9; count++)
+			push_line(fixture.live, 14, &function, cases[i].line);
+		(void)view_press(&fixture.view, VIEW_KEY_TAB);
+		(void)view_press(&fixture.view, VIEW_KEY_ENTER);
+		draw(&fixture, 80, 50);
+		for (unsigned row = 0; cases[i].rows[row]; row++)
+			expect_part(&fixture, 23 + row, cases[i].rows[row]);
+		fixture_done(&fixture);
+	}
+	(void)unlink(path);
 }
 
 Test(top_picture, lists_settle)
