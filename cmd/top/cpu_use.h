@@ -9,7 +9,8 @@
 
 struct cpu_use_row {
 	pid_t pid;
-	uint64_t cpu_ns; /* at the last update */
+	uint64_t at_ns;	 /* when it was measured; 0: never */
+	uint64_t cpu_ns; /* its CPU time then; 0: unknown */
 };
 
 /* All zero: nothing was measured. */
@@ -21,8 +22,8 @@ struct cpu_use {
 };
 
 /*
- * Returns the CPU time by elapsed time since the last update that was CPU_USE_LEAST_NS ago;
- * negative: unknown.
+ * Returns the CPU time of the processes that have recent samples, by elapsed time since the last
+ * update that was CPU_USE_LEAST_NS ago; negative: unknown.
  */
 double cpu_use_update(struct cpu_use *use, const struct live *live, uint64_t now_ns);
 void cpu_use_done(struct cpu_use *use);
