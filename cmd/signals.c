@@ -165,7 +165,8 @@ void signals_toggle_pause(void)
 /* The guarded terminal. */
 
 /* Signals that end the program at once. Those of faults come again when the handler returns. */
-static const int deaths[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGSYS, SIGALRM};
+static const int deaths[] = {SIGQUIT, SIGABRT, SIGSEGV, SIGBUS,	 SIGFPE,
+			     SIGILL,  SIGSYS,  SIGTRAP, SIGALRM, SIGXCPU};
 
 enum { NR_DEATHS = sizeof(deaths) / sizeof(*deaths) };
 

@@ -170,7 +170,7 @@ int rotation_tick(struct session *session, uint64_t now_ns, bool is_requested)
 
 int rotation_restart(struct session *session, uint64_t now_ns)
 {
-	struct message message;
+	struct message message = {0};
 	struct run whole;
 	int err;
 
@@ -180,8 +180,12 @@ int rotation_restart(struct session *session, uint64_t now_ns)
 	session->periods.number++;
 	session_sink_restart(&session->sink);
 	err = open_period(session, &message);
-	if (!err)
+	if (!err) {
 		session_count_recorded(session);
+	} else if (err != -ENOMEM) {
+		session->sink.error = err;
+		session->sink.reason = message;
+	}
 	return err;
 }
 

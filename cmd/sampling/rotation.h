@@ -22,7 +22,8 @@ int rotation_tick(struct session *session, uint64_t now_ns, bool is_requested);
 
 /*
  * Drop what the sink has collected, and begin a new period at now_ns, in a session without outputs.
- * Returns 0; -ENOMEM; -EIO if there is no place for the recording.
+ * Returns 0; -ENOMEM; or another errno if there is no place for the recording, which the sink's
+ * reason explains then.
  */
 int rotation_restart(struct session *session, uint64_t now_ns);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Samples a process and, on request, all that it starts, from the opening of the outputs to their
- * writing: what attach, run and top have in common. The functions are called in the order below; those
- * of cmd/sampling/session_outputs.h follow session_sample(). After a failed call only these, which write what there is, and
- * session_close() may be called.
+ * writing: what attach, run and top have in common. The functions are called in the order below;
+ * those of cmd/sampling/session_outputs.h follow session_sample(). After a failed call only these,
+ * which write what there is, and session_close() may be called.
  */
 #pragma once
 

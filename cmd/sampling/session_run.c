@@ -343,8 +343,8 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 	if (counts_unsampled(session))
 		unsampled_children_look(&session->unsampled, session->root.pid);
 	progress_end(&session->progress);
-	/* Samples that were taken are written, whatever happened afterwards. */
-	if (err && !session->before.stats.samples)
+	/* Samples that were taken are written, whatever happened afterwards. A view writes none. */
+	if (err && (!session->before.stats.samples || session->view.ticked))
 		return explain(session, err, reterr);
 	if (!session->before.stats.samples) {
 		session_explain_no_sample(session, reterr);
@@ -360,7 +360,7 @@ enum exit_status session_sample(struct session *session, struct message *reterr)
 		session_notes_end(session);
 	}
 	if (session->view.ticked)
-		return err ? EXIT_ERROR : EXIT_OK;
+		return EXIT_OK;
 	if (session->sink.filter.nr && !session_sink_sums(&session->sink)->account.nr_samples &&
 	    !session->periods.before.info.account.nr_samples) {
 		session_explain_no_thread(session, reterr);

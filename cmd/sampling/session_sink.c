@@ -299,10 +299,15 @@ int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_
 	return keep_error(sink, err);
 }
 
+int session_sink_error(const struct session_sink *sink)
+{
+	return sink->error ? sink->error : sink->tee.error;
+}
+
 int session_sink_copy(struct session_sink *sink, const struct run *run, uint64_t now_ns, int to_fd)
 {
 	cleanup_close int fd = session_sink_reopen(sink);
-	int err = sink->error ? sink->error : sink->tee.error;
+	int err = session_sink_error(sink);
 
 	if (!err && fd < 0)
 		err = fd;

@@ -121,6 +121,9 @@ uint64_t session_sink_bytes(const struct session_sink *sink);
  */
 int session_sink_flush(struct session_sink *sink, const struct run *run, uint64_t now_ns);
 
+/* Returns the first error of the recording, which gets no more samples then; 0: none. */
+int session_sink_error(const struct session_sink *sink);
+
 /*
  * Write a complete copy of the recording so far to to_fd. Returns 0, or a negative errno: that of
  * the copy, or the first one of the recording.

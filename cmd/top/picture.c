@@ -465,7 +465,7 @@ static void draw_help(struct screen *screen, unsigned row)
 		"  Shares are of the time of all threads that are shown.",
 	};
 
-	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)
+	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines) && row + i + 1 < screen->rows; i++)
 		screen_puts(screen, row + (unsigned)i, STYLE_PLAIN, lines[i]);
 }
 
@@ -515,7 +515,7 @@ void picture_draw(const struct picture *picture, struct view *view, struct scree
 			picture_detail_draw(picture, view, screen,
 					    HEADER_ROWS + TABLE_HEADING_ROWS + nr, left - nr);
 	}
-	if (screen->rows)
+	if (screen->rows >= used)
 		draw_keys(screen, screen->rows - 1);
 }
 

@@ -20,7 +20,7 @@ struct picture {
 	const char *name;		    /* of the process; not escaped */
 	const char *message;		    /* "": none */
 	double cpu_share;		    /* as in struct live_context */
-	unsigned nr_cpus;		    /* that the processes can use */
+	unsigned nr_cpus;		    /* of the machine: the end of the CPU meter */
 	uint64_t elapsed_ns;		    /* since the start or the last reset */
 	bool of_tree;			    /* with all that the process starts */
 	bool is_paused, has_ended;

@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "cmd/signals.h"
@@ -104,6 +105,18 @@ static void choose_attributes(struct terminal *terminal)
 	use_colours(terminal->attributes);
 }
 
+/* Make Ctrl-S a key: if it stopped the output, the sampling would wait for it, too. */
+static void stop_flow_control(void)
+{
+	struct termios modes;
+
+	if (tcgetattr(STDIN_FILENO, &modes) != 0)
+		return;
+	modes.c_iflag &= ~(tcflag_t)IXON;
+	if (tcsetattr(STDIN_FILENO, TCSADRAIN, &modes) == 0)
+		(void)def_prog_mode();
+}
+
 /* Begin with curses. Returns 0; -ENOMEM with a message. */
 static int begin_curses(struct terminal *terminal, struct message *reterr)
 {
@@ -117,6 +130,7 @@ static int begin_curses(struct terminal *terminal, struct message *reterr)
 	}
 	(void)set_escdelay(ESCAPE_DELAY_MS);
 	(void)cbreak();
+	stop_flow_control();
 	(void)noecho();
 	(void)nonl();
 	(void)nodelay(stdscr, true);
@@ -181,9 +195,15 @@ int terminal_fd(const struct terminal *terminal)
 	return STDIN_FILENO;
 }
 
-/* Give the terminal back while the program is stopped. */
-static void suspend(void)
+bool terminal_take_suspension(const struct terminal *terminal)
 {
+	(void)terminal;
+	return signals_take_suspension();
+}
+
+void terminal_suspend(struct terminal *terminal)
+{
+	(void)terminal;
 	(void)endwin();
 	signals_suspend();
 	(void)signals_take_continuation();
@@ -218,8 +238,6 @@ int terminal_key(struct terminal *terminal)
 	int key;
 
 	(void)terminal;
-	if (signals_take_suspension())
-		suspend();
 	if (signals_take_continuation()) { /* another stop: the shell has used the terminal */
 		(void)endwin();
 		(void)clearok(stdscr, true);

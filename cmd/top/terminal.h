@@ -22,9 +22,15 @@ int terminal_fd(const struct terminal *terminal);
 
 /*
  * Returns the next key that was pressed: a byte, or an enum view_key; -1: there is none. Nothing
- * is waited for. Handles a stop of the program (Ctrl-Z) and its continuation.
+ * is waited for. Draws everything anew when the program was stopped and continued.
  */
 int terminal_key(struct terminal *terminal);
+
+/* Whether the user has requested since the last call that the program stops (Ctrl-Z). */
+bool terminal_take_suspension(const struct terminal *terminal);
+
+/* Put the terminal back and stop the program. Returns when it is continued. */
+void terminal_suspend(struct terminal *terminal);
 
 /* Whether the terminal is gone, so that no key will come. */
 bool terminal_is_gone(const struct terminal *terminal);

@@ -59,7 +59,8 @@ struct top {
 	uint32_t nr_printed;
 	struct message message;
 	uint64_t message_until_ns;
-	bool has_ended; /* the process has */
+	bool has_ended;	   /* the process has */
+	bool is_suspended; /* sampling pauses, because the program is to stop */
 };
 
 /* Messages. */
@@ -111,10 +112,15 @@ static void save(struct top *top, uint64_t now_ns)
 	show_message(top, now_ns);
 }
 
-/* Begin a new recording if this one is large, so that the disk does not fill up in a long run. */
+/*
+ * Begin a new recording if this one is large, so that the disk does not fill up in a long run, or
+ * if it is full because so many threads have come and gone.
+ */
 static int limit_recording(struct top *top, uint64_t now_ns)
 {
-	if (session_sink_bytes(&top->session.sink) < RECORDING_MAX_BYTES)
+	const struct session_sink *sink = &top->session.sink;
+
+	if (session_sink_bytes(sink) < RECORDING_MAX_BYTES && session_sink_error(sink) != -E2BIG)
 		return 0;
 	top->recorded_from_ns = now_ns;
 	return rotation_restart(&top->session, now_ns);
@@ -332,6 +338,27 @@ static int act(struct top *top, enum view_action action, uint64_t now_ns)
 	}
 }
 
+/*
+ * Stop if Ctrl-Z was pressed. That is a pause of the sampling, too, which has begun at the tick
+ * after its request: no thread is interrupted for us meanwhile, and the time counts for nothing.
+ */
+static void stop_if_requested(struct top *top)
+{
+	const bool is_requested = terminal_take_suspension(top->terminal);
+	const bool is_paused = *signals_pause_flag() || top->has_ended;
+
+	if (is_requested && !is_paused) {
+		signals_toggle_pause();
+		top->is_suspended = true;
+	} else if (is_requested || top->is_suspended) {
+		terminal_suspend(top->terminal);
+		if (top->is_suspended && *signals_pause_flag())
+			signals_toggle_pause();
+		top->is_suspended = false;
+		top->due_ns = 0;
+	}
+}
+
 /* Handle the keys that were pressed. Returns 0 or a negative errno. */
 static int take_keys(struct top *top, uint64_t now_ns)
 {
@@ -339,6 +366,7 @@ static int take_keys(struct top *top, uint64_t now_ns)
 	int key;
 
 	top->keys_ns = now_ns;
+	stop_if_requested(top);
 	while (!err && (key = terminal_key(top->terminal)) >= 0) {
 		err = act(top, view_press(&top->view, key), now_ns);
 		top->due_ns = now_ns;
@@ -379,8 +407,10 @@ static int ticked(void *context, uint64_t now_ns, bool is_requested)
 	}
 	if (is_requested)
 		save(top, now_ns);
-	if (top->terminal && now_ns - top->keys_ns >= KEYS_EVERY_NS)
+	if (top->terminal && now_ns - top->keys_ns >= KEYS_EVERY_NS) {
 		err = take_keys(top, now_ns);
+		now_ns = clock_now_ns(); /* the program may have been stopped meanwhile */
+	}
 	if (!err)
 		err = limit_recording(top, now_ns);
 	return err ? err : refresh_if_due(top, now_ns);
@@ -442,8 +472,10 @@ static enum exit_status sample(struct top *top, struct message *reterr)
 		*reterr = (struct message){.text = ""};
 	}
 	top->has_ended = session->root.course.end != END_DURATION;
-	if (status == EXIT_OK && !*signals_stop_flag() && show_end(top) != 0)
+	if (status == EXIT_OK && !*signals_stop_flag() && show_end(top) != 0) {
+		message_set(reterr, "out of memory");
 		status = EXIT_ERROR;
+	}
 	terminal_close(top->terminal);
 	return status;
 }

@@ -11,6 +11,7 @@
 #define SCREEN_INTERVAL_NS NS_PER_S
 #define BATCH_INTERVAL_NS  ((uint64_t)5 * NS_PER_S)
 
+/* max_rows without --rows. */
 enum { USUAL_ROWS = 30 };
 
 static bool apply_interval(void *options, const char *value)
@@ -54,7 +55,7 @@ static const struct option_spec batch_options[] = {
 	 .action = OPTION_SETS, .at = offsetof(struct top_options, is_json)},
 	{"count", "N",
 	 "with --batch, end after N screens (default: when the process\n"
-	 "ends)",
+	 "ends; -n, as in top(1), is --native here)",
 	 .letter = 'c', .apply = apply_count},
 	{"rows", "N", "with --batch, number of functions; 0: all (default: 30)",
 	 .apply = apply_rows},

@@ -11,11 +11,10 @@ import tempfile
 import unittest
 
 import support
+from support import dump, schemas
 
-DUMP_KEYS = {"tid", "name", "os_name", "interpreter", "main", "holds_gil", "waits_for_gil", "gc",
-             "jit", "crashed", "exception", "waiting", "c_stack_missing", "proven", "error",
-             "frames"}
-
+# What a thread has besides the members of one in a dump.
+LIVE_KEYS = {"pid", "state", "recent"}
 
 PROMPT = r"^ready\$ *$"
 
@@ -214,8 +213,11 @@ class Top(unittest.TestCase):
     def test_reset_begins_from_zero(self):
         tmux = self.start()
         tmux.wait_for(r"last 5 s")
+        tmux.press("p")
+        tmux.wait_for(r"PAUSED \d")
         tmux.press("r")
-        tmux.wait_for(r"last [01] s")
+        tmux.wait_for(r"last 0 s(?s:.*)waiting for the first samples")
+        tmux.press("p")
         tmux.wait_for(r"  spin ")
         self.quit(tmux)
 
@@ -308,6 +310,11 @@ class Top(unittest.TestCase):
         self.check_restored(tmux)
         tmux.type("fg")
         tmux.wait_for(r"last \d+ s")
+        support.wait_until(lambda: "PAUSED" not in tmux.screen(), "sampling continues")
+        tmux.press("S")
+        support.wait_until(lambda: glob.glob(self.path("*.pysample")), "it is saved")
+        info = support.pysample("report", "--info", "--json", *glob.glob(self.path("*.pysample")))
+        self.assertGreater(json.loads(info.stdout)["runs"][0]["paused_ns"], 0)
         os.kill(tmux.child(), signal.SIGSTOP)
         tmux.wait_for(r"Stopped")
         # The terminal still has the modes of the stopped program: Enter ends no line.
@@ -328,6 +335,14 @@ class Batch(unittest.TestCase):
     def setUp(self):
         self.target = self.enterContext(support.python_target(support.newest_interpreter(), "busy"))
 
+    def test_rows(self):
+        for options, expected in (((), 2), (("--rows", "0"), 2), (("--rows", "1"), 1)):
+            result = support.pysample("top", "-b", "-q", "-d", "2", "--interval", "1h", *options,
+                                      self.target.pid)
+            self.assertEqual(result.status, 0)
+            self.assertEqual(len(re.findall(r"busy\.py:\d+$", result.stdout, re.M)), expected,
+                             result.stdout)
+
     def test_prints_screens(self):
         result = support.pysample("top", "-b", "-c", "2", "--interval", "500ms", self.target.pid)
         self.assertEqual(result.status, 0)
@@ -338,39 +353,34 @@ class Batch(unittest.TestCase):
         self.assertNotIn("Help", result.stdout)
 
     def test_json_has_the_objects_of_dump(self):
-        result = support.pysample("top", "-b", "--json", "-c", "2", "--interval", "500ms", "-q",
+        result = support.pysample("top", "-b", "--json", "-d", "2", "--interval", "1h", "-q",
                                   "--lines", self.target.pid)
         self.assertEqual((result.status, result.stderr), (0, ""))
-        dumped = json.loads(support.pysample("dump", "--json", self.target.pid).stdout)
-        lines = result.stdout.splitlines()
-        self.assertEqual(len(lines), 2)
-        for line in lines:
-            screen = json.loads(line)
-            self.assertEqual(screen["version"], 1)
-            for key in ("pid", "python", "command"):
-                self.assertEqual(screen[key], dumped[key])
-            self.assertEqual(screen["stats"]["pid"], self.target.pid)
-            self.assertEqual(len(screen["threads"]), len(dumped["threads"]))
-            for thread in screen["threads"]:
-                self.assertLessEqual(DUMP_KEYS, set(thread))
-                self.assertAlmostEqual(sum(thread["recent"][state] for state in (
-                    "gil", "waits-for-gil", "runs", "waits")), 100, delta=60)
-            # The threads that sleep are where the dump found them, frame by frame.
-            waiting = {thread["tid"]: thread for thread in dumped["threads"]
-                       if not thread["main"]}
-            for thread in screen["threads"]:
-                if thread["tid"] in waiting:
-                    other = waiting[thread["tid"]]
-                    self.assertEqual([[frame[key] for key in ("name", "kind", "path", "line",
-                                                              "first_line")]
-                                      for frame in thread["frames"]],
-                                     [[frame[key] for key in ("name", "kind", "path", "line",
-                                                              "first_line")]
-                                      for frame in other["frames"]])
-                    self.assertEqual(set(thread["frames"][0]), set(other["frames"][0]))
-            hottest = screen["functions"][0]
-            self.assertEqual((hottest["name"], hottest["kind"]), ("spin", "python"))
-            self.assertGreater(hottest["all"]["own"]["percent"], 0)
+        dumped = dump(self.target.pid)
+        live = json.loads(result.stdout)
+        self.assertEqual(live["version"], 1)
+        for key in ("pid", "python", "command"):
+            self.assertEqual(live[key], dumped[key])
+        self.assertEqual(live["stats"]["pid"], self.target.pid)
+        self.assertEqual(len(live["threads"]), len(dumped["threads"]))
+        threads = {thread["tid"]: {key: thread[key] for key in thread if key not in LIVE_KEYS}
+                   for thread in live["threads"]}
+        schemas.validate({**dumped, "threads": list(threads.values())}, "dump.schema.json")
+        for thread in live["threads"]:
+            self.assertEqual(thread["pid"], self.target.pid)
+            total = sum(thread["recent"][state]
+                        for state in ("gil", "waits-for-gil", "runs", "waits"))
+            self.assertTrue(0 < total <= 100.1, thread["recent"])
+        # The threads that sleep are where the dump found them, frame by frame.
+        known = ("name", "kind", "path", "first_line", "line")
+        for thread in dumped["threads"]:
+            if not thread["main"]:
+                self.assertEqual(*([[frame[key] for key in known] for frame in one["frames"]]
+                                   for one in (threads[thread["tid"]], thread)))
+        hottest = live["functions"][0]
+        self.assertEqual((hottest["name"], hottest["kind"]), ("spin", "python"))
+        self.assertEqual(tuple(hottest), (*known, "recent", "all"))
+        self.assertGreater(hottest["all"]["own"]["percent"], 0)
 
     def test_ends_with_the_process(self):
         process = support.start_pysample("top", "-b", "--interval", "1h", self.target.pid)

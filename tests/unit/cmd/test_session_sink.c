@@ -75,3 +75,60 @@ Test(session_sink, reports_a_full_recording)
 	cr_expect(eq(int, unlink(path), 0));
 	cr_expect(eq(int, rmdir(folder), 0));
 }
+
+struct counter {
+	struct sample_sink sink;
+	uint64_t nr_samples;
+};
+
+static int count_sample(struct sample_sink *sink, const struct sample *sample)
+{
+	(void)sample;
+	((struct counter *)sink)->nr_samples++;
+	return 0;
+}
+
+static void begin_observed(struct session_sink *sink, struct outputs *outputs)
+{
+	const struct run run = {.info = {.target.pid = 1}};
+	const struct profile_options options = {0};
+	struct message message = {0};
+
+	cr_assert(eq(int, session_sink_open(sink, outputs, &message), EXIT_OK));
+	cr_assert(eq(int, session_sink_begin(sink, outputs, &options, &run, &message), 0));
+}
+
+/* An observer sees all samples, whatever happens to the recording, which can begin again. */
+Test(session_sink, observer_does_not_need_the_recording)
+{
+	static const struct sample_sink_ops ops = {.sample = count_sample};
+	const struct sample_thread thread = {0};
+	const struct sample sample = {.time_ns = NS_PER_S, .thread = &thread};
+	const struct run run = {.info = {.target.pid = 1}};
+	struct counter counter = {.sink.ops = &ops};
+	struct session_sink sink = SESSION_SINK_NONE;
+	struct sample_sink *base = &sink.sink;
+	struct outputs outputs = {0};
+	const int unwritable = open("/dev/null", O_RDONLY | O_CLOEXEC);
+
+	sink.observer.sink = &counter.sink;
+	sink.keeps_samples = true;
+	begin_observed(&sink, &outputs);
+	cr_assert(eq(int, base->ops->sample(base, &sample), 0));
+	cr_assert(eq(int, session_sink_copy(&sink, &run, NS_PER_S, unwritable), -EBADF));
+	cr_expect(eq(int, session_sink_error(&sink), 0), "a copy is not the recording");
+	cr_assert(dup2(unwritable, sink.temp_file.fd) >= 0);
+	cr_assert(eq(int, base->ops->sample(base, &sample), 0));
+	cr_expect(eq(int, session_sink_flush(&sink, &run, NS_PER_S), 0));
+	cr_expect(eq(int, session_sink_error(&sink), -EBADF));
+	cr_expect(eq(int, session_sink_copy(&sink, &run, NS_PER_S, unwritable), -EBADF));
+	cr_assert(eq(int, base->ops->sample(base, &sample), 0));
+	cr_assert(eq(int, base->ops->tick(base, 2 * (uint64_t)NS_PER_S), 0));
+	session_sink_restart(&sink);
+	begin_observed(&sink, &outputs);
+	cr_assert(eq(int, base->ops->sample(base, &sample), 0));
+	cr_expect(eq(int, session_sink_error(&sink), 0));
+	cr_expect(eq(u64, counter.nr_samples, 4));
+	session_sink_close(&sink);
+	(void)close(unwritable);
+}
