@@ -148,11 +148,11 @@ static void draw_sampling_line(const struct picture *picture, const struct live_
 		screen_puts(screen, row, STYLE_PLAIN, profile_mode_time(mode));
 }
 
-/* Draw the filter that is edited or applies, else the message. */
+/* Draw the filter that is edited, else the message, else the filter that applies. */
 static void draw_message(const struct picture *picture, const struct view *view,
 			 struct screen *screen, unsigned row)
 {
-	if (view->edits_filter || view->filter[0]) {
+	if (view->edits_filter || (view->filter[0] && !picture->message[0])) {
 		screen_puts(screen, row, STYLE_BOLD, "Filter: ");
 		screen_name(screen, row, STYLE_PLAIN, view->filter, screen->columns);
 		screen_puts(screen, row, STYLE_BOLD, view->edits_filter ? "_" : "");
@@ -365,8 +365,11 @@ static const struct profile_function *function_of(const struct profile *profile,
 	return innermost;
 }
 
+/* Fewer columns are for the function of a thread alone, more also for where it is. */
+enum { LEAST_PLACE_COLUMNS = 40 };
+
 static void draw_thread(const struct picture *picture, const struct live_thread *thread,
-			bool is_selected, struct screen *screen, unsigned row)
+			const struct row_layout *layout, struct screen *screen, unsigned row)
 {
 	static const char *const states[NR_LIVE_STATES] = {
 		[LIVE_HOLDS_GIL] = "has GIL",
@@ -381,12 +384,12 @@ static void draw_thread(const struct picture *picture, const struct live_thread 
 		[LIVE_WAITS] = STYLE_DIM,
 	};
 	const enum live_state state = live_state_of(thread->flags);
-	const enum screen_style style = is_selected ? STYLE_SELECTED : STYLE_PLAIN;
+	const enum screen_style style = layout->is_selected ? STYLE_SELECTED : STYLE_PLAIN;
 	const uint64_t recent_ns = live_recent_ns(picture->live);
 	int32_t line = 0;
 	const struct profile_function *function =
 		function_of(picture->figures->profile, thread->node, &line);
-	size_t begin;
+	size_t begin, left;
 
 	if (picture->of_tree) {
 		const struct live_process *process =
@@ -395,33 +398,53 @@ static void draw_thread(const struct picture *picture, const struct live_thread 
 		screen_printf(screen, row, style, "%7d ", process ? process->pid : 0);
 	}
 	screen_printf(screen, row, style, "%7d  ", thread->thread.tid);
-	screen_printf(screen, row, is_selected ? style : styles[state], "%-9s", states[state]);
+	screen_printf(screen, row, layout->is_selected ? style : styles[state], "%-9s",
+		      states[state]);
 	for (int i = 0; i < NR_LIVE_STATES; i++)
 		share_draw(screen, row, style, 6, live_share(thread->state_ns[i], recent_ns));
 	screen_puts(screen, row, style, "  ");
 	begin = screen_used(screen, row);
-	screen_name(screen, row, style, thread->thread.name, (screen->columns - begin) / 2);
-	screen_pad(screen, row, style, begin + (screen->columns - begin) / 2 + 1);
+	left = (screen->columns - begin) / 2;
+	left = layout->name_columns < left ? layout->name_columns : left;
+	screen_name_tail(screen, row, style, thread->thread.name, left); /* "…Executor-0_7" */
+	screen_pad(screen, row, style, begin + left + 2);
+	left = screen->columns - screen_used(screen, row);
 	if (function) {
 		const struct live_row data = {.function = function, .line = line};
 
-		draw_place(&data, (screen->columns - screen_used(screen, row)) / 2, screen, row,
-			   style);
+		draw_place(&data, left < LEAST_PLACE_COLUMNS ? left : left / 2, screen, row, style);
 	}
 	screen_pad(screen, row, style, screen->columns);
+}
+
+/* Returns the width of a thread's name as it is drawn. */
+static size_t width_of(const struct live_thread *thread)
+{
+	struct text name = {0};
+	size_t width;
+
+	label_append_string(&name, thread->thread.name);
+	width = text_width(text_string(&name));
+	text_done(&name);
+	return width;
 }
 
 static void draw_threads(const struct picture *picture, struct view *view, struct screen *screen,
 			 unsigned row, unsigned nr)
 {
+	struct row_layout layout = {.name_columns = 0};
 	uint32_t nr_threads, nr_used = 0;
 	const struct live_thread *threads = live_threads(picture->live, &nr_threads);
 	const struct live_thread **used =
 		calloc((size_t)nr_threads + 1, sizeof(const struct live_thread *));
 
-	for (uint32_t i = 0; used && i < nr_threads; i++)
-		if (threads[i].is_used)
-			used[nr_used++] = &threads[i];
+	for (uint32_t i = 0; used && i < nr_threads; i++) {
+		if (!threads[i].is_used)
+			continue;
+		used[nr_used++] = &threads[i];
+		if (width_of(&threads[i]) > layout.name_columns)
+			layout.name_columns = width_of(&threads[i]);
+	}
 	if (nr_used)
 		qsort(used, nr_used, sizeof(const struct live_thread *), compare_threads);
 	view_list_settle(&view->threads, nr_used, nr);
@@ -434,9 +457,9 @@ static void draw_threads(const struct picture *picture, struct view *view, struc
 	for (unsigned i = 0; i < nr; i++) {
 		const uint32_t index = view->threads.first + i;
 
+		layout.is_selected = index == view->threads.selected;
 		if (index < nr_used)
-			draw_thread(picture, used[index], index == view->threads.selected, screen,
-				    row + 2 + i);
+			draw_thread(picture, used[index], &layout, screen, row + 2 + i);
 	}
 	free(used);
 }

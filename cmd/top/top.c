@@ -105,8 +105,9 @@ static void save(struct top *top, uint64_t now_ns)
 		message_set(&top->message, "there are no samples to save yet");
 	} else if (write_copy(top, path, now_ns)) {
 		progress_append_bytes(session_sink_bytes(sink), &size);
-		message_set(&top->message, "saved %s of the last %.0f s: pysample report %s",
-			    text_string(&size), (double)(now_ns - from_ns) / NS_PER_S, path);
+		message_set(&top->message,
+			    "saved %s: %s, the last %.0f s; pysample report reads it", path,
+			    text_string(&size), (double)(now_ns - from_ns) / NS_PER_S);
 		text_done(&size);
 	}
 	show_message(top, now_ns);

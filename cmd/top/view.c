@@ -127,7 +127,9 @@ static bool choose(struct view *view, int key)
 		view->detail.first = 0;
 		return true;
 	case VIEW_KEY_TAB:
-		view->shows_source = !view->shows_source;
+		view->shows_source = !view->has_detail || !view->shows_source;
+		view->has_detail = true;
+		view->shows_threads = false;
 		view->detail.first = 0;
 		return true;
 	case VIEW_KEY_ESCAPE:

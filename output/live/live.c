@@ -112,7 +112,7 @@ void live_advance(struct live *live, uint64_t now_ns)
 	if (now_ns > live->now_ns)
 		live->now_ns = now_ns;
 	while (recent->nr &&
-	       live->now_ns - recent->rows[recent->first].placed.time_ns > window_ns(live))
+	       live->now_ns - recent->rows[recent->first].placed.time_ns >= window_ns(live))
 		forget_oldest(live);
 }
 

@@ -222,9 +222,9 @@ class Top(unittest.TestCase):
         self.quit(tmux)
 
     def test_saves_what_report_reads(self):
-        tmux = self.start(columns=160)
-        tmux.press("S")
-        tmux.wait_for(r"saved .* of the last \d+ s: pysample report busy.py-%d-" % self.target.pid)
+        tmux = self.start()
+        tmux.press("/", "p", "Enter", "S")
+        tmux.wait_for(r"^saved busy\.py-%d-.*\.pysample: .*, the last \d+ s" % self.target.pid)
         self.quit(tmux)
         path, = glob.glob(self.path("busy.py-%d-*.pysample" % self.target.pid))
         result = support.pysample("report", "-f", "collapsed", path)
