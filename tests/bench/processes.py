@@ -44,9 +44,9 @@ def read_number(path, pattern):
     return int(found.group(1)) if found else None
 
 
-def start(command, **kwargs):
+def start(command, stdin=subprocess.DEVNULL, **kwargs):
     """Start a process that ends with this one."""
-    return subprocess.Popen(support.TIED_TO_US + command, stdin=subprocess.DEVNULL, **kwargs)
+    return subprocess.Popen(support.TIED_TO_US + command, stdin=stdin, **kwargs)
 
 
 def wait_for_end(process):

@@ -5,19 +5,50 @@ Its start, when it reads symbols and sees functions for the first time, does not
 """
 import contextlib
 import os
+import pty
 import subprocess
+import termios
+import threading
 import time
 
 from bench.processes import end, read_number, start
 from bench.samplers import ENDLESS_S
 
 BEGIN_S = 1.0  # until it does nothing but sample
+SCREEN = (40, 120)  # rows, columns
+
+
+def attached(tools, pid, *options, begin_s=BEGIN_S):
+    return running([tools.pysample, "attach", "-q", "-d", str(ENDLESS_S), "-f", "collapsed",
+                    "--mode", "wall", *options, str(pid)], begin_s, stdout=subprocess.DEVNULL)
 
 
 @contextlib.contextmanager
-def attached(tools, pid, *options, begin_s=BEGIN_S):
-    process = start([tools.pysample, "attach", "-q", "-d", str(ENDLESS_S), "-f", "collapsed",
-                     "--mode", "wall", *options, str(pid)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+def shown(tools, pid, *options, begin_s=BEGIN_S):
+    """pysample top on a terminal, from which its screens are read."""
+    ours, terminal = pty.openpty()
+    termios.tcsetwinsize(terminal, SCREEN)
+    reader = threading.Thread(target=read_all, args=(ours,))
+    reader.start()
+    try:
+        with running([tools.pysample, "top", *options, str(pid)], begin_s, stdin=terminal,
+                     stdout=terminal, env={**os.environ, "TERM": "xterm-256color"}) as found:
+            yield found
+    finally:
+        os.close(terminal)
+        reader.join()
+        os.close(ours)
+
+
+def read_all(terminal):
+    with contextlib.suppress(OSError):  # nobody has its other side
+        while os.read(terminal, 1 << 16):
+            pass
+
+
+@contextlib.contextmanager
+def running(command, begin_s, **streams):
+    process = start(command, stderr=subprocess.PIPE, **streams)
     try:
         time.sleep(begin_s)
         if process.poll() is not None:

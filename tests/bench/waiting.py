@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What waiting threads cost: the sampler's CPU time beside one thread that works and others
-that wait (tests/targets/threads/crowd.py), by each engine, with C frames and without, in two modes.
+that wait (tests/targets/threads/crowd.py), by each engine, with C frames and without, in two modes,
+and in `top`, which draws a screen each second.
 
 All cells of one process are measured in turn, and in the next turn in reverse order.
 """
@@ -14,7 +15,7 @@ from bench import machine_load, running_pysample, say
 from bench.report import print_table, spread
 
 COUNTS = (1, 64, 1000)
-MODES = ("wall", "cpu")
+MODES = ("wall", "cpu", "top")
 ENGINES = ("bpf", "preempt", "tick")
 HZ = 100
 SECONDS, QUICK_SECONDS = 3, 2
@@ -24,6 +25,7 @@ BEGIN_S, BEGIN_OF_THREAD_S = 1.5, 0.003
 
 # What is aimed at, in percent of a core, without C frames.
 AIMS = {1: 0.7, 64: 1.5, 1000: 5}
+TOP_AIMS = {64: 2}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,8 +36,16 @@ class Cell:
 
     @property
     def options(self):
-        return ["--engine", self.engine, "--mode", self.mode, "-r", str(HZ),
-                *(["-n"] if self.native else [])]
+        return ["--engine", self.engine, "-r", str(HZ), *(["-n"] if self.native else []),
+                *([] if self.mode == "top" else ["--mode", self.mode])]
+
+    def running(self, tools, pid, begin_s):
+        run = running_pysample.shown if self.mode == "top" else running_pysample.attached
+        return run(tools, pid, *self.options, begin_s=begin_s)
+
+    def aim(self, count):
+        """None: there is none."""
+        return None if self.native else (TOP_AIMS if self.mode == "top" else AIMS).get(count)
 
 
 def cells(engines):
@@ -55,8 +65,7 @@ def measure_count(tools, interpreter, count, args):
         for turn in range(min(args.runs, QUICK_RUNS if args.quick else MOST_RUNS)):
             machine_load.wait_until_quiet(args.anyway, target.pid)
             for cell in measured[::1 if turn % 2 == 0 else -1]:
-                with running_pysample.attached(tools, target.pid, *cell.options,
-                                               begin_s=begin_s) as pid:
+                with cell.running(tools, target.pid, begin_s) as pid:
                     found[cell].append(running_pysample.cpu_percent(pid, seconds))
     return found
 
@@ -73,7 +82,7 @@ def measure(tools, interpreter, args):
 
 def cell_text(count, cell, percents):
     """The median and the range."""
-    return spread(percents, 2, None if cell.native else AIMS[count])
+    return spread(percents, 2, cell.aim(count))
 
 
 def print_figures(interpreter, engines, found):
@@ -81,9 +90,9 @@ def print_figures(interpreter, engines, found):
           % (interpreter.version, HZ))
     lines = []
     for native, mode, count in itertools.product((False, True), MODES, COUNTS):
-        aim = "–" if native else "≤ %g" % AIMS[count]
+        aim = Cell(engines[0], native, mode).aim(count)
         lines.append((
-            "-n" if native else "Python only", mode, str(count), aim,
+            "-n" if native else "Python only", mode, str(count), "≤ %g" % aim if aim else "–",
             *(cell_text(count, cell, found.get((count, cell)))
               for cell in (Cell(engine, native, mode) for engine in engines))))
     print_table(("frames", "mode", "waiting threads", "aim", *engines), 3, lines)
