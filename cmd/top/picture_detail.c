@@ -52,19 +52,15 @@ static void draw_heading(struct pane *pane, const char *text)
 }
 
 /* Draw a caller or a node: its shares, its place in the tree, its name. */
-static void draw_call(const struct picture *picture, struct pane *pane,
-		      const struct live_call *call, uint64_t whole_ns, bool has_own)
+static void draw_call(struct pane *pane, const struct live_call *call, uint64_t whole_ns,
+		      bool has_own)
 {
-	const struct live_figures *figures = picture->figures;
-	const struct call_graph *graph = &figures->graphs[LIVE_ALL];
+	const struct profile_function *const function = call->function;
 	const double share = live_share(call->total_ns, whole_ns);
-	const struct profile_function *function = NULL;
 	unsigned row;
 
 	if (!next_line(pane, &row))
 		return;
-	if (call->vertex != PROFILE_NONE)
-		function = call_graph_function(graph, call->vertex);
 	share_draw(pane->screen, row, has_own ? share_style(share) : STYLE_PLAIN, 6, share);
 	if (has_own)
 		share_draw(pane->screen, row, STYLE_DIM, 6, live_share(call->own_ns, whole_ns));
@@ -93,10 +89,10 @@ static void draw_tree(const struct picture *picture, struct pane *pane, uint64_t
 
 	draw_heading(pane, "total%        called by");
 	for (uint32_t i = 0; i < detail->nr_callers; i++)
-		draw_call(picture, pane, &detail->callers[i], whole_ns, false);
+		draw_call(pane, &detail->callers[i], whole_ns, false);
 	draw_heading(pane, "total%  own%  calls");
 	for (uint32_t i = 0; i < detail->nr_tree; i++)
-		draw_call(picture, pane, &detail->tree[i], whole_ns, true);
+		draw_call(pane, &detail->tree[i], whole_ns, true);
 }
 
 /* The source. */

@@ -168,8 +168,7 @@ static int compute(struct top *top, struct live_figures *figures, struct live_de
 	view_arrange(view, figures);
 	if (!view->has_detail || !figures->nr_rows)
 		return 0;
-	return live_detail_init(detail, figures,
-				live_row_vertex(figures, &figures->rows[view->rows.selected]),
+	return live_detail_init(detail, figures, &figures->rows[view->rows.selected],
 				view_side(view));
 }
 

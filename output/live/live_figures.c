@@ -5,89 +5,63 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "output/profile/call_graph.h"
 #include "output/tables/pair_map.h"
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
 
 /* The rows. */
 
-static void add_row(struct live_figures *figures, const struct live_row *row)
+/* Add the functions or lines that have samples; totals are by side and id. */
+static void add_rows(struct live_figures *figures, struct profile_total *const *totals, uint32_t nr)
 {
-	if (row->weights[PROFILE_SHOWN].total_ns || row->weights[PROFILE_BASE].total_ns)
-		figures->rows[figures->nr_rows++] = *row;
-}
-
-static void add_functions(struct live_figures *figures)
-{
-	uint32_t nr;
-	const struct profile_function *functions = profile_functions(figures->profile, &nr);
+	uint32_t nr_all;
+	const struct profile_frame *frames = profile_frames(figures->profile, &nr_all);
+	const struct profile_function *functions = profile_functions(figures->profile, &nr_all);
 
 	for (uint32_t i = 0; i < nr; i++) {
-		struct live_row row = {
-			.id = i, .line = functions[i].first_line, .function = &functions[i]};
+		const uint32_t function = figures->by_line ? frames[i].function : i;
 
-		for (int side = 0; side < NR_PROFILE_SIDES; side++) {
-			const struct call_vertex *vertex = &figures->graphs[side].vertices[i];
-
-			row.weights[side].self_ns = vertex->self.ns;
-			row.weights[side].total_ns = vertex->total.ns;
-		}
-		add_row(figures, &row);
-	}
-}
-
-static void add_lines(struct live_figures *figures)
-{
-	uint32_t nr, nr_functions;
-	const struct profile_frame *frames = profile_frames(figures->profile, &nr);
-	const struct profile_function *functions =
-		profile_functions(figures->profile, &nr_functions);
-
-	for (uint32_t i = 0; i < nr; i++) {
-		struct live_row row = {.id = i, .line = frames[i].line};
-
-		if (frames[i].function == PROFILE_NONE)
+		if (function == PROFILE_NONE ||
+		    (!totals[PROFILE_SHOWN][i].total_ns && !totals[PROFILE_BASE][i].total_ns))
 			continue;
-		row.function = &functions[frames[i].function];
-		for (int side = 0; side < NR_PROFILE_SIDES; side++)
-			row.weights[side] = figures->lines[side][i];
-		add_row(figures, &row);
+		figures->rows[figures->nr_rows++] = (struct live_row){
+			.id = i,
+			.line = figures->by_line ? frames[i].line : functions[i].first_line,
+			.function = &functions[function],
+			.weights = {[PROFILE_SHOWN] = totals[PROFILE_SHOWN][i],
+				    [PROFILE_BASE] = totals[PROFILE_BASE][i]},
+		};
 	}
 }
 
 int live_figures_init(struct live_figures *figures, const struct profile *profile, bool by_line)
 {
-	uint32_t nr_rows;
+	struct profile_total *totals[NR_PROFILE_SIDES] = {NULL};
+	uint32_t nr;
 	int err = 0;
 
 	*figures = (struct live_figures){.profile = profile, .by_line = by_line};
-	for (int side = 0; !err && side < NR_PROFILE_SIDES; side++) {
-		err = call_graph_init(&figures->graphs[side], profile, side, false);
-		if (!err)
-			err = profile_totals(profile, side, &figures->lines[side]);
-	}
-	if (err)
-		return err;
+	for (int side = 0; !err && side < NR_PROFILE_SIDES; side++)
+		err = by_line ? profile_totals(profile, side, &totals[side])
+			      : profile_function_totals(profile, side, &totals[side]);
 	if (by_line)
-		(void)profile_frames(profile, &nr_rows);
+		(void)profile_frames(profile, &nr);
 	else
-		(void)profile_functions(profile, &nr_rows);
-	figures->rows = calloc((size_t)nr_rows + 1, sizeof(*figures->rows));
-	if (!figures->rows)
-		return -ENOMEM;
-	if (by_line)
-		add_lines(figures);
+		(void)profile_functions(profile, &nr);
+	if (!err)
+		figures->rows = calloc((size_t)nr + 1, sizeof(*figures->rows));
+	if (figures->rows)
+		add_rows(figures, totals, nr);
 	else
-		add_functions(figures);
-	return 0;
+		err = -ENOMEM;
+	for (int side = 0; side < NR_PROFILE_SIDES; side++)
+		free(totals[side]);
+	return err;
 }
 
 void live_figures_done(struct live_figures *figures)
 {
-	for (int side = 0; side < NR_PROFILE_SIDES; side++) {
-		call_graph_done(&figures->graphs[side]);
-		free(figures->lines[side]);
-	}
 	free(figures->rows);
 	*figures = (struct live_figures){.profile = NULL};
 }
@@ -150,11 +124,6 @@ void live_figures_filter(struct live_figures *figures, const char *text)
 	figures->nr_rows = nr;
 }
 
-uint32_t live_row_vertex(const struct live_figures *figures, const struct live_row *row)
-{
-	return figures->by_line ? figures->graphs[PROFILE_SHOWN].vertex_of_frame[row->id] : row->id;
-}
-
 /* The detail. */
 
 static int compare_calls(const void *left, const void *right)
@@ -162,19 +131,26 @@ static int compare_calls(const void *left, const void *right)
 	const struct live_call *a = left, *b = right;
 	const int result = compare(a->total_ns, b->total_ns);
 
-	return result ? result : (a->vertex > b->vertex) - (a->vertex < b->vertex);
+	return result ? result : (a->function > b->function) - (a->function < b->function);
+}
+
+/* Returns the function of a vertex; NULL if that is PROFILE_NONE. */
+static const struct profile_function *function_of(const struct call_graph *graph, uint32_t vertex)
+{
+	return vertex == PROFILE_NONE ? NULL : call_graph_function(graph, vertex);
 }
 
 /* Collect the callers. Returns 0 or -ENOMEM. */
-static int add_callers(struct live_detail *detail, const struct call_graph *graph, uint32_t vertex)
+static int add_callers(struct live_detail *detail, const struct call_graph *graph,
+		       uint32_t function)
 {
 	detail->callers = calloc((size_t)graph->nr_calls + 1, sizeof(*detail->callers));
 	if (!detail->callers)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < graph->nr_calls; i++)
-		if (graph->calls[i].callee == vertex && graph->calls[i].seen.ns)
+		if (graph->calls[i].callee == function && graph->calls[i].seen.ns)
 			detail->callers[detail->nr_callers++] = (struct live_call){
-				.vertex = graph->calls[i].caller,
+				.function = function_of(graph, graph->calls[i].caller),
 				.total_ns = graph->calls[i].seen.ns,
 			};
 	if (detail->nr_callers)
@@ -189,25 +165,23 @@ static int compare_lines(const void *left, const void *right)
 	return (a->line > b->line) - (a->line < b->line);
 }
 
-/* Collect the lines. Returns 0 or -ENOMEM. */
-static int add_detail_lines(struct live_detail *detail, const struct live_figures *figures,
-			    uint32_t vertex, enum profile_side side)
+/* Collect the lines; totals are by frame. Returns 0 or -ENOMEM. */
+static int add_detail_lines(struct live_detail *detail, const struct profile *profile,
+			    const struct profile_total *totals, uint32_t function)
 {
-	const struct call_graph *graph = &figures->graphs[side];
 	uint32_t nr, max = 0;
-	const struct profile_frame *frames = profile_frames(figures->profile, &nr);
+	const struct profile_frame *frames = profile_frames(profile, &nr);
 
 	for (uint32_t i = 0; i < nr; i++) {
 		struct live_line *lines;
 
-		if (graph->vertex_of_frame[i] != vertex || !figures->lines[side][i].total_ns)
+		if (frames[i].function != function || !totals[i].total_ns)
 			continue;
 		lines = array_reserve(detail->lines, detail->nr_lines + 1, &max, sizeof(*lines));
 		if (!lines)
 			return -ENOMEM;
 		detail->lines = lines;
-		lines[detail->nr_lines++] =
-			(struct live_line){frames[i].line, figures->lines[side][i]};
+		lines[detail->nr_lines++] = (struct live_line){frames[i].line, totals[i]};
 	}
 	if (detail->nr_lines)
 		qsort(detail->lines, detail->nr_lines, sizeof(*detail->lines), compare_lines);
@@ -216,38 +190,39 @@ static int add_detail_lines(struct live_detail *detail, const struct live_figure
 
 /* The tree of a function while it is merged: nodes of one function below one parent are one. */
 struct merged_node {
-	uint32_t vertex, parent; /* parent is an index below its own; PROFILE_NONE: the function */
+	uint32_t function, parent; /* parent is an index below its own; PROFILE_NONE: outermost */
 	uint32_t depth;
 	uint64_t own_ns, total_ns;
 };
 
 struct merged_tree {
-	struct merged_node *nodes; /* owned */
+	const struct profile_function *functions; /* borrowed from the profile */
+	struct merged_node *nodes;		  /* owned */
 	uint32_t nr, max;
-	struct pair_map of_call; /* (parent, vertex) → node */
+	struct pair_map of_call; /* (parent, function) → node */
 	uint32_t *of_node;	 /* owned; by node of the profile; PROFILE_NONE: not below it */
 };
 
-/* Find the node of a vertex below a parent, or add it. Returns 0 or -ENOMEM. */
-static int merged_get(struct merged_tree *merged, uint32_t parent, uint32_t vertex,
+/* Find the node of a function below a parent, or add it. Returns 0 or -ENOMEM. */
+static int merged_get(struct merged_tree *merged, uint32_t parent, uint32_t function,
 		      uint32_t *ret_node)
 {
 	struct merged_node *nodes;
 	int err;
 
-	*ret_node = pair_map_find(&merged->of_call, parent, vertex);
+	*ret_node = pair_map_find(&merged->of_call, parent, function);
 	if (*ret_node != PAIR_MAP_NONE)
 		return 0;
 	nodes = array_reserve(merged->nodes, merged->nr + 1, &merged->max, sizeof(*nodes));
 	if (!nodes)
 		return -ENOMEM;
 	merged->nodes = nodes;
-	err = pair_map_add(&merged->of_call, parent, vertex, merged->nr);
+	err = pair_map_add(&merged->of_call, parent, function, merged->nr);
 	if (err)
 		return err;
 	*ret_node = merged->nr++;
 	nodes[*ret_node] = (struct merged_node){
-		.vertex = vertex,
+		.function = function,
 		.parent = parent,
 		.depth = parent == PROFILE_NONE ? 0 : nodes[parent].depth + 1,
 	};
@@ -258,34 +233,33 @@ static int merged_get(struct merged_tree *merged, uint32_t parent, uint32_t vert
  * Merge all nodes below the outermost ones of a function, which come before theirs. What is too
  * deep counts for the deepest node that is shown. Returns 0 or -ENOMEM.
  */
-static int merge(struct merged_tree *merged, const struct live_figures *figures, uint32_t vertex,
-		 enum profile_side side)
+static int merge(struct merged_tree *merged, const struct profile *profile, enum profile_side side,
+		 uint32_t function)
 {
-	const struct call_graph *graph = &figures->graphs[side];
-	uint32_t nr_nodes;
-	const struct profile_node *nodes = profile_nodes(figures->profile, &nr_nodes);
+	uint32_t nr_nodes, nr_frames;
+	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
+	const struct profile_frame *frames = profile_frames(profile, &nr_frames);
 	int err = 0;
 
 	merged->of_node = calloc((size_t)nr_nodes + 1, sizeof(*merged->of_node));
 	if (!merged->of_node)
 		return -ENOMEM;
 	for (uint32_t i = 0; !err && i < nr_nodes; i++) {
-		const uint32_t callee = graph->vertex_of_frame[nodes[i].frame];
+		const uint32_t callee = frames[nodes[i].frame].function;
 		const uint32_t parent = nodes[i].parent == PROFILE_NONE
 						? PROFILE_NONE
 						: merged->of_node[nodes[i].parent];
 
 		merged->of_node[i] = parent;
 		if (parent != PROFILE_NONE && merged->nodes[parent].depth == LIVE_MAX_DEPTH) {
-			merged->nodes[parent].own_ns +=
-				profile_weight(figures->profile, side, i).ns;
+			merged->nodes[parent].own_ns += profile_weight(profile, side, i).ns;
 			continue;
 		}
-		if (parent != PROFILE_NONE || callee == vertex)
+		if (parent != PROFILE_NONE || callee == function)
 			err = merged_get(merged, parent, callee, &merged->of_node[i]);
 		if (!err && merged->of_node[i] != PROFILE_NONE)
 			merged->nodes[merged->of_node[i]].own_ns +=
-				profile_weight(figures->profile, side, i).ns;
+				profile_weight(profile, side, i).ns;
 	}
 	for (uint32_t i = merged->nr; i-- > 0;) {
 		struct merged_node *node = &merged->nodes[i];
@@ -338,7 +312,7 @@ static void add_tree(struct live_detail *detail, const struct merged_tree *merge
 		const struct merged_node *from = &merged->nodes[node];
 
 		detail->tree[detail->nr_tree++] = (struct live_call){
-			.vertex = from->vertex,
+			.function = &merged->functions[from->function],
 			.depth = from->depth,
 			.own_ns = from->own_ns,
 			.total_ns = from->total_ns,
@@ -372,17 +346,28 @@ static int make_tree(struct live_detail *detail, const struct merged_tree *merge
 }
 
 int live_detail_init(struct live_detail *detail, const struct live_figures *figures,
-		     uint32_t vertex, enum profile_side side)
+		     const struct live_row *row, enum profile_side side)
 {
+	const struct profile *profile = figures->profile;
+	cleanup_free struct profile_total *totals = NULL;
 	struct merged_tree merged = {.nr = 0};
-	int err;
+	struct call_graph graph;
+	uint32_t nr;
+	const struct profile_function *functions = profile_functions(profile, &nr);
+	const uint32_t function = (uint32_t)(row->function - functions);
+	int err = call_graph_init(&graph, profile, side, false);
 
 	*detail = (struct live_detail){.nr_tree = 0};
-	err = add_callers(detail, &figures->graphs[side], vertex);
+	merged.functions = functions;
 	if (!err)
-		err = add_detail_lines(detail, figures, vertex, side);
+		err = add_callers(detail, &graph, function);
+	call_graph_done(&graph);
 	if (!err)
-		err = merge(&merged, figures, vertex, side);
+		err = profile_totals(profile, side, &totals);
+	if (!err)
+		err = add_detail_lines(detail, profile, totals, function);
+	if (!err)
+		err = merge(&merged, profile, side, function);
 	if (!err)
 		err = make_tree(detail, &merged);
 	free(merged.nodes);

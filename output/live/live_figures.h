@@ -8,12 +8,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "output/profile/call_graph.h"
 #include "output/profile/profile.h"
 
 /* A function or, with by_line, one of its lines. Weights are by side. */
 struct live_row {
-	uint32_t id; /* a vertex of the call graphs or, with by_line, a frame of the profile */
+	uint32_t id; /* a function of the profile or, with by_line, a frame of it */
 	int32_t line; /* with by_line the line that was executing, else that of the def; 0: unknown */
 	const struct profile_function *function; /* borrowed from the profile */
 	struct profile_total weights[NR_PROFILE_SIDES];
@@ -22,9 +21,7 @@ struct live_row {
 struct live_figures {
 	const struct profile *profile; /* borrowed; must not change */
 	bool by_line;
-	struct call_graph graphs[NR_PROFILE_SIDES];
-	struct profile_total *lines[NR_PROFILE_SIDES]; /* owned; by frame */
-	struct live_row *rows;			       /* owned; with samples on any side */
+	struct live_row *rows; /* owned; with samples on any side */
 	uint32_t nr_rows;
 };
 
@@ -41,13 +38,10 @@ void live_figures_sort(struct live_figures *figures, enum profile_side side, enu
 /* Keep only the rows whose function's name or path has this text in it, in any case; "": all. */
 void live_figures_filter(struct live_figures *figures, const char *text);
 
-/* Returns the vertex of the function of a row. */
-uint32_t live_row_vertex(const struct live_figures *figures, const struct live_row *row);
-
 /* A caller, or a node of the tree of calls. */
 struct live_call {
-	uint32_t vertex; /* PROFILE_NONE: there is no caller */
-	uint32_t depth;	 /* below the function, which is 0; 0 for a caller */
+	const struct profile_function *function; /* borrowed from the profile; NULL: no caller */
+	uint32_t depth; /* below the function, which is 0; 0 for a caller */
 	uint64_t own_ns, total_ns;
 };
 
@@ -75,7 +69,7 @@ struct live_detail {
 /* Deeper trees do not fit on a screen, and recursion makes them much deeper. */
 enum { LIVE_MAX_DEPTH = 64 };
 
-/* Compute the detail. Returns 0 or -ENOMEM; call live_detail_done() either way. */
+/* Compute the detail of a row's function. Returns 0 or -ENOMEM; call live_detail_done() either way. */
 int live_detail_init(struct live_detail *detail, const struct live_figures *figures,
-		     uint32_t vertex, enum profile_side side);
+		     const struct live_row *row, enum profile_side side);
 void live_detail_done(struct live_detail *detail);

@@ -234,3 +234,7 @@ struct profile_total {
  */
 int profile_totals(const struct profile *profile, enum profile_side side,
 		   struct profile_total **ret_totals);
+
+/* The same of every function, whichever of its lines are frames, indexed like profile_functions(). */
+int profile_function_totals(const struct profile *profile, enum profile_side side,
+			    struct profile_total **ret_totals);

@@ -107,11 +107,9 @@ static void draw(struct fixture *fixture, unsigned columns, unsigned rows)
 	view_arrange(&fixture->view, &figures);
 	if (fixture->view.has_detail) {
 		cr_assert(eq(int,
-			     live_detail_init(
-				     &detail, &figures,
-				     live_row_vertex(&figures,
-						     &figures.rows[fixture->view.rows.selected]),
-				     view_side(&fixture->view)),
+			     live_detail_init(&detail, &figures,
+					      &figures.rows[fixture->view.rows.selected],
+					      view_side(&fixture->view)),
 			     0));
 		picture.detail = &detail;
 	}

@@ -195,7 +195,7 @@ Test(live, rows_are_functions_or_lines)
 }
 
 /* A recursive function counts once for each stack, and below itself in the tree. */
-Test(live, detail_has_callers_tree_and_lines)
+static void check_detail(bool by_line)
 {
 	const struct frame frames[] = {{.function = &functions[0], .line = 11},
 				       {.function = &functions[1], .line = 21},
@@ -212,9 +212,11 @@ Test(live, detail_has_callers_tree_and_lines)
 
 	cr_assert(eq(int, live_sink(live)->ops->sample(live_sink(live), &sample), 0));
 	push(live, &main_thread, 2, &fib, 0);
-	cr_assert(eq(int, live_figures_init(&figures, live_profile(live), false), 0));
+	cr_assert(eq(int, live_figures_init(&figures, live_profile(live), by_line), 0));
 	live_figures_filter(&figures, "fib");
-	cr_assert(eq(int, live_detail_init(&detail, &figures, figures.rows[0].id, LIVE_ALL), 0));
+	if (!by_line)
+		cr_expect(eq(u64, figures.rows[0].weights[LIVE_ALL].total_ns, 2 * SECOND_NS));
+	cr_assert(eq(int, live_detail_init(&detail, &figures, &figures.rows[0], LIVE_ALL), 0));
 	cr_assert(eq(u32, detail.nr_callers, 2));
 	cr_expect(eq(u64, detail.callers[0].total_ns, 2 * SECOND_NS), "main");
 	cr_expect(eq(u64, detail.callers[1].total_ns, 1 * SECOND_NS), "itself");
@@ -231,6 +233,12 @@ Test(live, detail_has_callers_tree_and_lines)
 	live_detail_done(&detail);
 	live_figures_done(&figures);
 	live_destroy(live);
+}
+
+Test(live, detail_has_callers_tree_and_lines)
+{
+	check_detail(false);
+	check_detail(true);
 }
 
 /* Deep recursion is cut off, and no time is lost. */
@@ -251,7 +259,7 @@ Test(live, deep_trees_are_cut_off)
 		frames[i] = fib;
 	cr_assert(eq(int, live_sink(live)->ops->sample(live_sink(live), &sample), 0));
 	cr_assert(eq(int, live_figures_init(&figures, live_profile(live), false), 0));
-	cr_assert(eq(int, live_detail_init(&detail, &figures, figures.rows[0].id, LIVE_ALL), 0));
+	cr_assert(eq(int, live_detail_init(&detail, &figures, &figures.rows[0], LIVE_ALL), 0));
 	cr_assert(eq(u32, detail.nr_tree, LIVE_MAX_DEPTH + 1));
 	cr_expect(eq(u64, detail.tree[LIVE_MAX_DEPTH].own_ns, NS_PER_S));
 	live_detail_done(&detail);
