@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "output/live/live_figures.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -239,27 +240,25 @@ static int merge(struct merged_tree *merged, const struct profile *profile, enum
 	uint32_t nr_nodes, nr_frames;
 	const struct profile_node *nodes = profile_nodes(profile, &nr_nodes);
 	const struct profile_frame *frames = profile_frames(profile, &nr_frames);
-	int err = 0;
+	uint32_t root;
+	int err = merged_get(merged, PROFILE_NONE, function, &root);
 
 	merged->of_node = calloc((size_t)nr_nodes + 1, sizeof(*merged->of_node));
-	if (!merged->of_node)
+	if (err || !merged->of_node)
 		return -ENOMEM;
+	assert(merged->nodes);
 	for (uint32_t i = 0; !err && i < nr_nodes; i++) {
 		const uint32_t callee = frames[nodes[i].frame].function;
 		const uint32_t parent = nodes[i].parent == PROFILE_NONE
 						? PROFILE_NONE
 						: merged->of_node[nodes[i].parent];
+		uint32_t *node = &merged->of_node[i];
 
-		merged->of_node[i] = parent;
-		if (parent != PROFILE_NONE && merged->nodes[parent].depth == LIVE_MAX_DEPTH) {
-			merged->nodes[parent].own_ns += profile_weight(profile, side, i).ns;
-			continue;
-		}
-		if (parent != PROFILE_NONE || callee == function)
-			err = merged_get(merged, parent, callee, &merged->of_node[i]);
-		if (!err && merged->of_node[i] != PROFILE_NONE)
-			merged->nodes[merged->of_node[i]].own_ns +=
-				profile_weight(profile, side, i).ns;
+		*node = parent != PROFILE_NONE ? parent : callee == function ? root : PROFILE_NONE;
+		if (parent != PROFILE_NONE && merged->nodes[parent].depth < LIVE_MAX_DEPTH)
+			err = merged_get(merged, parent, callee, node);
+		if (!err && *node != PROFILE_NONE)
+			merged->nodes[*node].own_ns += profile_weight(profile, side, i).ns;
 	}
 	for (uint32_t i = merged->nr; i-- > 0;) {
 		struct merged_node *node = &merged->nodes[i];
@@ -336,8 +335,6 @@ static int make_tree(struct live_detail *detail, const struct merged_tree *merge
 	detail->tree = calloc(nr, sizeof(*detail->tree));
 	if (!order || !first_child || !next_sibling || !detail->tree)
 		return -ENOMEM;
-	if (!merged->nr)
-		return 0;
 	for (uint32_t i = 0; i < merged->nr; i++)
 		order[i] = i;
 	qsort_r(order, merged->nr, sizeof(*order), compare_merged, merged->nodes);
