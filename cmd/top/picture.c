@@ -481,7 +481,7 @@ static void draw_help(struct screen *screen, unsigned row)
 		"  r         reset: begin again from zero",
 		"  S         save all samples since the start or reset, for pysample report",
 		"  n         C frames",
-		"  Esc       close what is open",
+		"  Esc       close what is open; Ctrl-L: draw the screen anew",
 		"  q F10     quit",
 		"",
 		"  own: time in the function itself; total: with all that it called.",

@@ -15,6 +15,9 @@
 #include "cmd/top/keys.h"
 #include "cmd/top/terminfo.h"
 
+/* The key that has a screen drawn anew which other programs have written to. */
+enum { CTRL_L = 'L' & 0x1f };
+
 /* How long ncurses waits for the rest of a key's sequence after an escape. */
 enum { ESCAPE_DELAY_MS = 25 };
 
@@ -244,6 +247,8 @@ int terminal_key(struct terminal *terminal)
 		(void)refresh();
 	}
 	key = getch();
+	if (key == CTRL_L)
+		(void)clearok(stdscr, true);
 	return key == ERR ? -1 : translate(key);
 }
 

@@ -21,8 +21,9 @@ void terminal_close(struct terminal *terminal);
 int terminal_fd(const struct terminal *terminal);
 
 /*
- * Returns the next key that was pressed: a byte, or an enum view_key; -1: there is none. Nothing
- * is waited for. Draws everything anew when the program was stopped and continued.
+ * Returns the next key that was pressed: a byte, or an enum view_key; 0: one without a meaning, or
+ * the size has changed; -1: there is none. Nothing is waited for. The screen is drawn anew on
+ * Ctrl-L, and when the program was stopped and continued.
  */
 int terminal_key(struct terminal *terminal);
 

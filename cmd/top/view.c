@@ -174,6 +174,8 @@ enum view_action view_press(struct view *view, int key)
 {
 	if (view->edits_filter && edit_filter(view, key))
 		return VIEW_DRAW;
+	if (!key)
+		return VIEW_DRAW;
 	if (view->shows_help && key != VIEW_KEY_QUIT) {
 		view->shows_help = false; /* any key */
 		return VIEW_DRAW;

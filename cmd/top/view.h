@@ -55,7 +55,7 @@ struct view {
 	size_t name_columns, screen_columns;
 };
 
-/* Change the view by a key. */
+/* Change the view by a key; 0 changes nothing. */
 enum view_action view_press(struct view *view, int key);
 
 /* The side that the sort order and the detail are about. */
