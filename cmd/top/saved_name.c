@@ -5,14 +5,12 @@
 #include <stdio.h>
 #include <string.h>
 
-void saved_name_format(const char *process_name, pid_t pid, time_t when,
-		       char (*ret_name)[SAVED_NAME_MAX_BYTES])
+void saved_name_format(const char *process_name, char (*ret_pattern)[SAVED_NAME_MAX_BYTES])
 {
 	const char *const space = strrchr(process_name, ' ');
 	const char *word = space ? space + 1 : process_name;
 	const char *const slash = strrchr(word, '/');
-	char name[48], date[32] = "";
-	struct tm local;
+	char name[32];
 	size_t nr = 0;
 
 	if (slash)
@@ -24,8 +22,6 @@ void saved_name_format(const char *process_name, pid_t pid, time_t when,
 		else if (nr)
 			name[nr++] = '_';
 	name[nr] = '\0';
-	if (localtime_r(&when, &local))
-		(void)strftime(date, sizeof(date), "%Y%m%dT%H%M%S", &local);
-	(void)snprintf(*ret_name, sizeof(*ret_name), "%s-%d-%s.pysample", nr ? name : "python", pid,
-		       date);
+	(void)snprintf(*ret_pattern, sizeof(*ret_pattern), "%s-%%p-%%t.pysample",
+		       nr ? name : "python");
 }

@@ -10,6 +10,7 @@
 
 #include "cmd/command.h"
 #include "cmd/options.h"
+#include "cmd/output_pattern.h"
 #include "cmd/print.h"
 #include "cmd/process_choice.h"
 #include "cmd/sampling/progress.h"
@@ -24,6 +25,7 @@
 #include "output/live/live_json.h"
 #include "output/run/run_part.h"
 #include "output/source/run_sources.h"
+#include "procmem/cleanup.h"
 #include "procmem/clock.h"
 
 /*
@@ -74,39 +76,56 @@ static void show_message(struct top *top, uint64_t now_ns)
 
 /* Saving. */
 
-/* Write a copy of the recording to a new file. Returns whether it could be written. */
-static bool write_copy(struct top *top, const char *path, uint64_t now_ns)
+/*
+ * Write a copy of the recording to a new file, which replaces no other one: the target chooses a
+ * part of its name. Returns the name, which the caller frees; NULL with a message.
+ */
+static char *write_copy(struct top *top, uint64_t now_ns)
 {
+	const struct live_process *process = live_process(top->live, 0);
+	const struct output_pattern_values values = {
+		.start_unix_ns = clock_ns(CLOCK_REALTIME),
+		.pid = top->session.root.pid,
+	};
+	char pattern[SAVED_NAME_MAX_BYTES];
+	cleanup_free char *path = NULL;
 	struct output_file file;
 	struct run run;
-	int err = output_file_open(path, &file, &top->message);
+	size_t counter_at;
+	int err;
 
+	saved_name_format(process ? process->name : "", &pattern);
+	if (output_pattern_expand(pattern, &values, &path, &counter_at) != 0) {
+		message_set(&top->message, "out of memory");
+		return NULL;
+	}
+	err = output_file_open_unique(path, counter_at, &file, &top->message);
 	if (!err)
 		err = output_file_begin(&file, &top->message);
 	if (err)
-		return false;
+		return NULL;
 	session_describe_period(&top->session, &run);
 	err = session_sink_copy(&top->session.sink, &run, now_ns, fileno(file.stream));
-	if (err)
-		message_set(&top->message, "cannot save the recording: %s", strerror(-err));
-	return output_file_finish(&file, err, &top->message) == 0;
+	if (output_file_finish(&file, err, &top->message) != 0)
+		return NULL;
+	return output_file_take_written(&file).name;
 }
 
 static void save(struct top *top, uint64_t now_ns)
 {
 	const uint64_t from_ns = top->recorded_from_ns ? top->recorded_from_ns : top->begin_ns;
-	const struct live_process *process = live_process(top->live, 0);
 	const struct session_sink *sink = &top->session.sink;
-	char path[SAVED_NAME_MAX_BYTES];
+	cleanup_free char *name = NULL;
 	struct text size = {0};
 
-	saved_name_format(process ? process->name : "", top->session.root.pid, time(NULL), &path);
-	if (!session_sink_sums(sink)->account.nr_samples) {
+	if (!session_sink_sums(sink)->account.nr_samples)
 		message_set(&top->message, "there are no samples to save yet");
-	} else if (write_copy(top, path, now_ns)) {
+	else
+		name = write_copy(top, now_ns);
+	if (name) {
 		progress_append_bytes(session_sink_bytes(sink), &size);
 		message_set(&top->message,
-			    "saved %s: %s, the last %.0f s; pysample report reads it", path,
+			    "saved %s: %s, the last %.0f s; pysample report reads it", name,
 			    text_string(&size), (double)(now_ns - from_ns) / NS_PER_S);
 		text_done(&size);
 	}

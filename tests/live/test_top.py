@@ -223,14 +223,16 @@ class Top(unittest.TestCase):
 
     def test_saves_what_report_reads(self):
         tmux = self.start()
-        tmux.press("/", "p", "Enter", "S")
+        tmux.press("/", "p", "Enter", "S", "S")
         tmux.wait_for(r"^saved busy\.py-%d-.*\.pysample: .*, the last \d+ s" % self.target.pid)
         self.quit(tmux)
-        path, = glob.glob(self.path("busy.py-%d-*.pysample" % self.target.pid))
-        result = support.pysample("report", "-f", "collapsed", path)
-        self.assertEqual(result.status, 0)
-        self.assertNotIn("not finished", result.stderr)
-        self.assertIn("spin", result.stdout)
+        paths = glob.glob(self.path("busy.py-%d-*.pysample" % self.target.pid))
+        self.assertEqual(len(paths), 2, "no file is replaced")
+        for path in paths:
+            result = support.pysample("report", "-f", "collapsed", path)
+            self.assertEqual(result.status, 0)
+            self.assertNotIn("not finished", result.stderr)
+            self.assertIn("spin", result.stdout)
 
     def test_resizes(self):
         tmux = self.start()
@@ -249,6 +251,8 @@ class Top(unittest.TestCase):
         tmux.wait_for(r"the process has ended: q quits, S saves")
         tmux.press("Enter")
         tmux.wait_for(r"called by")
+        tmux.press("S")
+        tmux.wait_for(r"^saved busy")
         self.quit(tmux)
 
     def test_colours(self):
