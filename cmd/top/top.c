@@ -70,8 +70,6 @@ struct top {
 static void show_message(struct top *top, uint64_t now_ns)
 {
 	top->message_until_ns = now_ns + MESSAGE_NS;
-	if (!top->terminal)
-		print_note("%s", top->message.text);
 }
 
 /* Saving. */
@@ -130,6 +128,10 @@ static void save(struct top *top, uint64_t now_ns)
 		text_done(&size);
 	}
 	show_message(top, now_ns);
+	if (!top->terminal && !name)
+		print_error("%s", top->message.text);
+	else if (!top->terminal && !top->options.sampling.quiet)
+		print_note("%s", top->message.text);
 }
 
 /*
