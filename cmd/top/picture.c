@@ -160,7 +160,7 @@ static void draw_message(const struct picture *picture, const struct view *view,
 			    view->edits_filter ? "  Enter keeps it, Esc clears it"
 					       : "  \\ clears it");
 	} else {
-		screen_puts(screen, row, STYLE_ALERT, picture->message);
+		screen_puts(screen, row, STYLE_BOLD, picture->message);
 	}
 }
 
