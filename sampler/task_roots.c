@@ -431,6 +431,9 @@ static int emit(struct sample_sink *sink, const struct sample *sample)
 				     &changed.nr_unchanged);
 	if (err)
 		return err;
+	/* A cached sample, which does not come this way, may be the one before. */
+	if (!sample->nr_unchanged)
+		changed.nr_unchanged = 0;
 	changed.frames = rooted->emitted.frames;
 	changed.nr_frames = rooted->emitted.nr;
 	changed.details = NULL;

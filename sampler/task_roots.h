@@ -36,7 +36,8 @@ int task_roots_look(struct task_roots *roots, const struct snapshot_thread *thre
 
 /*
  * Returns the sink that roots samples of a thread as the last look has found its tasks, and passes
- * them to next; borrowed until the next call.
+ * them to next; borrowed until the next call. nr_unchanged may only be above 0 if the thread's
+ * sample before went through the sink, too.
  */
 struct sample_sink *task_roots_sink(struct task_roots *roots, const struct snapshot_thread *thread,
 				    struct sample_sink *next);
