@@ -3,7 +3,8 @@
 import os
 import unittest
 
-from bench.catalogue import ALL_PROGRAMS, CLOCKED, IDLE, TREES, WORKERS, PairedProgram, named
+from bench.catalogue import (ALL_PROGRAMS, CLOCKED, IDLE, TASK_SERVER, TREES, WORKERS, PairedProgram,
+                             named)
 from bench.processes import PROGRAMS
 
 # {program: (stacks that it can have, stacks that it cannot)}, without what all of them have in
@@ -146,7 +147,8 @@ class Catalogue(unittest.TestCase):
     def test_every_file_is_a_program(self):
         files = {name[:-3] for name in os.listdir(PROGRAMS) if name.endswith(".py")}
         self.assertEqual(files - {"ready", "pairs", "waiting_threads"},
-                         {one.file for one in ALL_PROGRAMS + WORKERS + CLOCKED + TREES + [IDLE]})
+                         {one.file for one in ALL_PROGRAMS + WORKERS + CLOCKED + TREES
+                          + [TASK_SERVER, IDLE]})
 
     def test_only_threads_that_wait_are_parked(self):
         parked = ("start",) + ("descend",) * 9 + ("park",)
