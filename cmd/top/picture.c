@@ -100,10 +100,13 @@ static void draw_meters(const struct picture *picture, const struct live_summary
 	draw_meter(screen, row, "GC", summary->gc_share, 1, columns);
 }
 
+/* Fewer threads that wait for the GIL, on average, are no news. */
+#define LEAST_GIL_WAITERS 0.1
+
 static void draw_threads_line(const struct picture *picture, const struct live_summary *summary,
 			      struct screen *screen, unsigned row)
 {
-	const uint32_t *nr = summary->nr_in_state;
+	const uint32_t nr_busy = summary->nr_threads - summary->nr_idle;
 
 	screen_puts(screen, row, STYLE_BOLD, "Threads ");
 	screen_printf(screen, row, STYLE_PLAIN, "%" PRIu32, summary->nr_threads);
@@ -111,17 +114,14 @@ static void draw_threads_line(const struct picture *picture, const struct live_s
 		screen_printf(screen, row, STYLE_PLAIN, " in %" PRIu32 " processes",
 			      summary->nr_processes);
 	screen_puts(screen, row, STYLE_PLAIN, ": ");
-	if (!picture->run->info.python.free_threaded) {
-		screen_printf(screen, row, nr[LIVE_HOLDS_GIL] ? STYLE_GOOD : STYLE_PLAIN,
-			      "%" PRIu32 " with the GIL", nr[LIVE_HOLDS_GIL]);
-		screen_puts(screen, row, STYLE_PLAIN, ", ");
-		screen_printf(screen, row, nr[LIVE_WAITS_FOR_GIL] ? STYLE_ALERT : STYLE_PLAIN,
-			      "%" PRIu32 " waiting for it", nr[LIVE_WAITS_FOR_GIL]);
-		screen_puts(screen, row, STYLE_PLAIN, ", ");
-	}
-	screen_printf(screen, row, nr[LIVE_RUNS] ? STYLE_GOOD : STYLE_PLAIN, "%" PRIu32 " running",
-		      nr[LIVE_RUNS]);
-	screen_printf(screen, row, STYLE_DIM, ", %" PRIu32 " idle", nr[LIVE_WAITS]);
+	screen_printf(screen, row, nr_busy ? STYLE_GOOD : STYLE_PLAIN, "%" PRIu32 " busy", nr_busy);
+	screen_printf(screen, row, STYLE_DIM, ", %" PRIu32 " idle", summary->nr_idle);
+	if (summary->gil_wait_share < LEAST_GIL_WAITERS)
+		return;
+	screen_puts(screen, row, STYLE_PLAIN, ", ");
+	screen_printf(screen, row, STYLE_ALERT, "%.1f waiting for the GIL",
+		      summary->gil_wait_share);
+	screen_puts(screen, row, STYLE_DIM, " on average");
 }
 
 static void draw_sampling_line(const struct picture *picture, const struct live_summary *summary,
@@ -140,8 +140,8 @@ static void draw_sampling_line(const struct picture *picture, const struct live_
 	screen_puts(screen, row, STYLE_BOLD, "Shown ");
 	if (mode == PROFILE_BUSY)
 		screen_printf(screen, row, STYLE_PLAIN,
-			      "busy threads; %" PRIu32 " idle hidden (%s)",
-			      summary->nr_in_state[LIVE_WAITS], is_plain ? "--idle" : "i");
+			      "busy threads; %" PRIu32 " idle hidden (%s)", summary->nr_idle,
+			      is_plain ? "--idle" : "i");
 	else if (mode == PROFILE_WALL)
 		screen_puts(screen, row, STYLE_PLAIN, "all threads, also idle ones");
 	else

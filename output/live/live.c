@@ -323,7 +323,7 @@ void live_summarize(const struct live *live, struct live_summary *ret_summary)
 {
 	const uint64_t recent_ns = live_recent_ns(live);
 	struct live_summary summary = {.nr_processes = count_processes(live)};
-	uint64_t gil_ns = 0, gc_ns = 0;
+	uint64_t gil_ns = 0, gil_wait_ns = 0, gc_ns = 0;
 
 	for (uint32_t i = 0; i < live->nr_threads; i++) {
 		const struct live_thread *thread = &live->threads[i];
@@ -331,11 +331,13 @@ void live_summarize(const struct live *live, struct live_summary *ret_summary)
 		if (!thread->is_used)
 			continue;
 		summary.nr_threads++;
-		summary.nr_in_state[live_state_of(thread->flags)]++;
+		summary.nr_idle += live_state_of(thread->flags) == LIVE_WAITS;
 		gil_ns += thread->state_ns[LIVE_HOLDS_GIL];
+		gil_wait_ns += thread->state_ns[LIVE_WAITS_FOR_GIL];
 		gc_ns += thread->gc_ns;
 	}
 	summary.gil_share = live_share(gil_ns, recent_ns);
+	summary.gil_wait_share = live_share(gil_wait_ns, recent_ns);
 	summary.gc_share = live_share(gc_ns, recent_ns);
 	*ret_summary = summary;
 }

@@ -110,8 +110,9 @@ const struct live_process *live_process(const struct live *live, uint32_t index)
 /* What the threads did recently, all together. */
 struct live_summary {
 	uint32_t nr_threads, nr_processes;
-	uint32_t nr_in_state[NR_LIVE_STATES]; /* by their last samples */
-	double gil_share, gc_share; /* of the recent time; with several interpreters they add up */
+	uint32_t nr_idle; /* of the threads, by their last samples */
+	/* Parts of the recent time; of several interpreters and threads they add up. */
+	double gil_share, gil_wait_share, gc_share;
 };
 
 void live_summarize(const struct live *live, struct live_summary *ret_summary);

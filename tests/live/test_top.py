@@ -119,7 +119,7 @@ class Top(unittest.TestCase):
         screen = tmux.wait_for(r"last 5 s")
         self.assertRegex(screen, r"busy\.py · pid %d · Python \d\.\d+" % self.target.pid)
         self.assertRegex(screen, r"CPU\[.*%\] GIL\[.*%\] GC\[.*%\]")
-        self.assertRegex(screen, r"Threads 3: .* 2 idle")
+        self.assertRegex(screen, r"Threads 3: 1 busy, 2 idle")
         self.assertRegex(screen, r"Rate \d+ of 100 Hz, \w+, \d+\.\d\d% lost")
         self.assertRegex(screen, r"2 idle hidden")
         self.assertRegex(screen, r"\?Help qQuit")

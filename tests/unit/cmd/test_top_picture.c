@@ -153,7 +153,7 @@ Test(top_picture, has_80_columns)
 	expect_line(
 		&fixture, 1,
 		"CPU[||||           50.0%] GIL[||||||||||||||||100%] GC[                 0.0%]");
-	expect_line(&fixture, 2, "Threads 1: 1 with the GIL, 0 waiting for it, 0 running, 0 idle");
+	expect_line(&fixture, 2, "Threads 1: 1 busy, 0 idle");
 	expect_line(&fixture, 3,
 		    "Rate 100 of 100 Hz, bpf, 0.00% lost   Shown busy threads; 0 idle hidden (i)");
 	expect_line(&fixture, 5, "    last 3 s       since the start");

@@ -139,8 +139,8 @@ Test(live, threads_have_states)
 	cr_expect(eq(u64, own_s(live, "leaf", LIVE_ALL), 2), "time in which it waits is hidden");
 	live_summarize(live, &summary);
 	cr_expect(eq(u32, summary.nr_threads, 2));
-	cr_expect(eq(u32, summary.nr_in_state[LIVE_HOLDS_GIL], 1));
-	cr_expect(eq(u32, summary.nr_in_state[LIVE_RUNS], 1));
+	cr_expect(zero(u32, summary.nr_idle));
+	cr_expect(zero(dbl, summary.gil_wait_share));
 	/* Another thread gets the slot. The samples of the former one leave without it. */
 	push(live, &later, 6, &leaf, SAMPLE_WAITS_FOR_GIL);
 	live_advance(live, 8 * SECOND_NS);
@@ -148,6 +148,12 @@ Test(live, threads_have_states)
 	cr_expect(eq(str, (char *)threads[1].thread.name, (char *)"later"));
 	cr_expect(eq(u64, threads[1].state_ns[LIVE_WAITS_FOR_GIL], NS_PER_S));
 	cr_expect(eq(u64, threads[1].state_ns[LIVE_RUNS], 0));
+	live_summarize(live, &summary);
+	cr_expect(ieee_ulp_eq(dbl, summary.gil_wait_share,
+			      live_share(NS_PER_S, live_recent_ns(live)), 4));
+	push(live, &later, 8, &leaf, SAMPLE_IDLE);
+	live_summarize(live, &summary);
+	cr_expect(eq(u32, summary.nr_idle, 1));
 	live_advance(live, 100 * SECOND_NS);
 	live_summarize(live, &summary);
 	cr_expect(eq(u32, summary.nr_threads, 0));
