@@ -22,3 +22,10 @@ bool descriptor_limit_is_near(int fd)
 
 	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd + NR_KEPT >= limit.rlim_cur;
 }
+
+bool descriptor_limit_is_half(int fd)
+{
+	struct rlimit limit;
+
+	return getrlimit(RLIMIT_NOFILE, &limit) == 0 && (rlim_t)fd >= limit.rlim_cur / 2;
+}

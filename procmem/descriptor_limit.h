@@ -15,3 +15,6 @@ void descriptor_limit_raise(void);
  * not use these: outputs, /proc and the writers of formats need some for a short time.
  */
 bool descriptor_limit_is_near(int fd);
+
+/* Whether fd is in the upper half: what is merely useful must not use these. */
+bool descriptor_limit_is_half(int fd);

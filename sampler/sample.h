@@ -157,10 +157,11 @@ struct sampler_stats {
 	uint64_t samples;      /* accepted stacks */
 	uint64_t approximate;  /* of these, samples of the racing engine */
 	uint64_t lost[NR_SAMPLE_LOSSES];
-	uint64_t cached;       /* walks that reused the outer frames: frame_cache.h */
-	uint64_t writes;       /* words written to the target for that */
-	uint64_t reads;	       /* system calls that read memory */
-	uint64_t clock_reads;  /* reads of CPU clocks, one system call each */
+	uint64_t cached; /* walks that reused the outer frames: frame_cache.h */
+	uint64_t writes; /* words written to the target for that */
+	uint64_t reads;	 /* system calls that read memory */
+	/* reads of CPU clocks, one system call each, but for those that only prove something */
+	uint64_t clock_reads;
 	uint64_t clockless;    /* threads whose CPU time could not be measured */
 	uint64_t rough_clocks; /* threads whose CPU clock has scheduler-tick resolution only */
 	/*

@@ -57,8 +57,8 @@ struct sampler_extras {
 	bool cpu; /* CPU time: a system call per sample, and a descriptor per thread */
 	bool gc;  /* a frame for the garbage collector */
 	/*
-	 * SAMPLE_IDLE. It costs nothing with interrupts; otherwise a clock and a system call per
-	 * sample of a thread without the GIL, and three more calls if the thread has run.
+	 * SAMPLE_IDLE: a descriptor per thread, while there are plenty. Without interrupts also a
+	 * system call per sample of a thread without the GIL, and three more if the thread has run.
 	 */
 	bool states;
 	/* also exceptions that only generators handle: more reads, if there are any */

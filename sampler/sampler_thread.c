@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "procmem/clock.h"
+#include "procmem/descriptor_limit.h"
 #include "procmem/sched/thread_stat.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_interrupts.h"
@@ -25,12 +26,17 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 	cpu_clock_close(&cpu->clock);
 	cpu->has_last = false;
 	sampled->activity = (struct thread_activity){0};
-	/* With interrupts states need no clock. */
-	if (!sampler->extras.cpu && (!sampler->extras.states || sampler->interrupts))
+	if (!sampler->extras.cpu && !sampler->extras.states)
 		return;
 	if (!sampler->process || !sampled->info->tid ||
 	    cpu_clock_open(sampler->process, sampled->info->tid, &cpu->clock) != 0) {
 		sampler->stats.clockless += sampler->extras.cpu;
+		return;
+	}
+	/* With interrupts states need no clock, but it may prove that a thread has not moved. */
+	if (!sampler->extras.cpu && sampler->interrupts) {
+		if (cpu->clock.kind != CPU_CLOCK_TASK || descriptor_limit_is_half(cpu->clock.fd))
+			cpu_clock_close(&cpu->clock);
 		return;
 	}
 	sampler->stats.rough_clocks +=

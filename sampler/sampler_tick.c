@@ -294,8 +294,12 @@ static int emit_thread(struct sampler *sampler, struct snapshot_thread *thread, 
 		sampler->stats.lost[sampled->walked.loss]++;
 		return 0;
 	}
-	if (thread->is_checked && sampler_stack_moved(sampled))
-		sampler->snapshot.instant.gil_distrusted = true;
+	if (thread->is_checked && sampler_stack_moved(sampled)) {
+		if (thread->proof.look_used_ns)
+			sampler->snapshot.instant.clocks_distrusted = true;
+		else
+			sampler->snapshot.instant.gil_distrusted = true;
+	}
 	snapshot_mark_known(thread);
 	return sampler_thread_emit(sampler, thread, (struct sample){.time_ns = now_ns}, sink);
 }
@@ -351,14 +355,32 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 	return err;
 }
 
+/*
+ * Let a look read the clocks of threads that waited at their last samples. Reading that of a
+ * running one would interrupt it. With C frames, no thread's stack is repeated.
+ */
+static void lend_clocks(struct sampler *sampler)
+{
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	for (size_t i = 0; i < snapshot->nr_threads && !sampler->native; i++) {
+		struct snapshot_thread *thread = snapshot->threads[i];
+		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+
+		if (sampled->activity.waits && sampled->cpu.clock.kind == CPU_CLOCK_TASK)
+			thread->cpu_clock = &sampled->cpu.clock;
+	}
+}
+
 /* Look at all threads, and walk the stacks of those that may have moved. */
 static int look(struct sampler *sampler, enum instant_verdict *ret_verdict)
 {
 	struct snapshot *snapshot = &sampler->snapshot;
 	const size_t nr_walks = sampler->native ? 0 : snapshot->nr_threads;
-	int err = snapshot_begin(snapshot, NULL);
-	int end_err;
+	int err, end_err;
 
+	lend_clocks(sampler);
+	err = snapshot_begin(snapshot, NULL);
 	if (err)
 		return err;
 	for (size_t i = 0; !err && i < nr_walks && !is_over(sampler, i); i++) {

@@ -459,24 +459,44 @@ static void read_interpreter(struct snapshot *snapshot, struct snapshot_interpre
 }
 
 /*
- * Whether a thread is proven to be where it was at the last proven look: its clock has the
- * value that it had when the thread was known, or by its GIL it cannot have run since.
+ * Read the CPU time that a thread has used, if it has a clock that may be read. Returns whether it
+ * is what it was when the thread was known.
  */
-static bool is_unmoved(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+static bool has_used_no_time(struct snapshot_thread *thread)
+{
+	struct instant_thread *proof = &thread->proof;
+	uint64_t used_ns;
+
+	if (!thread->cpu_clock || proof->is_watched || proof->needs_no_proof ||
+	    cpu_clock_read(thread->cpu_clock, &used_ns))
+		return false;
+	proof->look_used_ns = used_ns + 1;
+	return proof->known_used_ns == proof->look_used_ns;
+}
+
+/*
+ * Whether a thread is proven to be where it was at the last proven look: a clock has the value that
+ * it had when the thread was known, or by its GIL it cannot have run since.
+ */
+static bool is_unmoved(const struct snapshot *snapshot, struct snapshot_thread *thread)
 {
 	const struct instant *instant = &snapshot->instant;
 	const struct instant_gil *gil = snapshot_gil(snapshot, thread);
 	const struct instant_thread *proof = &thread->proof;
+	const bool is_foreign = instant->nr_looks < proof->foreign_until_look;
 
-	if (instant->gil_distrusted || !proof->is_known)
+	if (instant->gil_distrusted)
 		return false;
-	if (instant->nr_looks >= proof->foreign_until_look && proof->is_watched &&
-	    proof->known_cpu_ns && proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
+	if (proof->is_known && !is_foreign && proof->is_watched && proof->known_cpu_ns &&
+	    proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
 		return true;
-	return !thread->is_new && !snapshot_may_swap(snapshot) && !instant->is_dead &&
-	       gil->now.is_known &&
-	       !gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr) &&
-	       !gil_may_have_third_holder(&gil->committed, &gil->now);
+	if (thread->is_new || snapshot_may_swap(snapshot) || instant->is_dead ||
+	    !gil->now.is_known || gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr))
+		return false;
+	if (gil_may_have_third_holder(&gil->committed, &gil->now))
+		return has_used_no_time(thread) && proof->is_known && !is_foreign &&
+		       !instant->clocks_distrusted;
+	return proof->is_known;
 }
 
 /*
@@ -494,8 +514,11 @@ static void read_threads(struct snapshot *snapshot)
 	for (size_t i = 0; i < snapshot->nr_threads; i++) {
 		const struct snapshot_interpreter *interpreter;
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const bool is_proven = !snapshot->only && is_unmoved(snapshot, thread);
+		bool is_proven;
 
+		thread->proof.look_used_ns = 0;
+		is_proven = !snapshot->only && is_unmoved(snapshot, thread);
+		thread->cpu_clock = NULL;
 		if (snapshot->only && thread != snapshot->only &&
 		    (snapshot->instant.is_dead || !snapshot_may_run(snapshot, thread) ||
 		     !is_relevant(snapshot, thread)))
@@ -707,6 +730,8 @@ void snapshot_mark_known(struct snapshot_thread *thread)
 
 	proof->is_known = true;
 	proof->known_cpu_ns = proof->is_watched ? witness_cpu_ns(&proof->witness) : 0;
+	/* Otherwise another thread may run the state, without using time of this one. */
+	proof->known_used_ns = proof->is_own ? proof->look_used_ns : 0;
 }
 
 void snapshot_commit(struct snapshot *snapshot)

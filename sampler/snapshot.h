@@ -24,7 +24,9 @@
  *            holder needs a proof even if the GIL is free, as it may take it again unnoticed. This
  *            does not cover the list of thread states, which is under another lock.
  * waiting    A thread that had the GIL at neither end of a look nor in between is where it was,
- *            whatever else ran. This holds between looks, too: it need not be read again.
+ *            whatever else ran. This holds between looks, too: it need not be read again. If others
+ *            passed the GIL around between two looks, the same follows if it has used no CPU time
+ *            and its state can be run by no other thread, which is known from 3.10 on.
  *
  * The last two do not hold for states that a thread may swap without a trace in the GIL's words,
  * as with several interpreters up to 3.12. There each thread needs a proof of its own
@@ -47,6 +49,7 @@
 #include <sys/types.h>
 
 #include "procmem/memory.h"
+#include "procmem/sched/cpu_clock.h"
 #include "sampler/cpython/code/code.h"
 #include "sampler/cpython/layout/offsets.h"
 #include "sampler/cpython/threads/threads.h"
@@ -94,6 +97,9 @@ struct instant_thread {
 	uint64_t runner_look;
 	bool is_known; /* the caller has emitted its stack: snapshot_mark_known(); may be reset */
 	uint64_t known_cpu_ns; /* its task clock when the caller got its stack; 0: unknown */
+	/* plus 1; 0: unknown. What cpu_clock showed before this look read the thread: */
+	uint64_t look_used_ns;
+	uint64_t known_used_ns; /* and before the look that the caller got its stack from */
 };
 
 struct instant {
@@ -108,6 +114,7 @@ struct instant {
 	/* set by the caller: this look is so late that the target may have gone to sleep */
 	bool is_late;
 	bool gil_distrusted;	 /* set by the caller: a thread moved without having had it */
+	bool clocks_distrusted;	 /* set by the caller: a thread moved without having used time */
 	uint64_t nr_stood_still; /* times that a thread that could run was found to stand still */
 	uint64_t nr_foreign;	 /* times that another thread was found to run a state */
 	uint64_t nr_unreachable; /* looks lost because a thread was on a CPU that we may not use */
@@ -128,6 +135,11 @@ struct snapshot_thread {
 	bool is_proven; /* after a look: what was read of it is of one instant */
 	bool has_slept; /* after a late look: the thread that could run has gone to sleep since */
 	struct thread_stack stack; /* the caller's */
+	/*
+	 * The task clock of tid, if it may be read; set by the caller before a look at all threads,
+	 * borrowed until that has begun. NULL: none.
+	 */
+	const struct cpu_clock *cpu_clock;
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
 	uint8_t state[THREAD_STATE_MAX_BYTES];

@@ -25,7 +25,7 @@ from bench.report import cell, print_table
 # {name: suffix}
 FORMATS = {"collapsed": ".collapsed", "summary": ".summary", "flamegraph": ".html", "svg": ".svg",
            "speedscope": ".speedscope.json", "pprof": ".pb.gz", "gecko": ".json.gz",
-           "callgrind": ".callgrind", "jsonl": ".jsonl"}
+           "callgrind": ".callgrind", "json": ".profile.json", "jsonl": ".jsonl"}
 SAMPLES = {False: 1000000, True: 100000}  # by args.quick, as below
 NR_RUNS = 3
 USAGE = 2  # pysample's exit status for a format that it does not have

@@ -37,8 +37,8 @@ what is measured:
   proofs   the proofs that a thread stood still, against each other and against a counter
            that it increments, and a million stacks by bpf against the program's text; fails
            if one was wrong
-  waiting  the sampler's CPU time beside 1, 64 and 1000 waiting threads, by each engine, with
-           and without -n, by wall and by CPU time, and in top
+  waiting  the sampler's CPU time beside 1, 64 and 1000 waiting threads, and beside four that
+           compete, by each engine, with and without -n, by wall and by CPU time, and in top
   interrupt
            how long the BPF program runs in an interrupt, and pysample's CPU time per sample,
            at 20, 100 and 1000 frames

@@ -71,7 +71,8 @@ class Processes(unittest.TestCase):
         text = self.report("--diff", paths["other"], form="collapsed", paths=[paths["one"]])
         self.assertEqual(
             {line.rsplit(" ", 2)[0]: line.split()[-2:] for line in text.splitlines()},
-            {";".join(stack): [str(nr)] * 2 for stack, nr in self.stacks().items()})
+            {";".join(stack): [str(nr * process_tree.TICK_NS // 1000)] * 2
+             for stack, nr in self.stacks().items()})
 
     def test_filtered(self):
         """Roots depend on the samples that pass, not on the mode that shows them."""

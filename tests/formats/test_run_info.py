@@ -18,7 +18,7 @@ from test_html import meta_of
 from test_svg import SVG
 
 # They hide threads that wait in the mode busy. All others have every sample.
-HIDE_IDLE = ("collapsed", "callgrind", "svg")
+HIDE_IDLE = ("collapsed", "callgrind", "svg", "json")
 NAMES = ("arguments", "command_line", "pysample", "python", "mode", "requested_hz", "achieved_hz",
          "wall_s", "ticks", "samples", "late_ticks")
 FORMATS = re.compile(r"^Formats, [^\n]*:\n((?:  \w+ [^\n]*\n)+)", re.M)
@@ -102,6 +102,8 @@ READERS = {
     "pprof": of_file("pprof", pprof, escaped),
     "gecko": of_file("gecko", gecko, labels.as_json),
     "callgrind": of_file("callgrind", callgrind, escaped),
+    "json": of_file("json", lambda path: json.loads(
+        support.read(path))["profile"]["runs"], labels.as_json),
     "jsonl": of_file("jsonl", jsonl, labels.as_json),
     "flamegraph": of_file("flamegraph", lambda path: meta_of(path)["runs"], labels.as_json,
                           ".html"),
@@ -121,6 +123,7 @@ NOTES = {
     "pprof": ("", lambda path: "\n".join(pprof_comments(path))),
     "gecko": ("", lambda path: gecko(path)[0].get("note", "")),
     "callgrind": ("", support.read),
+    "json": ("", lambda path: json.loads(support.read(path))["caveats"] or ""),
     "svg": (".svg", svg_texts),
     "summary": ("", support.read),
     "flamegraph": (".html", lambda path: meta_of(path)["caveats"]),

@@ -82,8 +82,8 @@ class Bench(unittest.TestCase):
 
     def test_waiting(self):
         text = bench("waiting", "--quick", "--runs", "1", "--seconds", "0.2")
-        for mode, count in (("wall", 1), ("cpu", 1000)):
-            self.assertRegex(text, r"\| Python only \| %s \| %d \| [^|]+ \| \d"
+        for mode, count in (("wall", "1, 1"), ("top", "60, 4"), ("cpu", "1000, 1")):
+            self.assertRegex(text, r"\| Python only \| %s \| %s \| [^|]+ \| \d"
                              % (mode, count))
 
     def test_tick(self):

@@ -183,7 +183,7 @@ class OneRecording(ReportTestCase):
             result = self.report(self.recording, "--diff", self.recording, "-o",
                                  self.path_of("d.html"), "-f", form, status=2)
             self.assertEqual(result.stderr, "pysample: %s cannot show a comparison: with --diff "
-                             "use collapsed, flamegraph, svg or summary\n" % form)
+                             "use collapsed, json, flamegraph, svg or summary\n" % form)
 
     def test_what_grew_is_named(self):
         """Nothing grew between two recordings of spin(); in another program, its functions did."""

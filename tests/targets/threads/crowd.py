@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""One thread that runs beside many that wait. The argument is how many."""
+"""Threads that run beside many that wait. The arguments are how many wait and how many run (1)."""
 import sys
 import threading
 
 import ready
 
-everybody_is_here = threading.Barrier(int(sys.argv[1]) + 1)
+nr_waiting, nr_running = int(sys.argv[1]), int((sys.argv + [1])[2])
+everybody_is_here = threading.Barrier(nr_waiting + 1)
 nobody_sets_it = threading.Event()
 
 
@@ -20,8 +21,10 @@ def run():
 
 
 threading.stack_size(256 << 10)
-for _ in range(int(sys.argv[1])):
+for _ in range(nr_waiting):
     threading.Thread(target=wait, daemon=True).start()
 everybody_is_here.wait()
+for _ in range(nr_running - 1):
+    threading.Thread(target=run, daemon=True).start()
 ready.announce()
 run()

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <unistd.h>
 
 #include "tests/support/fake_stack.h"
@@ -326,6 +327,7 @@ struct live {
 	struct fake_python py;
 	struct snapshot snapshot;
 	remote_addr addrs[NR_LIVE_THREADS];
+	bool are_own; /* no other thread can run the states of the threads */
 };
 
 static remote_addr cpu_word(int i)
@@ -355,6 +357,7 @@ static void begin_live(struct live *live, uint32_t minor)
 	static const struct witness_means means = {
 		.rseq = {.is_known = true, .cpu_id_offset = RSEQ_OFFSET}};
 
+	live->are_own = true;
 	begin(&live->py, &live->snapshot, minor);
 	live->py.fake.whole_pages = true;
 	(void)fake_memory_map(&live->py.fake, cpu_word(-1), (NR_LIVE_THREADS + 1) * TID_STEP);
@@ -377,8 +380,14 @@ static enum instant_verdict tick_and_commit(struct live *live)
 {
 	enum instant_verdict verdict = tick(&live->snapshot);
 
-	for (size_t i = 0; i < live->snapshot.nr_threads; i++)
-		live->snapshot.threads[i]->proof.is_known = true;
+	for (size_t i = 0; i < live->snapshot.nr_threads; i++) {
+		struct snapshot_thread *thread = live->snapshot.threads[i];
+
+		if (thread->is_unchanged)
+			continue;
+		thread->proof.is_own = live->are_own;
+		snapshot_mark_known(thread);
+	}
 	if (verdict == INSTANT_PROVEN)
 		snapshot_commit(&live->snapshot);
 	return verdict;
@@ -680,6 +689,72 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 		live.snapshot.instant.gil_distrusted = true;
 		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
 		cr_expect(eq(sz, nr_read(&live), NR_LIVE_THREADS));
+		end_live(&live);
+	}
+}
+
+/* Whether a thread stays where it was in a look in which its clock shows used_ns, if any. */
+static bool stays(struct live *live, const int clock_fds[2], int64_t used_ns)
+{
+	const struct cpu_clock clock = {.kind = CPU_CLOCK_TASK, .fd = clock_fds[0]};
+	struct snapshot_thread *thread = thread_of(live, 2);
+
+	thread->cpu_clock = &clock;
+	if (used_ns >= 0)
+		cr_assert(eq(sz, (size_t)write(clock_fds[1], &used_ns, sizeof(used_ns)),
+			     sizeof(used_ns)));
+	cr_expect(eq(int, tick_and_commit(live), INSTANT_PROVEN));
+	cr_expect(zero(ptr, (void *)thread->cpu_clock), "it is borrowed for one look");
+	return thread->is_unchanged || thread->is_checked;
+}
+
+Test(snapshot, threads_that_used_no_time_are_unchanged)
+{
+	for (size_t v = 0; v < NR_FAKE_STACK_MINORS; v++) {
+		int fds[2];
+		struct live live;
+		struct snapshot_thread *thread;
+
+		begin_live(&live, fake_stack_minors[v]);
+		if (live.py.build.free_threaded) {
+			end_live(&live);
+			continue;
+		}
+		cr_assert(zero(int, pipe2(fds, O_NONBLOCK)));
+		cr_expect(eq(int, tick_and_commit(&live), INSTANT_PROVEN));
+		thread = thread_of(&live, 2);
+
+		set_gil(&live.py, live.addrs[0], true, 4);
+		cr_expect(not(stays(&live, fds, 0)), "its clock was unknown");
+		set_gil(&live.py, live.addrs[0], true, 8);
+		cr_expect(stays(&live, fds, 0));
+		set_gil(&live.py, live.addrs[0], true, 12);
+		cr_expect(not(stays(&live, fds, 9)), "it has run");
+		set_gil(&live.py, live.addrs[1], true, 13);
+		cr_expect(stays(&live, fds, -1), "the GIL proves it without a clock");
+		set_gil(&live.py, live.addrs[1], true, 20);
+		cr_expect(stays(&live, fds, 9));
+
+		set_gil(&live.py, live.addrs[1], true, 30);
+		thread->proof.foreign_until_look = UINT64_MAX;
+		cr_expect(not(stays(&live, fds, 9)), "another thread may run the state");
+		thread->proof.foreign_until_look = 0;
+		live.are_own = false;
+		set_gil(&live.py, live.addrs[1], true, 35);
+		cr_expect(not(stays(&live, fds, 11)));
+		live.are_own = true;
+		set_gil(&live.py, live.addrs[1], true, 37);
+		cr_expect(not(stays(&live, fds, 11)), "another thread may have run the state");
+		set_gil(&live.py, live.addrs[1], true, 40);
+		thread->proof.needs_no_proof = true;
+		cr_expect(not(stays(&live, fds, -1)), "its clock is not to be read");
+		thread->proof.needs_no_proof = false;
+		set_gil(&live.py, live.addrs[1], true, 50);
+		cr_expect(not(stays(&live, fds, 9)), "its clock was not read");
+		set_gil(&live.py, live.addrs[1], true, 60);
+		cr_expect(not(stays(&live, fds, -1)), "its clock cannot be read");
+		(void)close(fds[0]);
+		(void)close(fds[1]);
 		end_live(&live);
 	}
 }
