@@ -157,6 +157,7 @@ int terminal_open(struct terminal **ret_terminal, struct message *reterr)
 		return err;
 	terminal = calloc(1, sizeof(*terminal));
 	err = terminal ? keep_modes(&terminal->before) : -ENOMEM;
+	terminfo_unload();
 	if (err) {
 		message_set(reterr, "cannot use the terminal: %s", strerror(-err));
 		free(terminal);

@@ -64,7 +64,13 @@ int terminfo_load(struct message *reterr)
 		reterr,
 		"the terminal '%s' cannot move its cursor: use --batch, which prints plain text",
 		getenv("TERM"));
+	terminfo_unload();
 	return -ENOTSUP;
+}
+
+void terminfo_unload(void)
+{
+	(void)del_curterm(cur_term);
 }
 
 void terminfo_append(const char *name, char *text, size_t max, size_t *nr)

@@ -12,9 +12,10 @@
 /*
  * Load the description of the terminal on stdout that TERM names. If it is one of our own, TERM and
  * TERMINFO are set for curses. Returns 0; or -ENOENT or -ENOTSUP with a message: it is unknown, or
- * cannot show screens.
+ * cannot show screens. terminfo_unload() frees it; newterm() loads its own.
  */
 int terminfo_load(struct message *reterr);
+void terminfo_unload(void);
 
 /*
  * Append a sequence of the terminal, such as "rmcup", to text of max bytes, of which *nr are used,
