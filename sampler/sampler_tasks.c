@@ -71,15 +71,28 @@ static int read_running(struct tasks *tasks, struct task_owner *owner)
 	return addr_list_append(&tasks->list, task);
 }
 
-/*
- * Whether a task has still that coroutine. If it has ended while its frames were read, they may be
- * those of another coroutine at the same address.
- */
-static bool has_coro(const struct tasks *tasks, remote_addr addr, remote_addr coro_addr)
+/* The name of a task, to be freed; NULL: it cannot be read. */
+static char *name_of(struct tasks *tasks, const struct task_words *words)
 {
+	char *name = NULL;
+
+	return task_read_name(&tasks->reader, words, &name) ? NULL : name;
+}
+
+/*
+ * Whether a task is still that one, with that coroutine. If it has ended while its frames were read,
+ * they may be those of another coroutine at the same address, and a later task may have taken both
+ * addresses. The names that asyncio makes up tell tasks apart; what has no name is no task any more.
+ */
+static bool is_same(struct tasks *tasks, const struct task_words *words, const char *name)
+{
+	cleanup_free char *now_name = NULL;
 	struct task_words now;
 
-	return !task_read(&tasks->reader, addr, &now) && now.coro_addr == coro_addr;
+	if (task_read(&tasks->reader, words->addr, &now) || now.coro_addr != words->coro_addr)
+		return false;
+	now_name = name_of(tasks, &now);
+	return name && now_name && strcmp(name, now_name) == 0;
 }
 
 /*
@@ -99,9 +112,12 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 	int err = 0;
 
 	for (int i = 0; i <= TASK_MAX_TRIES && !proven; i++) {
+		cleanup_free char *name = NULL;
+
 		tasks->reader.memory = i ? &tasks->memory.memory : &tasks->cached.memory;
 		err = task_read(&tasks->reader, addr, ret_words);
 		if (!err) {
+			name = i ? name_of(tasks, ret_words) : NULL;
 			chain_err = await_chain_walk(&sampler->codes, &tasks->reader, owner->clock,
 						     ret_words->coro_addr, &tasks->chain);
 			err = remote_error_is_fatal(chain_err) ? chain_err : 0;
@@ -115,7 +131,7 @@ static int read_task(struct tasks *tasks, const struct task_owner *owner, remote
 			break;
 		proven = !chain_err && (is_core || (i && tasks->chain.nr_unchanged == nr_frames &&
 						    tasks->chain.nr_frames == nr_frames &&
-						    has_coro(tasks, addr, ret_words->coro_addr)));
+						    is_same(tasks, ret_words, name)));
 		nr_frames = tasks->chain.nr_frames;
 	}
 	tasks->reader.memory = &tasks->cached.memory;

@@ -104,7 +104,8 @@ class Zstd(unittest.TestCase):
             data = file.read()
         frames = recording_reader.outer(data).frames
         whole = len(frames[0]) + len(frames[1])
-        for end in (len(data) - 1, len(data) // 2, len(data) - 40, whole + 1, whole):
+        for end in (len(data) - 1, max(len(data) // 2, whole), max(len(data) - 40, whole), whole + 1,
+                    whole):
             path = subjects.path_of("torn-%d.pysample" % end)
             with open(path, "wb") as file:
                 file.write(data[:end])
