@@ -151,11 +151,13 @@ static int live_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	struct live *live = (struct live *)sink;
 	struct recent_sample entry = {.slot = sample->thread->slot, .id = sample->thread->id};
+	const uint64_t begin_ns = sample->time_ns - sample->wall_ns;
 	struct live_thread *thread;
 	int err;
 
-	if (!live->first_ns)
-		live->first_ns = sample->time_ns - sample->wall_ns; /* when its time began */
+	/* The time of a sample may begin before that of one that came earlier. */
+	if (!live->first_ns || begin_ns < live->first_ns)
+		live->first_ns = begin_ns;
 	live_advance(live, sample->time_ns);
 	thread = get_thread(live, sample->thread);
 	err = thread ? profile_place(live->profile, sample, &entry.placed) : -ENOMEM;

@@ -281,16 +281,21 @@ int asyncio_objects_read(struct remote_memory *memory, const struct py_offsets *
 	const struct task_layout *layout = &objects->layout;
 	uint8_t bytes[OBJECT_MAX_BYTES];
 	struct asyncio_object object = {0};
+	remote_addr type_addr;
 	int err;
 
 	if (!addr || addr % sizeof(uint64_t) || layout->size > sizeof(bytes))
 		return -EBADMSG;
 	err = remote_memory_read(memory, addr, bytes, layout->state + sizeof(uint32_t));
-	if (!err)
-		err = find_class(memory, offsets, objects,
-				 field_u64(bytes, offsets->object.ob_type), &object.is_task);
+	if (err)
+		return err;
+	type_addr = field_u64(bytes, offsets->object.ob_type);
+	err = find_class(memory, offsets, objects, type_addr, &object.is_task);
 	if (!err && object.is_task)
 		err = remote_memory_read(memory, addr, bytes, layout->size);
+	/* Meanwhile something else may have taken its place. */
+	if (!err && field_u64(bytes, offsets->object.ob_type) != type_addr)
+		err = -EBADMSG;
 	if (err)
 		return err;
 	object.is_done = field_u32(bytes, layout->state) != 0;

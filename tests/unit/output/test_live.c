@@ -73,6 +73,18 @@ static uint64_t own_s(const struct live *live, const char *name, enum profile_si
 	return own_ns / NS_PER_S;
 }
 
+/* An interrupt's sample comes after one of a look, and its time may have begun before that. */
+Test(live, time_begins_with_the_first_of_all_samples)
+{
+	struct live *live = new_live(PROFILE_WALL);
+
+	push(live, &main_thread, 3, &fib, 0);
+	cr_expect(eq(u64, live_recent_ns(live), SECOND_NS));
+	push(live, &worker, 2, &leaf, 0);
+	cr_expect(eq(u64, live_recent_ns(live), 2 * SECOND_NS));
+	live_destroy(live);
+}
+
 /* Samples leave the window one by one, and the sums since the start keep them. */
 Test(live, window_slides)
 {
