@@ -188,7 +188,6 @@ static int depth_result(int32_t depth, uint32_t *ret_depth_bytes)
 int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is_call,
 		     uint32_t *ret_depth_bytes)
 {
-#if defined(__x86_64__)
 	cleanup_free int32_t *depths = NULL;
 	cleanup_free uint32_t *to_do = NULL;
 	struct walk walk = {.code = code, .call_end = is_call ? offset : 0};
@@ -204,8 +203,4 @@ int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is
 	while (walk.nr_to_do)
 		follow_instruction(&walk, walk.to_do[--walk.nr_to_do]);
 	return depth_result(is_call ? walk.call_depth : depths[offset], ret_depth_bytes);
-#else
-	(void)code, (void)offset, (void)is_call, (void)ret_depth_bytes;
-	return -ENOENT;
-#endif
 }
