@@ -4,7 +4,6 @@
  * about it.
  */
 #include <errno.h>
-#include <pwd.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,6 +12,7 @@
 #include "cmd/sampling/engine.h"
 #include "cmd/shared_options.h"
 #include "cmd/target.h"
+#include "cmd/user.h"
 #include "output/dump/dump_frames.h"
 #include "output/profile/label.h"
 #include "output/text/text.h"
@@ -50,12 +50,13 @@ static void report(const char *heading, const char *format, ...)
 static void report_process(const struct target *target)
 {
 	static const char *const kinds[] = {"mnt", "pid", "user", "net"};
-	const struct passwd *user = getpwuid(target->process.uid);
+	const uint32_t uid = target->process.uid;
 	struct text others = {0};
 	bool other, known = true;
+	struct user user;
 
-	report("process", "%d of user %s (%u): %s", target->process.pid, user ? user->pw_name : "?",
-	       target->process.uid, target->command_line);
+	report("process", "%d of user %s (%u): %s", target->process.pid,
+	       user_find(uid, &user) == 0 ? user.name : "?", uid, target->command_line);
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
 		if (process_other_namespace(&target->process, kinds[i], &other) != 0)
 			known = false;

@@ -5,7 +5,6 @@
 #include <fcntl.h>
 #include <grp.h>
 #include <limits.h>
-#include <pwd.h>
 #include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -18,6 +17,7 @@
 
 #include "cmd/option_values.h"
 #include "cmd/print.h"
+#include "cmd/user.h"
 #include "procmem/cleanup.h"
 
 /* The process's end of the socket, after the usual three descriptors. */
@@ -45,7 +45,9 @@ static int become_caller(void)
 {
 	const char *sudo_uid = getenv("SUDO_UID");
 	char runtime_folder[sizeof("/run/user/4294967295")];
-	const struct passwd *user;
+	gid_t groups[NGROUPS_MAX];
+	int err, nr_groups;
+	struct user user;
 	uint32_t uid;
 
 	if (geteuid() != 0 || !sudo_uid)
@@ -54,15 +56,18 @@ static int become_caller(void)
 		return -EINVAL;
 	if (uid == 0)
 		return 0;
-	user = getpwuid(uid);
-	if (!user)
-		return -ENOENT;
-	if (initgroups(user->pw_name, user->pw_gid) ||
-	    setresgid(user->pw_gid, user->pw_gid, user->pw_gid) || setresuid(uid, uid, uid))
+	err = user_find(uid, &user);
+	if (err)
+		return err;
+	nr_groups = user_groups(&user, groups, NGROUPS_MAX);
+	if (nr_groups < 0)
+		return nr_groups;
+	if (setgroups((size_t)nr_groups, groups) || setresgid(user.gid, user.gid, user.gid) ||
+	    setresuid(uid, uid, uid))
 		return -errno;
 	(void)snprintf(runtime_folder, sizeof(runtime_folder), "/run/user/%u", uid);
-	if (setenv("HOME", user->pw_dir, 1) || setenv("USER", user->pw_name, 1) ||
-	    setenv("LOGNAME", user->pw_name, 1) || setenv("XDG_RUNTIME_DIR", runtime_folder, 1))
+	if (setenv("HOME", user.home, 1) || setenv("USER", user.name, 1) ||
+	    setenv("LOGNAME", user.name, 1) || setenv("XDG_RUNTIME_DIR", runtime_folder, 1))
 		return -errno;
 	return 0;
 }

@@ -25,9 +25,16 @@ static inline void cleanup_closedir_fn(DIR *const *folder)
 		(void)closedir(*folder);
 }
 
+static inline void cleanup_fclose_fn(FILE *const *file)
+{
+	if (*file)
+		(void)fclose(*file);
+}
+
 #define cleanup_free	 __attribute__((cleanup(cleanup_free_fn)))
 #define cleanup_close	 __attribute__((cleanup(cleanup_close_fn)))
 #define cleanup_closedir __attribute__((cleanup(cleanup_closedir_fn)))
+#define cleanup_fclose	 __attribute__((cleanup(cleanup_fclose_fn)))
 
 /* Pass a guarded pointer or descriptor on to the caller and disarm the guard. */
 #define take_ptr(p)                      \
