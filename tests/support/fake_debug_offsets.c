@@ -287,8 +287,36 @@ static const struct py_tlbc reported_tlbc[] = {
 	{.code_array = 224, .generation = 17252},
 };
 
+enum { NR_REPORTED = sizeof(reported_offsets) / sizeof(*reported_offsets) };
+
+/*
+ * The values of 3.minor. Of those of CPython's main only the sizes differ from 3.15's: each type
+ * has its own cache of attributes (gh-145685), so that of the interpreter is gone. They are those
+ * of 3.15.2's headers with main's types_state and managed_static_type_state.
+ */
+static struct py_offsets reported(uint32_t minor)
+{
+	const bool free_threaded = minor > FAKE_FREE_THREADED;
+	const bool is_main = minor % FAKE_FREE_THREADED == FAKE_MAIN;
+	const uint32_t index = minor % FAKE_FREE_THREADED - 13 - is_main;
+	struct py_offsets offsets;
+
+	if (index >= NR_REPORTED) {
+		(void)fprintf(stderr, "fake_debug_offsets: no debug offsets for 3.%u\n", minor);
+		abort();
+	}
+	offsets = free_threaded ? reported_free_threaded[index] : reported_offsets[index];
+	if (is_main) {
+		offsets.runtime.size = free_threaded ? 312696 : 249960;
+		offsets.interpreter.size = free_threaded ? 153728 : 129632;
+	}
+	return offsets;
+}
+
 uint32_t fake_version_hex(uint32_t minor)
 {
+	if (minor % FAKE_FREE_THREADED == FAKE_MAIN)
+		return 0x030000a2u | FAKE_MAIN << 16;
 	return 0x030000f0u | minor % FAKE_FREE_THREADED << 16 | 2 << 8;
 }
 
@@ -300,16 +328,14 @@ static void put_u64(uint8_t *image, uint32_t at, uint64_t value)
 
 size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 {
-	bool free_threaded = minor > FAKE_FREE_THREADED;
-	uint32_t index = minor % FAKE_FREE_THREADED - 13;
-	const struct debug_offsets_layout layout = debug_offsets_layout(13 + index);
+	const struct py_offsets offsets = reported(minor);
+	const bool free_threaded = minor > FAKE_FREE_THREADED;
+	const struct debug_offsets_layout layout = debug_offsets_layout(minor % FAKE_FREE_THREADED);
 	const uint32_t *at = (const uint32_t *)&layout.at;
-	const uint32_t *values = free_threaded ? (const uint32_t *)&reported_free_threaded[index]
-					       : (const uint32_t *)&reported_offsets[index];
+	const uint32_t *values = (const uint32_t *)&offsets;
 
-	if (index >= sizeof(reported_offsets) / sizeof(*reported_offsets) ||
-	    layout.size > size_bytes) {
-		(void)fprintf(stderr, "fake_debug_offsets: no debug offsets for 3.%u\n", minor);
+	if (layout.size > size_bytes) {
+		(void)fprintf(stderr, "fake_debug_offsets: no room for those of 3.%u\n", minor);
 		abort();
 	}
 	memset(image, 0, layout.size);
@@ -319,8 +345,10 @@ size_t fake_debug_offsets(uint32_t minor, uint8_t *image, size_t size_bytes)
 	for (size_t i = 0; i < NR_OFFSETS; i++)
 		put_u64(image, at[i], values[i]);
 	if (free_threaded) {
-		put_u64(image, layout.tlbc_at.code_array, reported_tlbc[index].code_array);
-		put_u64(image, layout.tlbc_at.generation, reported_tlbc[index].generation);
+		const struct py_tlbc *tlbc = &reported_tlbc[layout.minor - 13];
+
+		put_u64(image, layout.tlbc_at.code_array, tlbc->code_array);
+		put_u64(image, layout.tlbc_at.generation, tlbc->generation);
 	}
 	return layout.size;
 }

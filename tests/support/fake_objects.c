@@ -9,7 +9,7 @@ enum { TYPE_BYTES = 1024, MIN_LOG2_SLOTS = 6, KEYS_SPLIT = 2 };
  */
 enum { INLINE_VALUES = 1 << 2, MANAGED_DICT = 1 << 4, DICT_OFFSET = 16, BASIC_SIZE = 32 };
 
-const uint32_t fake_minors[NR_FAKE_MINORS] = {6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+const uint32_t fake_minors[NR_FAKE_MINORS] = {6, 7, 8, 9, 10, 11, 12, 13, 14, 15, FAKE_MAIN};
 
 static void put(struct fake_python *py, remote_addr addr, uint64_t value)
 {

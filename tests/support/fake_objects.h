@@ -12,7 +12,7 @@
 
 /* All minor versions that can be faked, except free-threaded builds. */
 extern const uint32_t fake_minors[];
-#define NR_FAKE_MINORS 10
+#define NR_FAKE_MINORS 11
 
 /* A key and its value. If text is NULL the key is the int number. */
 struct fake_item {

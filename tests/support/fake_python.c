@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sampler/cpython/find/build.h"
+#include "sampler/cpython/find/build_check.h"
 
 #define RUNTIME_ADDR 0x5500000000u
 #define INTERP_ADDR  0x5600000000u
@@ -27,9 +28,11 @@ const uint32_t fake_stack_minors[NR_FAKE_STACK_MINORS] = {
 	13,
 	14,
 	15,
+	FAKE_MAIN,
 	FAKE_FREE_THREADED + 13,
 	FAKE_FREE_THREADED + 14,
 	FAKE_FREE_THREADED + 15,
+	FAKE_FREE_THREADED + FAKE_MAIN,
 };
 
 static _Noreturn void misuse(const char *what)
@@ -89,6 +92,17 @@ static void write_counters(struct fake_python *py)
 	set_u64(py, py->interp_addr, offsets->interpreter.code_object_generation, py->generation);
 }
 
+/* Place func_state of main, which is found by dtoa.preallocated_next before it. */
+static void place_func_state(struct fake_python *py)
+{
+	const remote_addr addr = py->interp_addr + (py->build.free_threaded ? 19992 : 14256);
+
+	fake_memory_write_u64(&py->fake, addr, addr - 1600);
+	fake_memory_write_u32(&py->fake, addr + (py->build.free_threaded ? 12 : 8),
+			      py->next_version);
+	build_find_code_version(&py->fake.memory, py->runtime_addr, &py->build);
+}
+
 void fake_python_init(struct fake_python *py, uint32_t minor)
 {
 	uint8_t image[1024];
@@ -113,6 +127,8 @@ void fake_python_init(struct fake_python *py, uint32_t minor)
 		misuse("build_load() refuses the image");
 	(void)fake_memory_map(&py->fake, py->interp_addr, INTERP_BYTES);
 	set_u64(py, py->runtime_addr, py->build.offsets.runtime.interpreters_head, py->interp_addr);
+	if (py->build.newer_than_tested)
+		place_func_state(py);
 	make_types(py);
 	write_counters(py);
 }

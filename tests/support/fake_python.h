@@ -22,13 +22,16 @@
 
 /* The minor versions with frames on data stacks. Older ones can be made, too. */
 extern const uint32_t fake_stack_minors[];
-#define NR_FAKE_STACK_MINORS 8
+#define NR_FAKE_STACK_MINORS 10
 
 /* Base of the fake pthread_t: a thread's is this plus its id. All C stacks are below it. */
 #define FAKE_THREAD_ID UINT64_C(0x7f0000000000)
 
-/* Add this to minor version 13, 14 or 15 for its free-threaded build. */
+/* Add this to a minor version from 13 on for its free-threaded build. */
 enum { FAKE_FREE_THREADED = 100 };
+
+/* CPython's main, which is newer than the versions that pysample knows: see docs/cpython.md. */
+enum { FAKE_MAIN = NEWEST_MINOR + 1 };
 
 /* The owner of a shim, beside the values of enum frame_owner: the same in all versions. */
 enum { FAKE_SHIM_OWNER = 3 };

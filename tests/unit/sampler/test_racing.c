@@ -98,6 +98,7 @@ Test(racing, supports_builds_of_3_11_and_later_with_a_gil)
 		{12, true},
 		{13, true},
 		{15, true},
+		{FAKE_MAIN, true},
 		{FAKE_FREE_THREADED + 13, false},
 		{FAKE_FREE_THREADED + 15, false},
 	};

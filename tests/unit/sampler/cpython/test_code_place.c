@@ -7,7 +7,11 @@
 
 #include "tests/support/fake_python.h"
 
-static const uint32_t minors[] = {FAKE_FREE_THREADED + 14, FAKE_FREE_THREADED + 15};
+static const uint32_t minors[] = {
+	FAKE_FREE_THREADED + 14,
+	FAKE_FREE_THREADED + 15,
+	FAKE_FREE_THREADED + FAKE_MAIN,
+};
 
 static const struct fake_code function = {.name = "f", .first_line = 10, .first_traceable = 1};
 

@@ -26,9 +26,11 @@ static const uint32_t minors[] = {
 	13,
 	14,
 	15,
+	FAKE_MAIN,
 	FAKE_FREE_THREADED + 13,
 	FAKE_FREE_THREADED + 14,
 	FAKE_FREE_THREADED + 15,
+	FAKE_FREE_THREADED + FAKE_MAIN,
 };
 
 enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };

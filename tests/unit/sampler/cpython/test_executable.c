@@ -14,7 +14,9 @@
 /* of tp_flags */
 enum { HEAP_TYPE = 1 << 9 };
 
-static const uint32_t minors[] = {11, 12, 13, 14, 15, 15 + FAKE_FREE_THREADED};
+static const uint32_t minors[] = {
+	11, 12, 13, 14, 15, FAKE_MAIN, FAKE_FREE_THREADED + 15, FAKE_FREE_THREADED + FAKE_MAIN,
+};
 enum { NR_MINORS = sizeof(minors) / sizeof(*minors) };
 
 static void begin(struct fake_python *py, struct code_cache *codes, uint32_t minor)

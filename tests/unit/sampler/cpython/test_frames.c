@@ -343,9 +343,9 @@ enum {
 	IN_11 = 1,
 	IN_12 = 2,
 	IN_13_AND_14 = 4,
-	IN_15 = 8,
+	FROM_15 = 8,
 	FROM_12_TO_14 = IN_12 | IN_13_AND_14,
-	ALWAYS = IN_11 | FROM_12_TO_14 | IN_15,
+	ALWAYS = IN_11 | FROM_12_TO_14 | FROM_15,
 };
 
 static bool is_in(const struct stage *stage, unsigned int versions)
@@ -354,7 +354,7 @@ static bool is_in(const struct stage *stage, unsigned int versions)
 
 	return versions & (minor == 11	 ? IN_11
 			   : minor == 12 ? IN_12
-			   : minor == 15 ? IN_15
+			   : minor >= 15 ? FROM_15
 					 : IN_13_AND_14);
 }
 
@@ -531,9 +531,9 @@ Test(frames, stack_with_a_wrong_end_is_lost)
 		void (*change)(struct stage *stage);
 		unsigned int versions, lost;
 	} cases[] = {
-		{"after the outermost frame", end_after_frame, ALWAYS, FROM_12_TO_14 | IN_15},
+		{"after the outermost frame", end_after_frame, ALWAYS, FROM_12_TO_14 | FROM_15},
 		{"after an inner frame", end_after_inner_frame, ALWAYS, ALWAYS},
-		{"after the entry frame", end_after_shim, FROM_12_TO_14 | IN_15, IN_15},
+		{"after the entry frame", end_after_shim, FROM_12_TO_14 | FROM_15, FROM_15},
 		{"not after an entry", end_after_no_entry, IN_11, IN_11},
 		{"one loop more", end_one_loop_more, IN_11 | IN_12, ALWAYS},
 		{"one loop less", end_one_loop_less, IN_11 | IN_12, ALWAYS},
