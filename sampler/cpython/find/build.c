@@ -431,6 +431,20 @@ static int search_layout(struct remote_memory *memory, remote_addr runtime_addr,
 }
 
 /*
+ * Whether the interpreter is not as a build in its version's own layout says. In a newer version
+ * what the table does not say may have changed as well: so if there are frames, one must be right.
+ */
+static bool is_refuted(struct remote_memory *memory, remote_addr runtime_addr,
+		       const struct py_build *build)
+{
+	const enum build_live found = build_check_repeatedly(memory, runtime_addr, build);
+
+	return found == BUILD_LIVE_CONTRADICTS ||
+	       (build->newer_than_tested &&
+		(found == BUILD_LIVE_NO_CODE || found == BUILD_LIVE_UNPROVEN));
+}
+
+/*
  * Fill ret_build from the debug offsets at runtime_addr; table is a copy of them.
  *
  * The layout of the table's minor version is tried first. If its numbers contradict each other or
@@ -454,9 +468,8 @@ static int match_layout(struct remote_memory *memory, remote_addr runtime_addr,
 
 	if (!err)
 		build.newer_than_tested = minor != layout.minor;
-	if (!err &&
-	    (!build_consistent(&build) || !numbers_plausible(&build) ||
-	     build_check_repeatedly(memory, runtime_addr, &build) == BUILD_LIVE_CONTRADICTS))
+	if (!err && (!build_consistent(&build) || !numbers_plausible(&build) ||
+		     is_refuted(memory, runtime_addr, &build)))
 		err = -EBADMSG;
 	if (err == -EBADMSG) {
 		err = search_layout(memory, runtime_addr, table, &build);
@@ -490,7 +503,7 @@ static int load_debug_offsets(struct remote_memory *memory, remote_addr runtime_
 	if (err == -EBADMSG && (table.version_hex >> 16 & 0xff) > NEWEST_MINOR) {
 		err = -ENOTSUP;
 		message_set(reterr,
-			    "the target runs CPython %s, whose debug offsets this pysample "
+			    "the target runs CPython %s, whose structs this pysample "
 			    "does not understand; it supports " SUPPORTED_VERSIONS
 			    ": use a newer pysample",
 			    version);

@@ -150,6 +150,7 @@ struct live {
 	bool only_threads;	   /* do not check frames */
 	unsigned int nr_frames;	   /* checked in this try */
 	bool fits;		   /* a thread names its interpreter */
+	bool has_frames;	   /* such a thread has a frame */
 	bool has_other_executable; /* an executable was seen that is no code object */
 	bool has_code;		   /* one was seen that is a code object */
 	remote_addr code_addr;	   /* of a whole one; 0 if none was seen */
@@ -252,6 +253,19 @@ static bool thread_has_stack(const struct live *live, const uint8_t *state)
 	       top_addr - chunk_addr <= size;
 }
 
+/* Whether the state of the thread at addr has a stack and a frame as they must be. */
+static bool thread_is_right(struct live *live, remote_addr addr, const uint8_t *state)
+{
+	struct stack_ends ends;
+
+	if (live->only_threads)
+		return thread_has_stack(live, state);
+	ends = stack_ends_read(live->memory, live->build, addr, state);
+	if (ends.current_frame_addr && ends.current_frame_addr != ends.base_frame_addr)
+		live->has_frames = true;
+	return thread_has_stack(live, state) && frames_have_code(live, ends.current_frame_addr);
+}
+
 /*
  * Check the threads of one interpreter, of which the first is at addr. Threads begin and end at
  * that end of the list, so one that does not fit is skipped as long as the list goes on.
@@ -272,11 +286,7 @@ static enum build_live check_threads(struct live *live, remote_addr interp_addr,
 		     field_u64(state, offsets->thread.base_frame) - addr <
 			     THREAD_OBJECT_MAX_BYTES)) {
 			live->fits = true;
-			if (thread_has_stack(live, state) &&
-			    (live->only_threads ||
-			     frames_have_code(
-				     live, stack_ends_read(live->memory, live->build, addr, state)
-						   .current_frame_addr)))
+			if (thread_is_right(live, addr, state))
 				return BUILD_LIVE_PROVEN;
 		} else {
 			found = BUILD_LIVE_CONTRADICTS;
@@ -284,6 +294,14 @@ static enum build_live check_threads(struct live *live, remote_addr interp_addr,
 		addr = field_u64(state, offsets->thread.next);
 	}
 	return found;
+}
+
+/* What the threads that name their interpreter show, if none proves the build. */
+static enum build_live fit_of(const struct live *live)
+{
+	if (live->has_other_executable && !live->has_code)
+		return BUILD_LIVE_NO_CODE;
+	return live->has_frames ? BUILD_LIVE_UNPROVEN : BUILD_LIVE_FITS;
 }
 
 /* One try. */
@@ -305,9 +323,7 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 		if (!read_word(live, interp_addr + offsets->interpreter.next, &interp_addr))
 			return BUILD_LIVE_CONTRADICTS;
 	}
-	if (live->has_other_executable && !live->has_code)
-		return BUILD_LIVE_NO_CODE;
-	return live->fits ? BUILD_LIVE_FITS : BUILD_LIVE_UNKNOWN;
+	return live->fits ? fit_of(live) : BUILD_LIVE_UNKNOWN;
 }
 
 /*
@@ -364,7 +380,7 @@ enum build_live build_check_repeatedly(struct remote_memory *memory, remote_addr
 	if (found != BUILD_LIVE_CONTRADICTS || !live.fits)
 		return found;
 	/* In motion in every try, but a thread was where only this build has one. */
-	return live.has_other_executable && !live.has_code ? BUILD_LIVE_NO_CODE : BUILD_LIVE_FITS;
+	return fit_of(&live);
 }
 
 /* The size of dtoa.preallocated, right before the pointer into it: PRIVATE_MEM of pycore_dtoa.h. */

@@ -15,7 +15,8 @@ enum build_live {
 	BUILD_LIVE_UNKNOWN,	/* there is no interpreter or thread to check (yet) */
 	BUILD_LIVE_CONTRADICTS, /* a list does not lead where it must */
 	BUILD_LIVE_NO_CODE,	/* threads name their interpreter, but no frame has a code object */
-	BUILD_LIVE_FITS,	/* threads name their interpreter; there may be no frame */
+	BUILD_LIVE_UNPROVEN,	/* the same, but no frame, or stack, is as it must be */
+	BUILD_LIVE_FITS,	/* threads name their interpreter; none has a frame */
 	BUILD_LIVE_PROVEN,	/* FITS, with a stack and a frame with a named code object */
 };
 
@@ -35,7 +36,7 @@ enum build_live build_check_live(struct remote_memory *memory, remote_addr runti
  * The same for a build that is right by its version and its own numbers, so that only a certain
  * contradiction may refuse it. The check is repeated up to ten times, the last seven after a pause
  * of 1 ms. If the lists contradict the build to the end but a thread fitted in any try, the answer
- * is BUILD_LIVE_FITS (or BUILD_LIVE_NO_CODE): threads that come and go are no reason for a refusal.
+ * is that of the other tries: threads that come and go are no reason for a refusal.
  */
 enum build_live build_check_repeatedly(struct remote_memory *memory, remote_addr runtime_addr,
 				       const struct py_build *build);

@@ -266,6 +266,98 @@ Test(debug_offsets, contradicted_layout_is_refused)
 	}
 }
 
+static remote_addr word_at(const struct fake_python *py, remote_addr addr, uint32_t offset)
+{
+	uint64_t word;
+
+	cr_assert(zero(int, remote_memory_read_u64((struct remote_memory *)&py->fake.memory,
+						   addr + offset, &word)));
+	return word;
+}
+
+static remote_addr current_frame(const struct fake_python *py)
+{
+	return word_at(py, newest_thread(py), py->build.offsets.thread.current_frame);
+}
+
+static remote_addr current_code(const struct fake_python *py)
+{
+	return word_at(py, current_frame(py), py->build.offsets.frame.executable) & ~UINT64_C(3);
+}
+
+static void references_have_a_third_tag(struct fake_python *py)
+{
+	fake_memory_write_u64(&py->fake, current_frame(py) + py->build.offsets.frame.executable,
+			      current_code(py) | 4);
+}
+
+static void names_are_no_str(struct fake_python *py)
+{
+	fake_memory_write_u64(&py->fake, current_code(py) + py->build.offsets.code.qualname,
+			      py->none_addr);
+}
+
+static void line_tables_are_no_bytes(struct fake_python *py)
+{
+	fake_memory_write_u64(&py->fake, current_code(py) + py->build.offsets.code.linetable,
+			      py->none_addr);
+}
+
+static void chunks_have_another_size(struct fake_python *py)
+{
+	const remote_addr chunk_addr =
+		word_at(py, newest_thread(py), py->build.offsets.thread.datastack_chunk);
+
+	fake_memory_write_u64(&py->fake, chunk_addr + py->build.offsets.chunk.size, 0);
+}
+
+/* What the table does not say may have changed in a newer version; a known one is trusted. */
+Test(debug_offsets, newer_version_whose_frames_prove_nothing_is_refused)
+{
+	static void (*const changes[])(struct fake_python * py) = {
+		references_have_a_third_tag,
+		names_are_no_str,
+		line_tables_are_no_bytes,
+		chunks_have_another_size,
+	};
+
+	for (size_t v = 0; v < NR_MAINS; v++) {
+		for (size_t i = 0; i < sizeof(changes) / sizeof(*changes); i++) {
+			struct fake_python py;
+			struct message message;
+			struct py_build build;
+
+			begin(&py, mains[v]);
+			changes[i](&py);
+			cr_expect(eq(int, load(&py, &build, &message), -ENOTSUP), "%zu", i);
+			cr_expect(ne(ptr, strstr(message.text, "use a newer pysample"), NULL), "%s",
+				  message.text);
+			fake_python_done(&py);
+
+			begin(&py, mains[v] - FAKE_MAIN + NEWEST_MINOR);
+			changes[i](&py);
+			cr_expect(zero(int, load(&py, &build, &message)), "%zu", i);
+			fake_python_done(&py);
+		}
+	}
+}
+
+/* A newer version that is starting, or in which only C runs, has no frame. */
+Test(debug_offsets, newer_version_without_frames_is_read)
+{
+	for (size_t v = 0; v < NR_MAINS; v++) {
+		struct fake_python py;
+		struct message message;
+		struct py_build build;
+
+		fake_python_init(&py, mains[v]);
+		fake_python_thread(&py, 1000);
+		cr_expect(zero(int, load(&py, &build, &message)), "%s", message.text);
+		cr_expect(build.newer_than_tested);
+		fake_python_done(&py);
+	}
+}
+
 /* The only thread appears to have ended for this many reads, more than three attempts need. */
 enum { TORN_READS = 24 };
 
