@@ -97,7 +97,10 @@ static void report_interpreter(const struct target *target)
 				 "last_profiled_frame, unless attach --read-only is used"
 			       : "none: the process cannot safely be written to from here");
 	else
-		report("frame cache", "none: requires last_profiled_frame, new in CPython 3.15");
+		report("frame cache", "%s",
+		       runtime->build.newer_than_tested
+			       ? "none: not used in versions that were not tested"
+			       : "none: requires last_profiled_frame, new in CPython 3.15");
 	if (runtime->build_id[0])
 		report("build ID", "%s", runtime->build_id);
 	if (runtime->nr_others)

@@ -404,12 +404,15 @@ void target_print_found(const struct target *target)
 		print_note("the memory is read%s", target_memory_note(target));
 }
 
-void target_print_untested(const struct target *target)
+void target_print_untested(const struct py_build *build, const char *version)
 {
-	if (target->runtime.build.newer_than_tested)
+	if (build->newer_than_tested)
 		print_note("CPython %s is newer than this pysample was tested with, or a "
-			   "pre-release: its struct layouts were inferred from their contents",
-			   target->version);
+			   "pre-release: its struct layouts were inferred from their contents%s",
+			   version,
+			   build->traits.generator_states.awaited_words
+				   ? ""
+				   : ", and its asyncio tasks are not read");
 }
 
 void target_close(struct target *target)

@@ -141,8 +141,11 @@ void target_print_found(const struct target *target);
  */
 void target_close(struct target *target);
 
-/* Print a note if its CPython is newer than any that this pysample was tested with. */
-void target_print_untested(const struct target *target);
+/*
+ * Print a note if a CPython is newer than any that this pysample was tested with, with what is not
+ * read of it. version is its version as a text.
+ */
+void target_print_untested(const struct py_build *build, const char *version);
 
 /*
  * Set the message for an error of a read or a tick after target_open(), and return the exit

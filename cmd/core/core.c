@@ -11,6 +11,7 @@
 #include "cmd/output_file.h"
 #include "cmd/print.h"
 #include "cmd/signals.h"
+#include "cmd/target.h"
 #include "output/dump/stack_groups.h"
 #include "output/text/text.h"
 
@@ -73,6 +74,8 @@ static enum exit_status report_core(const struct core_options *options, const ch
 
 	if (status == EXIT_OK && options->verbose)
 		print_found(&target);
+	if (status == EXIT_OK)
+		target_print_untested(&target.runtime.build, target.version);
 	if (status == EXIT_OK)
 		status = core_report_make(&target, &options->report, &report, &message);
 	if (status == EXIT_OK)

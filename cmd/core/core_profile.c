@@ -8,6 +8,7 @@
 #include "cmd/core/core_target.h"
 #include "cmd/core/core_threads.h"
 #include "cmd/print.h"
+#include "cmd/target.h"
 #include "output/text/text.h"
 #include "procmem/cleanup.h"
 #include "sampler/sample_ids.h"
@@ -90,6 +91,8 @@ static void add_run(struct collector *collector, const struct core_target *targe
 				    .pid = notes->psinfo.pid,
 				    .core = target->path},
 			 .python = {.version = target->version,
+				    .free_threaded = target->runtime.build.free_threaded,
+				    .newer_than_tested = target->runtime.build.newer_than_tested,
 				    .runtime_found_by = target->runtime.found_by},
 			 .start_unix_ns = target->written_ns,
 			 .mode = PROFILE_COUNT,
@@ -178,6 +181,7 @@ static enum exit_status add_core(struct collector *collector, const char *path)
 	int err;
 
 	if (status == EXIT_OK) {
+		target_print_untested(&target.runtime.build, target.version);
 		err = walk_core(collector, &target);
 		if (err)
 			status = core_target_explain(&target, err, &message);

@@ -128,7 +128,7 @@ enum exit_status process_dump_take(struct process_dump *taken, pid_t pid,
 		return status;
 	if (options->verbose)
 		target_print_found(&taken->target);
-	target_print_untested(&taken->target);
+	target_print_untested(&taken->target.runtime.build, taken->target.version);
 	taken->dump = dump_create();
 	if (taken->dump)
 		err = collect(taken, options);

@@ -430,7 +430,7 @@ static void print_interpreter(struct session *session, const struct session_proc
 	struct message note;
 
 	if (target->runtime.build.newer_than_tested && is_new(session, target->version))
-		target_print_untested(target);
+		target_print_untested(&target->runtime.build, target->version);
 	if (!session->options.verbose)
 		return;
 	if (!session->tree || is_new(session, target->runtime.image_path))

@@ -10,7 +10,7 @@ import struct
 import unittest
 
 import support
-from support import pysample
+from support import core_files, pysample
 from test_dump import DumpTestCase
 
 COOKIE = b"xdebugpy"
@@ -82,10 +82,12 @@ class Newer(DumpTestCase):
         self.assertEqual(dumped["python"],
                          f"3.{NEWER_MINOR}.0" if version_hex == NEWER else "3.15.0a1")
         self.assertIn("newer than this pysample was tested with", result.stderr)
+        self.assertEqual("its asyncio tasks are not read" in result.stderr, version_hex == NEWER)
         self.assert_truth(dumped, target.report["threads"])
         result = pysample("doctor", target.pid)
         self.assertEqual(result.status, 0, result)
         self.assertRegex(result.stdout, r"\nversion +newer ")
+        self.assertRegex(result.stdout, r"\nframe cache +none: not used in versions that were not ")
 
     def test_stacks_are_right(self):
         for interpreter in interpreters("3.15"):
@@ -105,6 +107,18 @@ class Newer(DumpTestCase):
             self.assertTrue(stats["python_newer_than_tested"])
             self.assertGreater(stats["samples"], 0)
             self.assertEqual(result.stderr.count("newer than this pysample was tested with"), 1)
+
+    def test_core_says_it(self):
+        with changed_interpreter(interpreters("3.15")[0], NEWER, ()) as changed, \
+                core_files.parked(changed, "threads") as target:
+            result = pysample("core", "--json", core_files.gcore(target).path)
+        self.assertEqual(result.status, 0, result.stderr)
+        self.assertIn("newer than this pysample was tested with", result.stderr)
+        threads = {thread["tid"]: thread for thread in json.loads(result.stdout)["threads"]}
+        self.assertEqual(set(threads), {truth["tid"] for truth in target.report["threads"]})
+        for truth in target.report["threads"]:
+            fault = core_files.frames_fault(threads[truth["tid"]], truth)
+            self.assertIsNone(fault, fault)
 
     def test_table_that_makes_no_sense_is_refused(self):
         changes = ((312, 1), (320, -2))
