@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "procmem/cleanup.h"
@@ -37,7 +38,7 @@ int temp_file_open(struct temp_file *ret_file, struct message *reterr)
 {
 	const char *own = getenv("TMPDIR");
 	const char *const folders[] = {own && *own ? own : "/var/tmp", "/var/tmp", "/tmp"};
-	int fd = -ENOENT;
+	int fd;
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		fd = open_in(folders[i]);
@@ -46,8 +47,15 @@ int temp_file_open(struct temp_file *ret_file, struct message *reterr)
 			return 0;
 		}
 	}
+	fd = memfd_create("pysample", MFD_CLOEXEC);
+	if (fd >= 0) {
+		*ret_file = (struct temp_file){fd, "memory"};
+		return 0;
+	}
+	fd = -errno;
 	message_set(reterr,
-		    "cannot create a temporary file in %s, /var/tmp or /tmp: %s; set TMPDIR",
+		    "cannot create a temporary file in %s, /var/tmp, /tmp or memory: %s; set "
+		    "TMPDIR",
 		    folders[0], strerror(-fd));
 	return fd;
 }

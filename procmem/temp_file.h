@@ -6,13 +6,14 @@
 
 struct temp_file {
 	int fd;		    /* open for reading and writing; -1: none */
-	const char *folder; /* the folder that it is in; static, or part of the environment */
+	const char *folder; /* where it is; static, or part of the environment */
 };
 
 #define TEMP_FILE_NONE ((struct temp_file){.fd = -1})
 
 /*
- * Open a temporary file in the first of $TMPDIR, /var/tmp and /tmp in which that is possible.
+ * Open a temporary file in the first of $TMPDIR, /var/tmp and /tmp in which that is possible, or
+ * else in memory (Linux 3.17).
  * Returns 0, or a negative errno and a sentence.
  */
 int temp_file_open(struct temp_file *ret_file, struct message *reterr);

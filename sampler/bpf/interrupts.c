@@ -71,12 +71,16 @@ static int open_program(struct interrupts *interrupts, uint32_t nr_cpus)
 
 static int load(struct interrupts *interrupts, bool is_verbose, struct message *reterr)
 {
-	const int nr_cpus = libbpf_num_possible_cpus();
-	int err;
+	int nr_cpus, err;
 
 	if (!is_verbose)
 		(void)libbpf_set_print(ignore_message);
-	err = open_program(interrupts, nr_cpus > 0 ? (uint32_t)nr_cpus : 1);
+	nr_cpus = libbpf_num_possible_cpus();
+	if (nr_cpus <= 0) {
+		message_set(reterr, "the number of CPUs is not known: mount /sys");
+		return -ENOTSUP;
+	}
+	err = open_program(interrupts, (uint32_t)nr_cpus);
 	if (!err)
 		err = interrupt_walk__load(interrupts->program);
 	if (err) {
