@@ -18,6 +18,10 @@ test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellc
 consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime
 	protobuf-compiler python3-jsonschema valgrind zstd'
 
+# For scripts/package: the tools. What is linked in comes from scripts/lib/sysroot.
+# shellcheck disable=SC2034
+package_packages='bpftool clang gcc git meson ninja-build pkg-config protobuf-c-compiler python3'
+
 # The distribution's python3, whatever comes first in PATH.
 python=/usr/bin/python3
 [ -x "$python" ] || python=python3
