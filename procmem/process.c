@@ -153,10 +153,13 @@ static int open_proc_dir(pid_t pid, struct message *reterr)
 	}
 	/* Signal 0 is not sent; it only tests whether the process exists. */
 	if (pid > 0 && (kill(pid, 0) == 0 || errno == EPERM)) {
-		message_set(reterr,
-			    "process %d exists but %s is hidden from us: run as root (sudo "
-			    "pysample …), or mount /proc without the option hidepid",
-			    pid, name);
+		if (access("/proc/self", F_OK) != 0)
+			message_set(reterr, "there is no /proc here: mount -t proc proc /proc");
+		else
+			message_set(reterr,
+				    "process %d exists but %s is hidden from us: run as root (sudo "
+				    "pysample …), or mount /proc without the option hidepid",
+				    pid, name);
 		return -EPERM;
 	}
 	message_set(reterr, "no process %d: pysample ls lists the Python processes", pid);

@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+"""The static program: what it needs, which is nothing, and that it runs where nothing is."""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import roots
+import support
+
+MAX_PROGRAM_BYTES = 6 << 20  # the issue of a program that is carried about
+FUNCTION = re.compile(r"\bspin\b")
+
+
+class StaticProgram(unittest.TestCase):
+    is_quick = False
+
+    def test_it_needs_nothing(self):
+        for machine in roots.MACHINES:
+            with self.subTest(machine=machine):
+                program = roots.program(machine)
+                headers = roots.run("readelf", "--wide", "--program-headers", "--dynamic", program)
+                self.assertNotIn("INTERP", headers)
+                self.assertNotIn("NEEDED", headers)
+                self.assertLessEqual(os.path.getsize(program), MAX_PROGRAM_BYTES)
+
+    def test_it_tells_no_path_of_the_machine_it_was_built_on(self):
+        for machine in roots.MACHINES:
+            with self.subTest(machine=machine), open(roots.program(machine), "rb") as file:
+                program = file.read()
+                self.assertNotIn(support.ROOT.encode(), program)
+                self.assertNotIn(os.path.expanduser("~/.cache").encode(), program)
+
+    def test_the_other_machines_program_starts(self):
+        runner = shutil.which("qemu-aarch64-static")
+        if not runner:
+            raise unittest.SkipTest("no qemu-aarch64-static here (qemu-user-static)")
+        self.assertEqual(roots.run(runner, roots.program("aarch64"), "--version"),
+                         roots.run(roots.program(), "--version"))
+
+
+class Roots(unittest.TestCase):
+    """A target outside the root, whose libraries are not in it."""
+
+    is_quick = False
+
+    def check(self, root, *needs):
+        with support.python_target(support.newest_interpreter(), "busy") as target, \
+                tempfile.TemporaryDirectory() as folder:
+            shutil.copy(roots.program(), folder)
+            dump, profile, native, page = (
+                roots.in_root(root, "/packages/pysample-x86_64", *words, mounted=folder)
+                for words in (["dump", target.pid],
+                              ["attach", "-d", "1", "-f", "collapsed", target.pid],
+                              ["attach", "-n", "-d", "1", "-f", "collapsed", target.pid],
+                              ["attach", "-d", "1", "-o", "/packages/out.html", target.pid]))
+            self.assertIn("MainThread", dump)
+            self.assertIn("busy.py", dump)
+            self.assertIn("busy.py", profile)
+            self.assertIn("busy.py", native)
+            self.assertNotIn("libbpf", dump + profile + native + page)
+            self.assertIn("<html", support.read(os.path.join(folder, "out.html")))
+
+    def test_debian_11(self):
+        self.check(roots.root_of("bullseye"))
+
+    def test_debian_12(self):
+        self.check(roots.root_of("bookworm"))
+
+    def test_sid(self):
+        self.check(roots.root_of("sid"))
+
+    def test_an_empty_root(self):
+        with tempfile.TemporaryDirectory() as folder:
+            self.check(folder)
+
+    def test_users_are_named(self):
+        """From the root's own /etc/passwd; in an empty root by number."""
+        with support.python_target(support.newest_interpreter(), "busy") as target, \
+                tempfile.TemporaryDirectory() as folder, tempfile.TemporaryDirectory() as empty:
+            shutil.copy(roots.program(), folder)
+            for root, name in (roots.root_of("bookworm"), "root"), (empty, "?"):
+                self.assertIn("of user %s (0)" % name,
+                              roots.in_root(root, "/packages/pysample-x86_64", "doctor", target.pid,
+                                            mounted=folder))
