@@ -28,7 +28,7 @@ mount --rbind /sys "$work/root/sys" 2>/dev/null || : # a root without it
 status=0
 env -i PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C.UTF-8 \\
 	chroot "$work/root" "$@" || status=$?
-umount -R "$work"
+umount --lazy --recursive "$work"
 rmdir "$work"
 exit $status
 """
