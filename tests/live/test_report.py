@@ -361,7 +361,7 @@ class Recordings(ReportTestCase):
 
     def test_no_place_for_it(self):
         path, summary = self.path_of("full.pysample"), self.path_of("full.summary")
-        result = self.attach("-q", "-r", "2khz", "-o", path, "-o", summary, status=1,
+        result = self.attach("-q", "-r", "1khz", "-o", path, "-o", summary, status=1,
                              wrapper=limited_files(12000))
         self.assertRegex(result.stderr, r"(?m)^pysample: sampling ended early: cannot write "
                          r"\S*full.pysample: File too large$")
