@@ -220,8 +220,10 @@ class GoneElsewhere(unittest.TestCase):
         end."""
         with support.python_target(support.newest_interpreter(), "busy") as target:
             run = support.start_pysample(
-                "attach", target.pid, "-r", 1000, *support.COLLAPSED,
+                "attach", "-v", target.pid, "-r", 1000, *support.COLLAPSED,
                 wrapper=["taskset", "-c", str(CPUS[1]), *support.WITHOUT_BPF])
+            while b"engine preempt" not in run.stderr.readline():
+                self.assertIsNone(run.poll())
             support.wait_for_ticks(run.pid)
             for tid in os.listdir("/proc/%d/task" % target.pid):
                 os.sched_setaffinity(int(tid), CPUS[:1])
