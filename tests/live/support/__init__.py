@@ -62,7 +62,7 @@ ALL = "PYSAMPLE_TEST_ALL"  # environment variable: run every test on every versi
 REFUSED = ("2.7",)
 OLDEST_MINOR, NEWEST_MINOR = 6, 15  # minor versions of 3.N, for tests at either end
 TESTBED_VERSIONS = ("3.13", "3.14", "3.15")
-FREE_THREADED = ("3.14", "3.15")  # built by scripts/testbed
+FREE_THREADED = ("3.13", "3.14", "3.15")  # built by scripts/testbed
 
 
 def read(path):
