@@ -205,13 +205,12 @@ static void fuzz_older(uint32_t minor, const uint8_t *data, size_t size)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	const uint32_t nr_older = FAKE_LAST_TASK_MINOR - FAKE_FIRST_TASK_MINOR + 1;
-
 	if (size < 1 + PATCH_BYTES)
 		return 0;
 	if (data[0] < 2)
 		fuzz_newer(data, size);
 	else
-		fuzz_older(FAKE_FIRST_TASK_MINOR + (data[0] - 2) % nr_older, data + 1, size - 1);
+		fuzz_older(fake_task_minors[(data[0] - 2) % NR_FAKE_TASK_MINORS], data + 1,
+			   size - 1);
 	return 0;
 }

@@ -56,6 +56,7 @@ class TasksTestCase(WithTasks):
 
 
 @support.per_minor(*VERSIONS)
+@support.per_free_threaded
 class Live(TasksTestCase):
     @classmethod
     def setUpClass(cls):
@@ -127,6 +128,7 @@ class Live(TasksTestCase):
 
 
 @support.per_minor(*VERSIONS)
+@support.per_free_threaded
 class Waiters(WithTasks):
     """Of tasks that wait, the others say the same."""
 
@@ -201,6 +203,7 @@ def stack_of(truth, tasks):
 
 
 @support.per_minor(*VERSIONS)
+@support.per_free_threaded
 class Dead(TasksTestCase):
     def test_kernels_core(self):
         """The program's files cannot be found, so its memory must be enough."""
@@ -221,6 +224,7 @@ class Dead(TasksTestCase):
 
 
 @support.per_minor(*VERSIONS)
+@support.per_free_threaded
 class Busy(TasksTestCase):
     def test_tasks_that_come_and_go(self):
         """Every frame is the program's, whatever happens meanwhile."""
@@ -238,6 +242,7 @@ class Busy(TasksTestCase):
 
 
 @support.per_minor(*VERSIONS)
+@support.per_free_threaded
 class Rooted(unittest.TestCase):
     """attach --async: each stack is one that the program can have, below the tasks that await."""
 

@@ -3,13 +3,17 @@
 
 #include "sampler/cpython/layout/object_offsets.h"
 
-/* Offsets in _asyncio's structs that do not depend on the version. */
-enum { LOOP = 16, CALLBACK0 = 24 };
+/* Distances in _asyncio's structs from the end of their head that do not depend on the version. */
+enum { LOOP = 0, CALLBACK0 = 8 };
 
-/* Offsets of those that do, a row for each version from 3.8 on. */
+/* Those that do, a row for each version from 3.8 on. */
 static const struct {
 	uint32_t size, waiter;
-} structs[] = {{144, 104}, {184, 144}, {192, 152}, {176, 128}, {176, 128}, {144, 112}};
+} structs[] = {{128, 88}, {168, 128}, {176, 136}, {160, 112}, {160, 112}, {128, 96}};
+
+const uint32_t fake_task_minors[NR_FAKE_TASK_MINORS] = {
+	8, 9, 10, 11, 12, 13, FAKE_FREE_THREADED + 13,
+};
 
 enum { TYPE_BYTES = 1024, MAX_WORDS = 32, YIELD_FROM = 72, RESUME_AFTER_AWAIT = 3, UNIT = 2 };
 
@@ -18,6 +22,17 @@ const char *const fake_task_names[NR_FAKE_TASKS] = {"first", "second", "third"};
 static void put(struct fake_python *py, remote_addr addr, uint64_t value)
 {
 	fake_memory_write_u64(&py->fake, addr, value);
+}
+
+static uint32_t version_of(const struct fake_python *py)
+{
+	return py->minor % FAKE_FREE_THREADED;
+}
+
+/* Size of what all objects begin with. */
+static uint32_t head_of(const struct fake_python *py)
+{
+	return py->build.offsets.object.ob_type + 8;
 }
 
 static remote_addr make_type(struct fake_python *py, uint32_t size, remote_addr base_addr)
@@ -126,11 +141,11 @@ static remote_addr make_coroutine(struct fake_python *py, remote_addr awaited_ad
 static remote_addr make_task(struct fake_python *py, const struct fake_asyncio *asyncio,
 			     const char *name, remote_addr waiter_addr)
 {
-	const uint32_t waiter = structs[py->minor - FAKE_FIRST_TASK_MINOR].waiter;
+	const uint32_t waiter = head_of(py) + structs[version_of(py) - fake_task_minors[0]].waiter;
 	remote_addr inner_addr = make_coroutine(py, make_object(py, 0));
 	remote_addr addr = make_object(py, asyncio->task_type_addr);
 
-	put(py, addr + LOOP, asyncio->loop_addr);
+	put(py, addr + head_of(py) + LOOP, asyncio->loop_addr);
 	put(py, addr + waiter, waiter_addr);
 	put(py, addr + waiter + 8, make_coroutine(py, inner_addr));
 	put(py, addr + waiter + 16, fake_python_str(py, name));
@@ -142,15 +157,15 @@ void fake_asyncio_callback(struct fake_python *py, remote_addr future_addr, uint
 {
 	remote_addr callback_addr = make_object(py, 0);
 
-	put(py, callback_addr + 16, first);
-	put(py, callback_addr + 24, second);
-	put(py, future_addr + CALLBACK0, callback_addr);
+	put(py, callback_addr + head_of(py), first);
+	put(py, callback_addr + head_of(py) + 8, second);
+	put(py, future_addr + head_of(py) + CALLBACK0, callback_addr);
 }
 
 /* Give a future what wakes a task: a TaskWakeupMethWrapper, or a method written in C. */
 static void add_wakeup(struct fake_python *py, remote_addr future_addr, remote_addr task_addr)
 {
-	const bool is_wrapper = py->minor < 10;
+	const bool is_wrapper = version_of(py) < 10;
 
 	fake_asyncio_callback(py, future_addr, is_wrapper ? task_addr : 0,
 			      is_wrapper ? 0 : task_addr);
@@ -159,23 +174,23 @@ static void add_wakeup(struct fake_python *py, remote_addr future_addr, remote_a
 /* Give a task the callback of a gather() whose future is at outer_addr. */
 static void add_gather(struct fake_python *py, remote_addr task_addr, remote_addr outer_addr)
 {
-	const char *name = py->minor == 9 ? "_gather.<locals>._done_callback"
-					  : "gather.<locals>._done_callback";
+	const char *name = version_of(py) == 9 ? "_gather.<locals>._done_callback"
+					       : "gather.<locals>._done_callback";
 	const remote_addr cell_addr = make_object(py, 0);
 	const remote_addr function_addr = make_object(py, 0);
 
-	put(py, cell_addr + 16, outer_addr);
-	put(py, function_addr + 16 + py->build.traits.qualname_after_type,
+	put(py, cell_addr + head_of(py), outer_addr);
+	put(py, function_addr + head_of(py) + py->build.traits.qualname_after_type,
 	    fake_python_str(py, name));
-	put(py, function_addr + 16 + py->build.traits.closure_after_type,
+	put(py, function_addr + head_of(py) + py->build.traits.closure_after_type,
 	    make_tuple(py, cell_addr));
-	put(py, task_addr + CALLBACK0, function_addr);
+	put(py, task_addr + head_of(py) + CALLBACK0, function_addr);
 }
 
 /* Make the names of asyncio.tasks. */
 static void add_module(struct fake_python *py, struct fake_asyncio *asyncio)
 {
-	const uint32_t has_eager = py->minor >= 12;
+	const uint32_t has_eager = version_of(py) >= 12;
 	const struct fake_item running[] = {{NULL, 1, asyncio->tasks[NR_FAKE_TASKS - 1]}};
 	const struct fake_dict current = fake_dict(py, running, 1);
 	remote_addr refs[NR_FAKE_TASKS];
@@ -184,7 +199,7 @@ static void add_module(struct fake_python *py, struct fake_asyncio *asyncio)
 	/* The running task was started eagerly. */
 	for (; nr_refs < NR_FAKE_TASKS - has_eager; nr_refs++) {
 		refs[nr_refs] = make_object(py, 0);
-		put(py, refs[nr_refs] + 16, asyncio->tasks[nr_refs]);
+		put(py, refs[nr_refs] + head_of(py), asyncio->tasks[nr_refs]);
 	}
 	const struct fake_item data[] = {{"data", 0, make_set(py, refs, nr_refs)}};
 	const struct fake_item names[] = {
@@ -217,7 +232,7 @@ static void add_thread(struct fake_python *py, struct fake_asyncio *asyncio)
 		put(py, asyncio->thread_addr + offsets->thread.running_loop, value_addr);
 		return;
 	}
-	if (py->minor < 12)
+	if (version_of(py) < 12)
 		value_addr = fake_object(py, "_RunningLoopHolder", &asyncio->loop_addr, 1);
 	const struct fake_item items[] = {{"__asyncio_running_event_loop__", 0, value_addr}};
 
@@ -226,7 +241,7 @@ static void add_thread(struct fake_python *py, struct fake_asyncio *asyncio)
 
 void fake_asyncio_init(struct fake_python *py, struct fake_asyncio *ret_asyncio)
 {
-	const uint32_t size = structs[py->minor - FAKE_FIRST_TASK_MINOR].size;
+	const uint32_t size = head_of(py) + structs[version_of(py) - fake_task_minors[0]].size;
 	struct fake_asyncio asyncio = {.loop_addr = make_object(py, 0)};
 	remote_addr gather_type_addr, outer_addr;
 

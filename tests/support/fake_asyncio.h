@@ -9,7 +9,10 @@
 #include "sampler/cpython/threads/asyncio_objects.h"
 #include "tests/support/fake_objects.h"
 
-enum { FAKE_FIRST_TASK_MINOR = 8, FAKE_LAST_TASK_MINOR = 13, NR_FAKE_TASKS = 3 };
+enum { NR_FAKE_TASKS = 3, NR_FAKE_TASK_MINORS = 7 };
+
+/* Those versions, and the free-threaded 3.13. */
+extern const uint32_t fake_task_minors[NR_FAKE_TASK_MINORS];
 
 /* Addresses, for tests that damage or compare them. */
 struct fake_asyncio {

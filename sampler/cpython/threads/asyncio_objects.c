@@ -30,6 +30,7 @@ enum {
 
 enum { FIRST_MINOR = 8, LAST_MINOR = 13, FIRST_MINOR_WITHOUT_HOLDER = 12 };
 
+/* In builds with the GIL. */
 static const struct task_layout layouts[LAST_MINOR - FIRST_MINOR + 1] = {
 	/*     size  loop  callback0  callbacks  state  waiter  coro  name  wakeup_word */
 	/*  8 */ {144, 16, 24, 40, 72, 104, 112, 120, 0},
@@ -47,14 +48,30 @@ static uint32_t minor_of(const struct py_build *build)
 
 bool asyncio_objects_known(const struct py_build *build)
 {
-	return minor_of(build) >= FIRST_MINOR && minor_of(build) <= LAST_MINOR &&
-	       !build->free_threaded;
+	return minor_of(build) >= FIRST_MINOR && minor_of(build) <= LAST_MINOR;
 }
 
 /* The first word of an object after its type. */
 static remote_addr after_type(const struct py_offsets *offsets, remote_addr addr)
 {
 	return addr + offsets->object.ob_type + sizeof(remote_addr);
+}
+
+/* Objects of free-threaded builds begin with more words; the rest of a task is the same. */
+static struct task_layout layout_of(const struct py_build *build)
+{
+	struct task_layout layout = layouts[minor_of(build) - FIRST_MINOR];
+	const uint32_t more = (uint32_t)after_type(&build->offsets, 0) - layout.loop;
+
+	layout.size += more;
+	layout.loop += more;
+	layout.callback0 += more;
+	layout.callbacks += more;
+	layout.state += more;
+	layout.waiter += more;
+	layout.coro += more;
+	layout.name += more;
+	return layout;
 }
 
 static int read_base(struct remote_memory *memory, const struct py_offsets *offsets,
@@ -95,7 +112,7 @@ int asyncio_objects_find(struct remote_memory *memory, const struct py_build *bu
 
 	if (!asyncio_objects_known(build))
 		return -ENOTSUP;
-	objects.layout = layouts[minor_of(build) - FIRST_MINOR];
+	objects.layout = layout_of(build);
 	err = dict_open_modules(memory, build, interp_addr, &modules);
 	if (!err)
 		err = dict_open_module(&modules, MODULES_MAX_KEYS, "asyncio.tasks", NULL, &names);

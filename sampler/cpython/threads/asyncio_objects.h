@@ -11,7 +11,7 @@
  *
  * Tasks are those of the C class asyncio.Task in _asyncio, or of a class that inherits from it. No
  * header has their structs; the offsets are those of a table, which is used only if the size of a
- * task is the one of the table. Free-threaded builds are not read.
+ * task is the one of the table.
  *
  * Source: CPython 3.8 to 3.13 Modules/_asynciomodule.c (FutureObj_HEAD, TaskObj,
  * PyRunningLoopHolder, task_wakeup()), Lib/asyncio/tasks.py, taskgroups.py, Lib/_weakrefset.py,

@@ -56,7 +56,8 @@ static uint32_t count_awaiters(struct stage *stage, remote_addr task_addr, remot
 
 Test(asyncio_objects, all_tasks_are_listed_once)
 {
-	for (uint32_t minor = FAKE_FIRST_TASK_MINOR; minor <= FAKE_LAST_TASK_MINOR; minor++) {
+	for (size_t v = 0; v < NR_FAKE_TASK_MINORS; v++) {
+		const uint32_t minor = fake_task_minors[v];
 		struct addr_list list = {0};
 		struct stage stage;
 
@@ -93,7 +94,8 @@ Test(asyncio_objects, a_long_list_is_cut)
 
 Test(asyncio_objects, the_task_that_runs_is_found)
 {
-	for (uint32_t minor = FAKE_FIRST_TASK_MINOR; minor <= FAKE_LAST_TASK_MINOR; minor++) {
+	for (size_t v = 0; v < NR_FAKE_TASK_MINORS; v++) {
+		const uint32_t minor = fake_task_minors[v];
 		remote_addr task_addr = 1;
 		struct stage stage;
 
@@ -113,7 +115,8 @@ Test(asyncio_objects, the_task_that_runs_is_found)
 
 Test(asyncio_objects, names_and_coroutines)
 {
-	for (uint32_t minor = FAKE_FIRST_TASK_MINOR; minor <= FAKE_LAST_TASK_MINOR; minor++) {
+	for (size_t v = 0; v < NR_FAKE_TASK_MINORS; v++) {
+		const uint32_t minor = fake_task_minors[v];
 		struct frame_list chain = {0};
 		struct code_cache codes;
 		struct code_clock clock;
@@ -144,7 +147,8 @@ Test(asyncio_objects, names_and_coroutines)
 
 Test(asyncio_objects, awaiting_tasks)
 {
-	for (uint32_t minor = FAKE_FIRST_TASK_MINOR; minor <= FAKE_LAST_TASK_MINOR; minor++) {
+	for (size_t v = 0; v < NR_FAKE_TASK_MINORS; v++) {
+		const uint32_t minor = fake_task_minors[v];
 		const remote_addr *tasks;
 		remote_addr addr;
 		struct stage stage;
@@ -168,7 +172,8 @@ Test(asyncio_objects, awaiting_tasks)
 
 Test(asyncio_objects, what_is_not_known_is_refused)
 {
-	for (uint32_t minor = FAKE_FIRST_TASK_MINOR; minor <= FAKE_LAST_TASK_MINOR; minor++) {
+	for (size_t v = 0; v < NR_FAKE_TASK_MINORS; v++) {
+		const uint32_t minor = fake_task_minors[v];
 		const struct fake_item none[] = {{"sys", 0, 0}};
 		struct task_words task;
 		struct fake_dict modules;
@@ -187,8 +192,6 @@ Test(asyncio_objects, what_is_not_known_is_refused)
 		modules = fake_dict(&stage.py, none, 1);
 		fake_set_modules(&stage.py, &modules);
 		cr_expect(eq(int, find(&stage), -ENOENT), "3.%u: not imported", minor);
-		stage.py.build.free_threaded = true;
-		cr_expect(eq(int, find(&stage), -ENOTSUP), "3.%u: no GIL", minor);
 		fake_python_done(&stage.py);
 	}
 }
