@@ -96,18 +96,25 @@ def can_run_profiling_sampling(interpreters):
     return False
 
 
+def free_threaded():
+    """Free-threaded interpreters, with versions that say so: "3.15.2t"."""
+    return [dataclasses.replace(one, version=one.version + "t")
+            for one in support.free_threaded_interpreters()]
+
+
 def choose_interpreters(wanted):
     """{minor version: interpreter}, the testbed's before others; reports what is missing."""
     preference = ("testbed", "system", "pyenv")
+    there = [one for one in support.all_interpreters() if one.origin in preference]
+    there.sort(key=lambda one: preference.index(one.origin))
     chosen = {}
     for minor in wanted:
-        found = [one for one in support.all_interpreters()
-                 if one.minor == minor and one.origin in preference]
+        found = [one for one in there + free_threaded() if one.minor == minor]
         if found:
-            chosen[minor] = min(found, key=lambda one: preference.index(one.origin))
+            chosen[minor] = found[0]
         else:
-            why = ("scripts/testbed installs it, as root" if minor in support.TESTBED_VERSIONS
-                   else "not installed")
+            why = ("scripts/testbed installs it, as root"
+                   if minor.rstrip("t") in support.TESTBED_VERSIONS else "not installed")
             say("not measured: CPython %s (%s)" % (minor, why))
     return chosen
 

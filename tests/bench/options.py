@@ -129,9 +129,10 @@ def make_parser(description):
                         help="only this program, in all sizes if none is given: "
                         + ", ".join(one.name for one in ALL_PROGRAMS))
     parser.add_argument("--python", metavar="LIST",
-                        help="versions (default: 3.15 to 3.6; native: 3.15 to 3.13; proofs: "
-                        "3.15, 3.11, 3.8; quick, work, compare, formats, core, waiting, "
-                        "interrupt, tick, tree, tasks and pressure: %s)" % NEWEST_PYTHON)
+                        help="versions; 3.15t is free-threaded (default: 3.15 to 3.6; native: "
+                        "3.15 to 3.13; proofs: 3.15, 3.11, 3.8; quick, work, compare, formats, "
+                        "core, waiting, interrupt, tick, tree, tasks and pressure: %s)"
+                        % NEWEST_PYTHON)
     parser.add_argument("--rate", action="append", type=rate_named, metavar="RATE",
                         help="only this rate: max, 5k, 1k, 100 "
                         "(default: all but max)")

@@ -76,13 +76,13 @@ def read(path):
 @dataclasses.dataclass(frozen=True)
 class Interpreter:
     path: str  # as seen inside root
-    version: str  # "3.15.2"
+    version: str  # "3.15.2"; in the benchmark "3.15.2t" if free-threaded
     root: str = ""  # of its file system; "" is ours
     origin: str = "system"
 
     @property
     def minor(self):
-        return ".".join(self.version.split(".")[:2])
+        return ".".join(self.version.split(".")[:2]) + "t" * self.version.endswith("t")
 
     @property
     def label(self):
@@ -175,7 +175,7 @@ def free_threaded_interpreters():
 
 
 def version_key(interpreter):
-    return [int(part) for part in interpreter.version.split(".")]
+    return [int(part) for part in interpreter.version.rstrip("t").split(".")]
 
 
 def supported_interpreters():
