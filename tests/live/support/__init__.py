@@ -174,6 +174,17 @@ def free_threaded_interpreters():
     return [by_minor[minor] for minor in FREE_THREADED if minor in by_minor]
 
 
+@functools.lru_cache(maxsize=None)
+def musl_interpreter():
+    """The testbed's build for musl, or None."""
+    root = _testbed_root()
+    folder = "/usr/local/musl/bin"
+    paths = sorted(glob.glob(root + folder + "/python3.*[0-9]")) if os.geteuid() == 0 else []
+    found = _that_run([Interpreter(path[len(root):], "", root=root, origin="testbed-musl")
+                       for path in paths])
+    return found[-1] if found else None
+
+
 def version_key(interpreter):
     return [int(part) for part in interpreter.version.rstrip("t").split(".")]
 
@@ -224,6 +235,8 @@ def absent_versions():
     for minor in FREE_THREADED:
         if minor not in free_threaded:
             yield "not tested here: %st, free-threaded (run scripts/testbed to see why)" % minor
+    if not musl_interpreter():
+        yield "not tested here: musl (run scripts/testbed to see why)"
 
 
 def quick_interpreters(interpreters, quick_on=QUICK):

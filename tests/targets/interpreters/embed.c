@@ -11,7 +11,7 @@
  *		      each on its own CPU, if there are two, and the main one sleeps
  *	pass SCRIPT   the same, but the main thread works, without Python
  *	make SCRIPT   as pass, in a state that the main thread has made for the other one
- *	apart SCRIPT  run it in the main thread, on a C stack that belongs to no thread
+ *	apart SCRIPT  run it in the main thread, on a C stack that belongs to no thread (glibc only)
  *
  * With STATIC_PYTHON defined one is linked into the program, and load is not needed.
  */
@@ -115,6 +115,7 @@ static void hand(struct handed handed)
 	pthread_join(thread, NULL);
 }
 
+#ifdef __GLIBC__
 /* makecontext() passes only integers. */
 static void *apart_library;
 static const char *apart_script;
@@ -138,6 +139,13 @@ static void apart(void *library, const char *script)
 	makecontext(&context, run_apart, 0);
 	swapcontext(&usual, &context);
 }
+#else
+static void apart(void *library, const char *script)
+{
+	(void)library, (void)script;
+	exit(1); /* musl has no contexts */
+}
+#endif
 
 int main(int argc, char **argv)
 {
