@@ -336,7 +336,7 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct wai
 				  const struct loop_entry *entries, uint32_t nr_entries)
 {
 	struct registers registers = {.is_interrupted = true};
-	struct registers with_pointer;
+	struct registers outer;
 	uint64_t pointer;
 
 	registers_set(&registers, REGISTER_SP, place->sp_addr);
@@ -346,10 +346,11 @@ void native_stacks_unwind_waiting(struct native_stacks *stacks, const struct wai
 	if (stacks->is_whole ||
 	    frame_pointers_find(&stacks->pointers, &stacks->registers, &pointer))
 		return;
-	/* No frame up to there has saved it, so it is still the innermost frame's. */
-	with_pointer = registers;
-	registers_set(&with_pointer, REGISTER_FRAME_POINTER, pointer);
-	unwind_with(stacks, &with_pointer);
+	/* The last frame is unwound once more. */
+	outer = stacks->registers;
+	registers_set(&outer, REGISTER_FRAME_POINTER, pointer);
+	stacks->nr_frames--;
+	unwind_on(stacks, &outer, &stacks->window, stacks->options.max_frames);
 	if (!stacks->is_whole || !has_loops(stacks, entries, nr_entries))
 		unwind_with(stacks, &registers);
 }

@@ -32,6 +32,7 @@ struct function_symbols {
 	uint32_t nr_functions;
 	uint32_t max_functions;
 	bool is_sorted;
+	bool is_complete; /* local symbols are among them */
 };
 
 struct function_symbols *function_symbols_create(void)
@@ -111,8 +112,10 @@ int function_symbols_add(struct function_symbols *symbols, struct image *image)
 	for (size_t i = 0; !err && i < sizeof(types) / sizeof(types[0]); i++) {
 		struct symtab table;
 
-		if (!symtab_read(image, types[i], &table))
-			err = add_table(symbols, &table);
+		if (symtab_read(image, types[i], &table))
+			continue;
+		symbols->is_complete |= types[i] == SHT_SYMTAB;
+		err = add_table(symbols, &table);
 	}
 	return err;
 }
@@ -148,10 +151,15 @@ static uint32_t find_above(const struct function_symbols *symbols, uint64_t vadd
 	return first;
 }
 
-static bool covers(const struct function *function, uint64_t vaddr)
+static bool covers(const struct function_symbols *symbols, const struct function *function,
+		   uint64_t vaddr)
 {
+	const uint64_t label_bytes = symbols->is_complete
+					     ? FUNCTION_SYMBOLS_MAX_LABEL_BYTES
+					     : FUNCTION_SYMBOLS_MAX_STRIPPED_LABEL_BYTES;
+
 	return vaddr - function->start_vaddr <
-	       (function->nr_bytes ? function->nr_bytes : FUNCTION_SYMBOLS_MAX_LABEL_BYTES);
+	       (function->nr_bytes ? function->nr_bytes : label_bytes);
 }
 
 const char *function_symbols_find(struct function_symbols *symbols, uint64_t vaddr)
@@ -167,7 +175,7 @@ const char *function_symbols_find(struct function_symbols *symbols, uint64_t vad
 	for (uint32_t steps = 0; i > 0 && steps < FUNCTION_SYMBOLS_MAX_STEPS; steps++) {
 		const struct function *function = &symbols->functions[--i];
 
-		if (!covers(function, vaddr))
+		if (!covers(symbols, function, vaddr))
 			continue;
 		if (function->nr_bytes)
 			return function->name;

@@ -14,6 +14,12 @@
 #define FUNCTION_SYMBOLS_MAX_LABEL_BYTES 4096
 
 /*
+ * The same in a module that has been stripped: the next functions may have lost their names.
+ * musl's memset() has 196.
+ */
+#define FUNCTION_SYMBOLS_MAX_STRIPPED_LABEL_BYTES 200
+
+/*
  * Symbols examined, from the nearest start downwards, to find one that covers an address. Aliases
  * of the function and labels inside it come first.
  */

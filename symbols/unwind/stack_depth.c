@@ -199,8 +199,11 @@ int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is
 	if (!depths || !to_do)
 		return -ENOMEM;
 	(void)ZydisDecoderInit(&walk.decoder, ZYDIS_MACHINE_MODE_LONG_64, ZYDIS_STACK_WIDTH_64);
-	reach(&walk, 0, STACK_DEPTH_AT_ENTRY);
-	while (walk.nr_to_do)
+	reach(&walk, code->entry_offset, STACK_DEPTH_AT_ENTRY);
+	for (uint32_t steps = 0; walk.nr_to_do; steps++) {
+		if (code->max_steps && steps >= code->max_steps)
+			return -E2BIG;
 		follow_instruction(&walk, walk.to_do[--walk.nr_to_do]);
+	}
 	return depth_result(is_call ? walk.call_depth : depths[offset], ret_depth_bytes);
 }

@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Longer functions are not examined; CPython's evaluation loop has 50 KiB. */
+/* Longer code is not examined; CPython's evaluation loop has 50 KiB. */
 #define STACK_DEPTH_MAX_BYTES (256u << 10)
 
 /* The depth at a function's first instruction: the call has pushed the return address. */
@@ -23,10 +23,12 @@
 /* Larger frames are rejected: stacks have 8 MiB. */
 #define STACK_DEPTH_MAX (16 << 20)
 
-/* The code of one function, starting at its first instruction. */
+/* The code of one function, or more code that has the function somewhere in it. */
 struct stack_depth_code {
 	const uint8_t *bytes; /* borrowed */
 	size_t nr_bytes;      /* at most STACK_DEPTH_MAX_BYTES */
+	size_t entry_offset;  /* of its first instruction */
+	uint32_t max_steps;   /* limit on instructions that are followed; 0: none */
 	/* CFA - frame pointer once that is set; 0 if the function has no frame pointer. */
 	int32_t frame_pointer_bytes;
 };
@@ -36,7 +38,7 @@ struct stack_depth_code {
  * is_call, during the call that ends at offset. All paths that lead there must agree.
  *
  * Returns 0; -ENOENT if no path that can be followed leads there (a stack allocation of variable
- * size ends a path); -EBADMSG if paths disagree; -ENOMEM. Always -ENOENT on machines other than
+ * size ends a path); -EBADMSG if paths disagree; -E2BIG beyond max_steps; -ENOMEM. Always -ENOENT on machines other than
  * x86-64.
  */
 int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is_call,

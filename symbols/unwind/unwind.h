@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Unwinds one native stack, frame by frame, from the registers of its thread outwards, by call
- * frame information alone. The caller must ensure that the thread does not run meanwhile, or
- * detect it.
+ * frame information and, for functions that have none, by the calls that entered them
+ * (call_site.h). The caller must ensure that the thread does not run meanwhile, or detect it.
  */
 #pragma once
 

@@ -42,6 +42,7 @@ struct unwind_modules {
 	struct module *modules; /* one for each range of the map, by the same index */
 	struct jit_frames *jit; /* borrowed; may be NULL */
 	struct cached_rule cached_rules[NR_CACHED_RULES];
+	struct call_sites sites;
 };
 
 /* Creation. */
@@ -58,6 +59,7 @@ int unwind_modules_create(struct remote_memory *memory, struct module_map *map,
 	modules->images = images;
 	modules->map = map;
 	modules->files = files;
+	call_sites_init(&modules->sites, memory, map);
 	modules->modules = calloc(map->nr_ranges + 1ull, sizeof(*modules->modules));
 	if (!modules->modules) {
 		unwind_modules_destroy(modules);
@@ -262,6 +264,13 @@ const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, re
 	if (cached->section)
 		*ret_section = cached->section;
 	return cached->rule;
+}
+
+int unwind_modules_find_call(struct unwind_modules *modules, struct stack_window *window,
+			     const struct registers *frame, enum call_site_kind *ret_kind,
+			     remote_addr *ret_cfa)
+{
+	return call_sites_find(&modules->sites, window, frame, ret_kind, ret_cfa);
 }
 
 int unwind_modules_function(struct unwind_modules *modules, remote_addr addr,

@@ -14,6 +14,9 @@
 #include "symbols/elf/module_files.h"
 #include "symbols/elf/module_map.h"
 #include "symbols/jit/jit_frames.h"
+#include "symbols/unwind/call_site.h"
+#include "symbols/unwind/registers.h"
+#include "symbols/unwind/stack_window.h"
 #include "symbols/unwind/unwind_table.h"
 
 struct unwind_modules;
@@ -38,6 +41,11 @@ void unwind_modules_set_jit(struct unwind_modules *modules, struct jit_frames *j
  */
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
 					      const struct cfi_section **ret_section);
+
+/* As call_sites_find(), for a frame for whose function there is no rule. */
+int unwind_modules_find_call(struct unwind_modules *modules, struct stack_window *window,
+			     const struct registers *frame, enum call_site_kind *ret_kind,
+			     remote_addr *ret_cfa);
 
 /*
  * The range [*ret_start, *ret_start + *ret_nr_bytes) of the function that contains the

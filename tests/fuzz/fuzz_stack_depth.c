@@ -17,6 +17,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	code.bytes++;
 	code.nr_bytes--;
 	code.frame_pointer_bytes = data[0] & 16;
+	code.entry_offset = data[0] & 32;
 	(void)stack_depth_find(&code, data[0], data[0] & 1, &depth_bytes);
 	return 0;
 }

@@ -87,7 +87,11 @@ static void use_section(const uint8_t *data, size_t size, enum cfi_kind kind,
 
 static void use_module(struct fake_memory *fake, size_t size, struct stack_window *window)
 {
-	struct mapping mapping = {.start = IMAGE_ADDR, .end = IMAGE_ADDR + size, .path = ""};
+	struct mapping mapping = {.start = IMAGE_ADDR,
+				  .end = IMAGE_ADDR + size,
+				  .executable = true,
+				  .inode = size & 1,
+				  .path = ""};
 	const struct maps maps = {.mappings = &mapping, .nr_mappings = 1};
 	struct unwind_frame frames[MAX_FRAMES];
 	struct module_files *files = module_files_create();

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Programs of another C library, musl: it registers no restartable sequences."""
+"""Programs of another C library, musl: it registers no restartable sequences, and has
+no call frame information."""
+import itertools
 import os
+import re
 import shutil
 import subprocess
 import unittest
@@ -19,6 +22,8 @@ WAITS_IN = {
     "select_select": "select", "epoll": "epoll_pwait", "poll": "poll", "read": "read",
     "receive": "recvfrom",
 }
+UNNAMED = re.compile(r"\?\? \(libc\.so\+0x[0-9a-f]+\)$")  # musl's own functions, stripped
+GAP = "[unknown]"
 
 
 class MuslTestCase(unittest.TestCase):
@@ -132,6 +137,59 @@ class Attach(MuslTestCase):
                 names(stack) == ["<module>", "work"] for stack in stacks), "work() is seen")
 
 
+class Native(MuslTestCase):
+    """C frames. musl has no call frame information, and Debian strips its hidden names."""
+
+    def assert_whole(self, frames, is_main):
+        shown = [frame["name"] for frame in frames]
+        self.assertNotIn(GAP, shown)
+        self.assertEqual(shown[0] if is_main else bool(UNNAMED.match(shown[0])),
+                         "_start" if is_main else True, shown)
+
+    def test_waiting(self):
+        with support.python_target(self.interpreter, "every_wait") as target:
+            support.wait_until(
+                lambda: all(re.match(r"\d", support.read("/proc/%d/task/%s/syscall" % (
+                    target.pid, tid))) for tid in os.listdir("/proc/%d/task" % target.pid)),
+                "all threads wait")
+            threads = support.dump(target.pid, "--native")["threads"]
+        self.assertEqual({thread["name"] for thread in threads}, set(WAITS_IN))
+        for thread in threads:
+            with self.subTest(thread["name"]):
+                frames = thread["frames"]
+                self.assert_whole(frames, thread["main"])
+                innermost = itertools.takewhile(lambda frame: frame["kind"] != "python",
+                                                reversed(frames))
+                called = [frame["name"] for frame in reversed(list(innermost))]
+                self.assertIn(WAITS_IN[thread["name"]], called)
+
+    def test_running(self):
+        if why_not():
+            self.skipTest(why_not())
+
+        def sample():
+            result = pysample("attach", "-n", "--plumbing", "-d", 1, *support.COLLAPSED, target.pid)
+            self.assertEqual(result.status, 0, result.stderr)
+            stacks = support.parse_collapsed(result.stdout)
+            for stack in stacks:
+                if not any(GAP in label for label in stack):
+                    self.assertRegex(stack[0], r"_start |\?\? \(libc|<module> ")
+            return stacks
+
+        with support.python_target(self.interpreter, "sort_key") as target:
+            support.sampled_until(sample, lambda stacks: any(
+                stack[0].startswith("_start ") and any("list_sort" in label for label in stack)
+                for stack in stacks), "a whole stack is seen")
+
+    def test_core(self):
+        root = self.interpreter.root
+        with core_files.kernel_cores(), core_files.killed(self.interpreter, "corpus") as core:
+            document = core_files.core_json("--native", "--sysroot", root, core.path)
+        for thread in document["threads"]:
+            if thread["frames"]:
+                self.assert_whole(thread["frames"], thread["main"])
+
+
 class Embedded(MuslTestCase):
     """A program that loads libpython."""
 
@@ -150,6 +208,12 @@ class Embedded(MuslTestCase):
                 program.resume()
                 truth = program.truth()
                 dumped = support.dump(program.pid)
+                native = support.dump(program.pid, "--native")
         (thread,) = dumped["threads"]
         self.assertEqual(dumped["python"], truth["python"])
         self.assertEqual(support.dumped_frames(thread, support.PLACE_KEYS), truth["frames"])
+        shown = [frame["name"] for frame in native["threads"][0]["frames"]]
+        self.assertNotIn(GAP, shown)
+        self.assertEqual(shown[0], "_start")
+        self.assertLess(shown.index("main"), shown.index("PyRun_SimpleFileExFlags"))
+        self.assertIn("read", shown)
