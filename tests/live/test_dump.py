@@ -39,6 +39,7 @@ class DumpTestCase(unittest.TestCase):
 
 
 @per_interpreter
+@support.slow_per_free_threaded
 class Corpus(DumpTestCase):
     @classmethod
     def setUpClass(cls):
@@ -97,6 +98,7 @@ class Corpus(DumpTestCase):
 
 
 @per_interpreter
+@support.slow_per_free_threaded
 class Dump(DumpTestCase):
     def test_every_depth_around_the_end_of_a_chunk(self):
         with support.parked_target(self.interpreter, "boundary") as target:
@@ -105,6 +107,8 @@ class Dump(DumpTestCase):
     def test_gil_holder(self):
         if self.interpreter.minor == "3.6":
             self.skipTest("3.6 does not record the GIL holder")
+        if self.interpreter.is_free_threaded:
+            self.skipTest("there is no GIL")
         with support.python_target(self.interpreter, "busy") as target:
             # A thread that is still starting may hold it for a moment.
             holders = []

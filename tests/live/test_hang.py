@@ -98,6 +98,7 @@ class HangTestCase(unittest.TestCase):
 
 
 @support.per_minor(*VERSIONS)
+@support.slow_per_free_threaded
 class Locks(HangTestCase):
     def test_two_locks(self):
         self.check_holders("locks", "a threading.Lock")
@@ -140,6 +141,7 @@ class Locks(HangTestCase):
 
 
 @support.per_minor(*VERSIONS)
+@support.slow_per_free_threaded
 class Waits(HangTestCase):
     def test_an_exhausted_pool_is_one_group(self):
         with support.python_target(self.interpreter, "hangs", "pool") as target:

@@ -69,6 +69,7 @@ class ValuesTestCase(unittest.TestCase):
 
 
 @per_interpreter
+@support.slow_per_free_threaded
 class Values(ValuesTestCase):
     @classmethod
     def setUpClass(cls):

@@ -117,6 +117,7 @@ class Gil(StatesTestCase):
 
 
 @per_layout
+@support.slow_per_free_threaded
 class Cpu(StatesTestCase):
     def check(self, run=pysample, as_user=(), **kwargs):
         """No thread's weight exceeds the CPU time that the kernel counted meanwhile."""
@@ -167,6 +168,7 @@ class Cpu(StatesTestCase):
 
 
 @per_layout
+@support.slow_per_free_threaded
 class Busy(StatesTestCase):
     """By default threads that wait are hidden: not by their name, but by what they do."""
 
@@ -330,6 +332,7 @@ class Collector(StatesTestCase):
 
 
 @per_layout
+@support.slow_per_free_threaded
 class Exceptions(StatesTestCase):
     def test_only_handlers_are_shown(self):
         handling = ["handle", "handle_in_generator", "handle_around_generator"]

@@ -48,7 +48,9 @@ class CoreTestCase(unittest.TestCase):
         self.assertEqual(document["truncated_bytes"], 0)
         self.assert_threads(document, report["threads"], own_tid)
         # 3.6 does not record who holds the GIL.
-        holders = [report["tid"]] * (report["holds_gil"] and self.interpreter.minor != "3.6")
+        has_holder = (report["holds_gil"] and self.interpreter.minor != "3.6"
+                      and not self.interpreter.is_free_threaded)
+        holders = [report["tid"]] * has_holder
         self.assertEqual(self.flagged(document, "holds_gil", own_tid), holders)
         return document
 
@@ -63,6 +65,7 @@ DEATHS = {
 
 
 @per_interpreter
+@support.slow_per_free_threaded
 class KernelCores(CoreTestCase):
     """Cores of processes that die."""
 
@@ -194,7 +197,7 @@ class KernelCores(CoreTestCase):
             self.assertEqual(document["command"], " ".join(argv))
             document = core_json(core.path, *sysroot)
             self.assertIsNone(document["argv"])
-            self.assertRegex(document["command"], r"\Apython[\d.]* crash\.py\Z")
+            self.assertRegex(document["command"], r"\Apython[\d.]*t? crash\.py\Z")
 
     def test_exceptions_that_are_handled(self):
         core, document = self.check("handled")
@@ -216,12 +219,15 @@ class KernelCores(CoreTestCase):
         for situation in "garbage", "single":
             with self.subTest(situation):
                 core, document = self.check(situation)
-                # 3.6 does not record this either.
-                collects = core.report["collects"] and self.interpreter.minor != "3.6"
+                # 3.6 does not record this either, nor do 3.13 and 3.14 without the GIL.
+                collects = (core.report["collects"] and self.interpreter.minor != "3.6"
+                            and not (self.interpreter.is_free_threaded
+                                     and self.interpreter.minor != "3.15"))
                 self.assertEqual(self.flagged(document, "gc"), [core.report["tid"]] * collects)
 
 
 @per_interpreter
+@support.slow_per_free_threaded
 class GdbCores(CoreTestCase):
     """Cores of processes that live on. gdb up to 17 writes zeros for the C stacks of threads that
     glibc 2.42 and newer guard in a way unknown to gdb."""

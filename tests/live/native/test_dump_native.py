@@ -32,6 +32,7 @@ def nr_calls_of_loop(interpreter, frames):
 
 
 @support.per_interpreter
+@support.slow_per_free_threaded
 class Waiting(unittest.TestCase):
     def test_same_as_libdw(self):
         """Every return address agrees, except those in the interpreter's loop, where Python
@@ -69,6 +70,7 @@ class Waiting(unittest.TestCase):
 
 
 @support.per_interpreter
+@support.slow_per_free_threaded
 class Running(unittest.TestCase):
     def test_running(self):
         """A thread that runs all the time, from copies that the kernel makes. On a busy machine

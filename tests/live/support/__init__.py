@@ -85,6 +85,10 @@ class Interpreter:
         return ".".join(self.version.split(".")[:2]) + "t" * self.version.endswith("t")
 
     @property
+    def is_free_threaded(self):
+        return "-nogil" in self.origin
+
+    @property
     def label(self):
         return "%s_%s" % (self.origin.replace("-", "_"), self.version.replace(".", "_"))
 
@@ -275,11 +279,16 @@ def per_interpreter(base, minors=SUPPORTED):
     _make_cases(base, tested_interpreters() if os.environ.get(ALL) else quick, quick)
 
 
-def per_free_threaded(base):
-    """The same for each of free_threaded_interpreters(). Used with per_interpreter(), below it."""
+def per_free_threaded(base, nr_quick=1):
+    """The same for each of free_threaded_interpreters(). Used with per_interpreter(), below it.
+    The newest nr_quick are quick tests."""
     found = free_threaded_interpreters()
-    _make_cases(base, found, found[-1:])
+    _make_cases(base, found, found[len(found) - nr_quick:])
     return base
+
+
+# For classes whose quick tests are enough with a GIL.
+slow_per_free_threaded = functools.partial(per_free_threaded, nr_quick=0)
 
 
 def per_minor(*minors):
