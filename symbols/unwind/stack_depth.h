@@ -38,8 +38,8 @@ struct stack_depth_code {
  * is_call, during the call that ends at offset. All paths that lead there must agree.
  *
  * Returns 0; -ENOENT if no path that can be followed leads there (a stack allocation of variable
- * size ends a path); -EBADMSG if paths disagree; -E2BIG beyond max_steps; -ENOMEM. Always -ENOENT on machines other than
- * x86-64.
+ * size ends a path); -EBADMSG if paths disagree; -E2BIG beyond max_steps; -ENOMEM. Always -ENOENT
+ * on machines other than x86-64.
  */
 int stack_depth_find(const struct stack_depth_code *code, size_t offset, bool is_call,
 		     uint32_t *ret_depth_bytes);
