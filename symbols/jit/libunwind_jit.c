@@ -105,12 +105,40 @@ int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_a
 			     (remote_addr)(int64_t)field_i32(code, at + sizeof(lea)));
 }
 
-#else
+#elif defined(__aarch64__)
+
+/* adrp x0, PAGE; add x0, x0, #OFFSET; ret, with an optional bti c before. PAGE is of 4 KiB. */
+#define BTI_C	  0xd503245fu
+#define RET	  0xd65f03c0u
+#define ADRP	  0x90000000u
+#define ADRP_MASK 0x9f00001fu
+#define ADD	  0x91000000u
+#define ADD_MASK  0xffc003ffu
+
+/* The page that an adrp at addr leads to. The number is signed, and its two low bits are apart. */
+static remote_addr page_of_adrp(remote_addr addr, uint32_t instruction)
+{
+	const uint64_t nr_pages = (instruction >> 5 & 0x7ffff) << 2 | (instruction >> 29 & 3);
+	const uint64_t sign = 1u << 20;
+
+	return (addr & ~0xfffull) + (((nr_pages ^ sign) - sign) << 12);
+}
 
 int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_addr)
 {
-	(void)jit, (void)function_addr;
-	return -ENOENT;
+	uint32_t code[4];
+	int err = remote_memory_read(jit->memory, function_addr, code, sizeof(code));
+
+	if (err)
+		return err;
+	const size_t at = code[0] == BTI_C;
+
+	if ((code[at] & ADRP_MASK) != ADRP || (code[at + 1] & ADD_MASK) != ADD ||
+	    code[at + 2] != RET)
+		return -ENOENT;
+	return libunwind_jit_add_list(jit,
+				      page_of_adrp(function_addr + at * sizeof(code[0]), code[at]) +
+					      (code[at + 1] >> 10 & 0xfff));
 }
 
 #endif

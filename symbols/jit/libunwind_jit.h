@@ -44,7 +44,7 @@ void libunwind_jit_destroy(struct libunwind_jit *jit);
  * unless it has been added.
  *
  * Returns 0; -E2BIG (LIBUNWIND_JIT_MAX_LISTS). For a function also -ENOENT, if its instructions
- * do something else, and always on machines other than x86-64; -EFAULT, -ESRCH, -EPERM.
+ * do something else; -EFAULT, -ESRCH, -EPERM.
  */
 int libunwind_jit_add_list(struct libunwind_jit *jit, remote_addr list_addr);
 int libunwind_jit_add_function(struct libunwind_jit *jit, remote_addr function_addr);

@@ -7,6 +7,9 @@
 
 #include "symbols/unwind/registers.h"
 
+/* The smallest page: memory may end at a multiple of it. */
+enum { PAGE_BYTES = 4096 };
+
 #if defined(__x86_64__)
 
 /*
@@ -28,7 +31,7 @@ static const struct trampoline {
 static const uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
 
 enum { NR_TRAMPOLINES = sizeof(trampolines) / sizeof(trampolines[0]) };
-enum { BEFORE = 10 + sizeof(endbr64), PAGE_BYTES = 4096 };
+enum { BEFORE = 10 + sizeof(endbr64), AFTER = BEFORE + 1, CODE_ALIGNMENT = 1 };
 
 #define RETURN_ADDRESS                                                 \
 	{                                                              \
@@ -113,37 +116,6 @@ static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
 	return NULL;
 }
 
-const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
-					       remote_addr *ret_start_addr)
-{
-	/*
-	 * Trampolines of 3.12 are not aligned and may cross a page, but the page before that of
-	 * addr may be unmapped, so it is a range of its own.
-	 */
-	const size_t in_page = addr % PAGE_BYTES;
-	const size_t nr_below = in_page < BEFORE ? BEFORE - in_page : 0;
-	const struct unwind_rule *rule = NULL;
-	uint8_t bytes[BEFORE + 1 + BEFORE] = {0};
-	int offset = 0;
-	struct remote_range ranges[] = {
-		{.addr = addr - BEFORE, .buffer = bytes, .size = nr_below},
-		{.addr = addr - BEFORE + nr_below,
-		 .buffer = bytes + nr_below,
-		 .size = sizeof(bytes) - nr_below},
-	};
-
-	if (remote_memory_read_ranges(memory, ranges, 2))
-		return NULL;
-	const size_t first = ranges[0].done_bytes == nr_below ? 0 : nr_below;
-
-	for (size_t i = 0; !rule && i < NR_TRAMPOLINES; i++)
-		rule = find_rule(&trampolines[i], bytes + first,
-				 nr_below - first + ranges[1].done_bytes, BEFORE - first, &offset);
-	if (rule)
-		*ret_start_addr = addr - (remote_addr)offset;
-	return rule;
-}
-
 size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
 {
 	const bool has_endbr64 =
@@ -157,19 +129,133 @@ size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
 	return 0;
 }
 
-#else
+#elif defined(__aarch64__)
+
+enum {
+	BTI_C = (int)0xd503245f,
+	PACIASP = (int)0xd503233f,
+	PACIBSP = (int)0xd503237f,
+	STP = (int)0xa9bf7bfd, /* stp x29, x30, [sp, #-16]! */
+	MOV = (int)0x910003fd, /* mov x29, sp */
+	BLR = (int)0xd63f0060, /* blr x3 */
+	LDP = (int)0xa8c17bfd, /* ldp x29, x30, [sp], #16 */
+	AUTIASP = (int)0xd50323bf,
+	AUTIBSP = (int)0xd50323ff,
+	RET = (int)0xd65f03c0,
+	MAX_INSTRUCTIONS = 7,
+	CODE_ALIGNMENT = 4,
+	BEFORE = (MAX_INSTRUCTIONS - 1) * CODE_ALIGNMENT,
+	AFTER = MAX_INSTRUCTIONS * CODE_ALIGNMENT,
+};
+
+/*
+ * The trampolines of all versions, by what the compiler was told to protect: return addresses
+ * with key A or B, the targets of calls, nothing. The last one is also the end of the one before.
+ */
+static const struct trampoline {
+	uint8_t nr_instructions;
+	int32_t instructions[MAX_INSTRUCTIONS];
+	uint8_t saves; /* index of the instruction that saves x29 and x30 */
+	bool is_signed;
+} trampolines[] = {
+	{7, {PACIASP, STP, MOV, BLR, LDP, AUTIASP, RET}, 1, true},
+	{7, {PACIBSP, STP, MOV, BLR, LDP, AUTIBSP, RET}, 1, true},
+	{6, {BTI_C, STP, MOV, BLR, LDP, RET}, 1, false},
+	{5, {STP, MOV, BLR, LDP, RET}, 0, false},
+};
+
+enum { NR_TRAMPOLINES = sizeof(trampolines) / sizeof(trampolines[0]) };
+
+#define WITHOUT_FRAME(is_signed_now)                                         \
+	{                                                                    \
+		.cfa_register = REGISTER_SP, .return_register = REGISTER_LR, \
+		.is_return_signed = (is_signed_now)                          \
+	}
+#define WITH_FRAME(is_signed_now)                                                              \
+	{                                                                                      \
+		.cfa_register = REGISTER_SP, .cfa_offset = 16, .return_register = REGISTER_LR, \
+		.is_return_signed = (is_signed_now), .nr_saves = 2,                            \
+		.saves = {{REGISTER_FRAME_POINTER, CFI_AT_CFA, -16},                           \
+			  {REGISTER_LR, CFI_AT_CFA, -8}},                                      \
+	}
+
+/* By whether the return address is signed. */
+static const struct unwind_rule without_frame[] = {WITHOUT_FRAME(false), WITHOUT_FRAME(true)};
+static const struct unwind_rule with_frame[] = {WITH_FRAME(false), WITH_FRAME(true)};
+
+static const struct unwind_rule *rule_at(const struct trampoline *trampoline, size_t index)
+{
+	/* From the first instruction on until the one before the return. */
+	const bool is_signed =
+		trampoline->is_signed && index > 0 && index + 1u < trampoline->nr_instructions;
+
+	if (index > trampoline->saves && index < trampoline->saves + 4u)
+		return &with_frame[is_signed];
+	return &without_frame[is_signed];
+}
+
+static bool is_at(const struct trampoline *trampoline, const uint8_t *bytes, size_t nr_bytes)
+{
+	const size_t length = trampoline->nr_instructions * sizeof(trampoline->instructions[0]);
+
+	return nr_bytes >= length && memcmp(bytes, trampoline->instructions, length) == 0;
+}
+
+/* As on x86-64. */
+static const struct unwind_rule *find_rule(const struct trampoline *trampoline,
+					   const uint8_t *bytes, size_t nr_bytes, size_t index,
+					   int *ret_offset)
+{
+	for (size_t at = 0; at <= index; at += CODE_ALIGNMENT) {
+		const size_t nth = (index - at) / CODE_ALIGNMENT;
+
+		if (nth >= trampoline->nr_instructions ||
+		    !is_at(trampoline, bytes + at, nr_bytes - at))
+			continue;
+		*ret_offset = (int)(index - at);
+		return rule_at(trampoline, nth);
+	}
+	return NULL;
+}
 
 size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes)
 {
-	(void)bytes, (void)nr_bytes;
+	for (size_t i = 0; i < NR_TRAMPOLINES; i++)
+		if (is_at(&trampolines[i], bytes, nr_bytes))
+			return trampolines[i].nr_instructions * (size_t)CODE_ALIGNMENT;
 	return 0;
 }
+
+#endif
 
 const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
 					       remote_addr *ret_start_addr)
 {
-	(void)memory, (void)addr, (void)ret_start_addr;
-	return NULL;
-}
+	/*
+	 * Trampolines of 3.12 are not aligned and may cross a page, but the page before that of
+	 * addr may be unmapped, so it is a range of its own.
+	 */
+	const remote_addr code_addr = addr - addr % CODE_ALIGNMENT;
+	const size_t in_page = code_addr % PAGE_BYTES;
+	const size_t nr_below = in_page < BEFORE ? BEFORE - in_page : 0;
+	const struct unwind_rule *rule = NULL;
+	uint8_t bytes[BEFORE + AFTER] = {0};
+	int offset = 0;
+	struct remote_range ranges[] = {
+		{.addr = code_addr - BEFORE, .buffer = bytes, .size = nr_below},
+		{.addr = code_addr - BEFORE + nr_below,
+		 .buffer = bytes + nr_below,
+		 .size = sizeof(bytes) - nr_below},
+	};
 
-#endif
+	if (remote_memory_read_ranges(memory, ranges, 2))
+		return NULL;
+	const size_t first = ranges[0].done_bytes == nr_below ? 0 : nr_below;
+
+	for (size_t i = 0; !rule && i < NR_TRAMPOLINES; i++)
+		rule = find_rule(&trampolines[i], bytes + first,
+				 nr_below - first + ranges[1].done_bytes, BEFORE - first, &offset);
+	if (rule)
+		*ret_start_addr = code_addr - (remote_addr)offset;
+	return rule;
+}

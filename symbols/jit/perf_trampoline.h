@@ -16,13 +16,10 @@
 /*
  * The rule for the instruction at addr if it is part of a trampoline, as the memory is now. The
  * rule is static. *ret_start_addr is the start of the trampoline. NULL if it is none or cannot be
- * read, and always on machines other than x86-64.
+ * read.
  */
 const struct unwind_rule *perf_trampoline_rule(struct remote_memory *memory, remote_addr addr,
 					       remote_addr *ret_start_addr);
 
-/*
- * The length of the trampoline that starts at bytes; 0 if none does, and always on machines other
- * than x86-64.
- */
+/* The length of the trampoline that starts at bytes; 0 if none does. */
 size_t perf_trampoline_bytes(const uint8_t *bytes, size_t nr_bytes);

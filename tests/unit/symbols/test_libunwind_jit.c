@@ -350,11 +350,10 @@ Test(libunwind_jit, lists_do_not_affect_each_other)
 	close_target(&target);
 }
 
-#if defined(__x86_64__)
-
 Test(libunwind_jit, recognises_functions_that_return_a_list)
 {
 	/* Each function is at 0x8000 and returns 0x1000 if it is recognized. */
+#if defined(__x86_64__)
 	static const struct {
 		const char *what;
 		uint8_t code[12];
@@ -367,6 +366,20 @@ Test(libunwind_jit, recognises_functions_that_return_a_list)
 		{"no return", {0x48, 0x8d, 0x05, 0xf9, 0x8f, 0xff, 0xff, 0x90}, -ENOENT},
 		{"another register", {0x48, 0x8d, 0x0d, 0xf9, 0x8f, 0xff, 0xff, 0xc3}, -ENOENT},
 	};
+#elif defined(__aarch64__)
+	static const struct {
+		const char *what;
+		uint32_t code[4];
+		int err;
+	} cases[] = {
+		{"as compiled", {0xb0ffffc0, 0x91000000, 0xd65f03c0}, 0},
+		{"after bti c", {0xd503245f, 0xb0ffffc0, 0x91000000, 0xd65f03c0}, 0},
+		{"no return", {0xb0ffffc0, 0x91000000, 0xd503201f}, -ENOENT},
+		{"another register", {0xb0ffffc1, 0x91000000, 0xd65f03c0}, -ENOENT},
+		{"another register in the sum", {0xb0ffffc0, 0x91000020, 0xd65f03c0}, -ENOENT},
+		{"not a page", {0x30ffffc0, 0x91000000, 0xd65f03c0}, -ENOENT},
+	};
+#endif
 
 	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
 		struct target target;
@@ -383,6 +396,27 @@ Test(libunwind_jit, recognises_functions_that_return_a_list)
 		cr_expect(eq(int, libunwind_jit_add_function(target.jit, 0x8004), -EFAULT));
 		close_target(&target);
 	}
+}
+
+#if defined(__aarch64__)
+
+/* The function of Debian 12's libunwind, at its address; objdump says 24310. */
+Test(libunwind_jit, function_of_a_distribution)
+{
+	static const uint32_t code[] = {0xb0000100, 0x910c4000, 0xd65f03c0, 0};
+	struct target target;
+
+	open_target(&target);
+	fake_memory_map_bytes(&target.fake, 0x20003190, code, sizeof(code));
+	link_entries(&target, 0, 0);
+	fake_memory_map(&target.fake, 0x20024310, 16);
+	fake_memory_write_u64(&target.fake, 0x20024318, entry_addr(0));
+	libunwind_jit_destroy(target.jit);
+	target.jit = libunwind_jit_create(&target.fake.memory);
+	cr_assert(zero(int, libunwind_jit_add_function(target.jit, 0x20003190)));
+	read_lists(&target, 10);
+	expect_code(target.map, code_addr(0), 10, "fn0");
+	close_target(&target);
 }
 
 #endif

@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <string.h>
 
 #include "symbols/unwind/registers.h"
 #include "tests/support/fake_memory.h"
@@ -176,6 +177,116 @@ Test(perf_trampoline, measures_a_trampoline)
 		  "code before the trampoline");
 	cr_expect(eq(sz, perf_trampoline_bytes(of_3_12, sizeof(of_3_12)), 11));
 	cr_expect(eq(sz, perf_trampoline_bytes(of_3_12, 0), 0));
+}
+
+#elif defined(__aarch64__)
+
+/* As in Python/asm_trampoline.S, built without protection, with BTI, and with PAC of each key. */
+#define TRAMPOLINE(name, head, tail)                                             \
+	extern const uint8_t name[] __attribute__((visibility("hidden")));       \
+	extern const uint8_t name##_end[] __attribute__((visibility("hidden"))); \
+	__asm__(".pushsection .rodata\n"                                         \
+		".balign 4\n" #name ": " head "\n"                               \
+		"stp x29, x30, [sp, -16]!\n"                                     \
+		"mov x29, sp\n"                                                  \
+		"blr x3\n"                                                       \
+		"ldp x29, x30, [sp], 16\n" tail "\n"                             \
+		"ret\n" #name "_end: .word 0\n"                                  \
+		".popsection\n")
+
+TRAMPOLINE(unprotected, "", "");
+TRAMPOLINE(with_bti, "hint 34", "");
+TRAMPOLINE(with_key_a, "hint 25", "hint 29");
+TRAMPOLINE(with_key_b, "hint 27", "hint 31");
+
+enum { ADDR = 0x40000 };
+
+/* The call frame information that -X perf_jit writes for each: f a frame, s a signed address. */
+static const struct {
+	const uint8_t *code, *end;
+	char rows[7][3];
+} trampolines[] = {
+	{unprotected, unprotected_end, {"", "f", "f", "f", ""}},
+	{with_bti, with_bti_end, {"", "", "f", "f", "f", ""}},
+	{with_key_a, with_key_a_end, {"", "s", "fs", "fs", "fs", "s", ""}},
+	{with_key_b, with_key_b_end, {"", "s", "fs", "fs", "fs", "s", ""}},
+};
+enum { NR_TRAMPOLINES = sizeof(trampolines) / sizeof(trampolines[0]) };
+
+static const struct unwind_rule *rule_in(struct fake_memory *fake, remote_addr addr,
+					 remote_addr *ret_start_addr)
+{
+	*ret_start_addr = 0;
+	return perf_trampoline_rule(&fake->memory, addr, ret_start_addr);
+}
+
+/* At a page's start, across a page's end, and after another one without a gap. */
+Test(perf_trampoline, has_unwind_rows)
+{
+	static const remote_addr addrs[] = {ADDR, ADDR - 8, ADDR - 20};
+
+	for (size_t n = 0; n < NR_TRAMPOLINES; n++)
+		for (size_t a = 0; a < sizeof(addrs) / sizeof(addrs[0]); a++) {
+			const size_t length = (size_t)(trampolines[n].end - trampolines[n].code);
+			struct fake_memory fake;
+			remote_addr start_addr;
+
+			fake_memory_init(&fake);
+			fake.whole_pages = true;
+			fake_memory_map_bytes(&fake, addrs[a], trampolines[n].code, length);
+			for (size_t i = 0; i < length; i++) {
+				const char *row = trampolines[n].rows[i / 4];
+				const bool has_frame = row[0] == 'f';
+				const struct unwind_rule *rule =
+					rule_in(&fake, addrs[a] + i, &start_addr);
+
+				cr_assert(rule != NULL, "%zu: %zu", n, i);
+				cr_expect(eq(u64, start_addr, addrs[a]), "%zu: %zu", n, i);
+				cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
+				cr_expect(eq(i32, rule->cfa_offset, has_frame ? 16 : 0), "%zu: %zu",
+					  n, i);
+				cr_expect(eq(u8, rule->nr_saves, has_frame ? 2 : 0));
+				cr_expect(eq(int, rule->is_return_signed, strchr(row, 's') != NULL),
+					  "%zu: %zu", n, i);
+			}
+			cr_expect(not(rule_in(&fake, addrs[a] + length, &start_addr) != NULL));
+			cr_expect(not(rule_in(&fake, addrs[a] - 1, &start_addr) != NULL));
+			fake_memory_done(&fake);
+		}
+}
+
+Test(perf_trampoline, other_code_is_no_trampoline)
+{
+	struct fake_memory fake;
+	remote_addr start_addr;
+	uint8_t bytes[20];
+
+	for (size_t changed = 0; changed < sizeof(bytes); changed++) {
+		fake_memory_init(&fake);
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			bytes[i] = (uint8_t)(unprotected[i] ^ (i == changed));
+		fake_memory_map_bytes(&fake, ADDR, bytes, sizeof(bytes));
+		for (size_t i = 0; i < sizeof(bytes); i++)
+			cr_expect(not(rule_in(&fake, ADDR + i, &start_addr) != NULL), "%zu", i);
+		cr_expect(zero(sz, perf_trampoline_bytes(bytes, sizeof(bytes))));
+		fake_memory_done(&fake);
+	}
+	fake_memory_init(&fake);
+	cr_expect(not(rule_in(&fake, ADDR, &start_addr) != NULL), "unmapped");
+	cr_expect(not(rule_in(&fake, 0, &start_addr) != NULL));
+	cr_expect(not(rule_in(&fake, UINT64_MAX, &start_addr) != NULL));
+	fake_memory_done(&fake);
+}
+
+Test(perf_trampoline, measures_a_trampoline)
+{
+	for (size_t n = 0; n < NR_TRAMPOLINES; n++) {
+		const size_t length = (size_t)(trampolines[n].end - trampolines[n].code);
+
+		cr_expect(eq(sz, perf_trampoline_bytes(trampolines[n].code, length), length));
+		cr_expect(eq(sz, perf_trampoline_bytes(trampolines[n].code, length + 4), length));
+		cr_expect(zero(sz, perf_trampoline_bytes(trampolines[n].code, length - 1)));
+	}
 }
 
 #endif
