@@ -27,8 +27,8 @@ enum {
  */
 enum { PADDING_OFFSET = 40, MAX_PADDING_BYTES = 4096 };
 
-/* Alignment of trampolines and of arenas. */
-enum { ALIGNMENT_BYTES = 16, PAGE_BYTES = 4096 };
+/* Alignment of trampolines: 16 bytes, or 32 in newer releases such as 3.13.15; and of arenas. */
+enum { MIN_ALIGNMENT_BYTES = 16, MAX_ALIGNMENT_BYTES = 32, PAGE_BYTES = 4096 };
 
 struct arena {
 	remote_addr start_addr;
@@ -116,18 +116,43 @@ static int add_trampoline(struct jit_map *map, remote_addr addr, size_t nr_bytes
 	return err == -ENOMEM ? err : 0;
 }
 
+/*
+ * The distance between the trampolines of an arena, of which bytes are those in use: the one at
+ * which the second trampoline is, or else the shortest that fits. 0: none.
+ */
+static uint64_t find_step(const struct arena *arena, uint64_t padding_bytes, const uint8_t *bytes)
+{
+	const uint64_t length = arena->code_bytes + padding_bytes;
+	uint64_t shortest_bytes = 0;
+
+	for (uint64_t alignment = MIN_ALIGNMENT_BYTES; alignment <= MAX_ALIGNMENT_BYTES;
+	     alignment *= 2) {
+		const uint64_t step_bytes = (length + alignment - 1) / alignment * alignment;
+
+		if (!step_bytes || arena->used_bytes % step_bytes)
+			continue;
+		if (step_bytes < arena->used_bytes &&
+		    perf_trampoline_bytes(bytes + step_bytes, arena->used_bytes - step_bytes))
+			return step_bytes;
+		if (!shortest_bytes)
+			shortest_bytes = step_bytes;
+	}
+	return shortest_bytes;
+}
+
 static int add_trampolines(struct remote_memory *memory, const struct arena *arena,
 			   uint64_t padding_bytes, struct jit_map *map, uint64_t from_ns)
 {
-	const uint64_t step_bytes = (arena->code_bytes + padding_bytes + ALIGNMENT_BYTES - 1) /
-				    ALIGNMENT_BYTES * ALIGNMENT_BYTES;
 	cleanup_free uint8_t *bytes = malloc(arena->used_bytes + 1);
+	uint64_t step_bytes = 0;
 	int err;
 
 	if (!bytes)
 		return -ENOMEM;
 	err = remote_memory_read(memory, arena->start_addr, bytes, arena->used_bytes);
-	if (err || !step_bytes || arena->used_bytes % step_bytes)
+	if (!err)
+		step_bytes = find_step(arena, padding_bytes, bytes);
+	if (!step_bytes)
 		return remote_error_is_fatal(err) ? err : 0;
 	for (uint64_t i = 0; !err && i < arena->used_bytes; i += step_bytes) {
 		const size_t nr_bytes = perf_trampoline_bytes(bytes + i, arena->used_bytes - i);

@@ -9,14 +9,21 @@
 #include "tests/support/expected_code.h"
 #include "tests/support/fake_memory.h"
 
-#if defined(__x86_64__)
-
 enum { RUNTIME_ADDR = 0x10000, STRUCTS_ADDR = 0x20000, STRUCT_STEP = 0x80, POINTER_AT = 2576 };
-enum { CODE_ADDR = 0x100000, ARENA_BYTES = 0x2000, PADDING_BYTES = 0x100, STEP_BYTES = 0x110 };
-enum { CODE_BYTES = 12 };
+enum { CODE_ADDR = 0x100000, ARENA_BYTES = 0x2000, PADDING_BYTES = 0x100 };
 
-static const uint8_t trampoline[CODE_BYTES] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
-					       0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+#if defined(__x86_64__)
+static const uint8_t trampoline[] = {0xf3, 0x0f, 0x1e, 0xfa, 0x55, 0x48,
+				     0x89, 0xe5, 0xff, 0xd1, 0x5d, 0xc3};
+#elif defined(__aarch64__)
+static const uint32_t trampoline[] = {0xa9bf7bfd, 0x910003fd, 0xd63f0060, 0xa8c17bfd, 0xd65f03c0};
+#endif
+
+enum {
+	CODE_BYTES = sizeof(trampoline),
+	COPY_BYTES = (CODE_BYTES + 15) / 16 * 16,
+	STEP_BYTES = COPY_BYTES + PADDING_BYTES,
+};
 
 /* A process with two arenas; the second one is the newest. */
 struct target {
@@ -61,7 +68,7 @@ static void set_arena(struct target *target, unsigned int arena, remote_addr sta
 static void make_arena(struct target *target, unsigned int arena, unsigned int nr_used)
 {
 	fake_memory_map(&target->fake, arena_addr(arena), ARENA_BYTES);
-	for (unsigned int at = 0; at + CODE_BYTES <= ARENA_BYTES; at += 16)
+	for (unsigned int at = 0; at + CODE_BYTES <= ARENA_BYTES; at += COPY_BYTES)
 		fake_memory_write(&target->fake, arena_addr(arena) + at, trampoline, CODE_BYTES);
 	set_arena(target, arena, arena_addr(arena), ARENA_BYTES, nr_used * STEP_BYTES);
 	set_word(target, arena, 5, arena ? struct_addr(arena - 1) : 0);
@@ -120,6 +127,30 @@ Test(trampoline_arenas, finds_trampolines_in_use)
 	expect_code(target.map, addr_of(1, 2), 5, "-");
 	cr_expect(eq(u32, nr_found(&target), 6), "known trampolines are not added again");
 	close_target(&target);
+}
+
+/* In newer releases they are aligned to 32 bytes. */
+Test(trampoline_arenas, alignment_is_recognised)
+{
+	static const uint8_t no_code[ARENA_BYTES];
+	enum { NEW_STEP_BYTES = (CODE_BYTES + PADDING_BYTES + 31) / 32 * 32 };
+
+	for (unsigned int nr_used = 1; nr_used < 20; nr_used++) {
+		struct target target;
+
+		open_target(&target);
+		fake_memory_write(&target.fake, arena_addr(1), no_code, sizeof(no_code));
+		for (unsigned int i = 0; (i + 1) * NEW_STEP_BYTES <= ARENA_BYTES; i++)
+			fake_memory_write(&target.fake, arena_addr(1) + i * NEW_STEP_BYTES,
+					  trampoline, CODE_BYTES);
+		set_arena(&target, 1, arena_addr(1), ARENA_BYTES, nr_used * NEW_STEP_BYTES);
+		set_word(&target, 1, 5, 0);
+		cr_expect(eq(u32, nr_found(&target), nr_used));
+		for (unsigned int i = 0; i < nr_used; i++)
+			expect_code(target.map, arena_addr(1) + i * NEW_STEP_BYTES, 5,
+				    TRAMPOLINE_ARENAS_NAME);
+		close_target(&target);
+	}
 }
 
 Test(trampoline_arenas, named_trampoline_keeps_its_name)
@@ -215,5 +246,3 @@ Test(trampoline_arenas, damaged_list_yields_what_precedes_it)
 		     -ESRCH));
 	close_target(&target);
 }
-
-#endif
