@@ -52,6 +52,16 @@ void function_symbols_destroy(struct function_symbols *symbols)
 
 /* Adding. */
 
+/*
+ * Whether a symbol marks where code ("$x") or data ("$d") begins in a section, maybe with a suffix
+ * after a dot (ELF for the Arm 64-bit Architecture, "Mapping symbols").
+ */
+static bool is_mapping_symbol(const char *name)
+{
+	return name[0] == '$' && (name[1] == 'x' || name[1] == 'd') &&
+	       (name[2] == '\0' || name[2] == '.');
+}
+
 /* Whether a symbol is a function or a label; those of assembler have no type. */
 static bool is_function(const struct symtab *table, const Elf64_Sym *symbol)
 {
@@ -59,7 +69,8 @@ static bool is_function(const struct symtab *table, const Elf64_Sym *symbol)
 
 	return (type == STT_FUNC || type == STT_GNU_IFUNC || type == STT_NOTYPE) &&
 	       symbol->st_shndx != SHN_UNDEF && symbol->st_shndx != SHN_ABS &&
-	       symbol->st_name < table->names_bytes && table->names[symbol->st_name] != '\0';
+	       symbol->st_name < table->names_bytes && table->names[symbol->st_name] != '\0' &&
+	       !is_mapping_symbol(table->names + symbol->st_name);
 }
 
 static uint8_t rank_of(const Elf64_Sym *symbol)

@@ -23,7 +23,9 @@ __asm__(".text\n"
 	".size function_global, 64\n"
 	".size function_weak, 64\n"
 	".size function_static, 64\n"
-	"function_bare: .fill 16, 1, 0x90\n"
+	"function_bare: .fill 8, 1, 0x90\n"
+	"\"$d.of_the_data\": .fill 4, 1, 0x90\n"
+	"\"$x\": .fill 4, 1, 0x90\n"
 	".size function_bare, 0\n");
 
 extern const char function_global[];
@@ -60,6 +62,9 @@ Test(function_symbols, lists_functions_of_this_program)
 	cr_expect(eq(str, find(symbols, start + 32), (char *)"function_global"));
 	cr_expect(eq(str, find(symbols, start + 63), (char *)"function_global"));
 	cr_expect(eq(str, find(symbols, start + 64), (char *)"function_bare"));
+	/* What marks code and data for other tools is no function. */
+	cr_expect(eq(str, find(symbols, start + 72), (char *)"function_bare"));
+	cr_expect(eq(str, find(symbols, start + 76), (char *)"function_bare"));
 	cr_expect(eq(str, find(symbols, 0), (char *)"none"));
 	cr_expect(eq(str, find(symbols, UINT64_MAX), (char *)"none"));
 	function_symbols_destroy(symbols);
