@@ -170,14 +170,14 @@ static size_t frame_of(const struct native_stacks *stacks, remote_addr addr)
 
 /*
  * Leave a function whose pushed registers are unknown: if it saved its caller's frame pointer, it
- * did so first.
+ * did so first. Where a call pushes nothing, they may be anywhere.
  */
 static int leave_unknown(const struct native_anchor *anchor, struct stack_window *window,
 			 struct registers *registers)
 {
 	uint64_t pc, frame_pointer;
 
-	if (stack_window_u64(window, anchor->cfa - sizeof(pc), &pc) ||
+	if (!REGISTERS_CALL_BYTES || stack_window_u64(window, anchor->cfa - sizeof(pc), &pc) ||
 	    stack_window_u64(window, anchor->cfa - 2 * sizeof(pc), &frame_pointer))
 		return -ENOENT;
 	registers_set(registers, REGISTER_PC, pc);

@@ -9,6 +9,9 @@
 #define PRIMARY_MASK 0xc0
 #define OPERAND_MASK 0x3f
 
+/* DW_CFA_AARCH64_negate_ra_state_with_pc: the signature also depends on the pc. */
+#define NEGATE_RA_STATE_WITH_PC 0x2c
+
 struct machine {
 	const struct cfi_section *section;
 	const struct cfi_function *function;
@@ -287,6 +290,7 @@ static int run_other(struct machine *machine, uint8_t instruction)
 		return 0;
 #if defined(__aarch64__)
 	case DW_CFA_AARCH64_negate_ra_state:
+	case NEGATE_RA_STATE_WITH_PC:
 		machine->row.is_return_signed = !machine->row.is_return_signed;
 		return 0;
 #endif

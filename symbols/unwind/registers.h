@@ -10,7 +10,10 @@
 
 #include "procmem/memory.h"
 
-/* REGISTERS_KEPT: the registers that a function preserves for its caller, one bit each. */
+/*
+ * REGISTERS_KEPT: the registers that a function preserves for its caller, one bit each.
+ * REGISTERS_CALL_BYTES: what a call pushes.
+ */
 #if defined(__x86_64__)
 enum {
 	REGISTER_RBX = 3,
@@ -21,7 +24,8 @@ enum {
 	NR_REGISTERS = 17,
 	REGISTER_FRAME_POINTER = REGISTER_RBP,
 };
-#define REGISTERS_KEPT (1u << REGISTER_RBX | 1u << REGISTER_RBP | 0xfu << REGISTER_R12)
+#define REGISTERS_KEPT	     (1u << REGISTER_RBX | 1u << REGISTER_RBP | 0xfu << REGISTER_R12)
+#define REGISTERS_CALL_BYTES 8
 #elif defined(__aarch64__)
 enum {
 	REGISTER_X19 = 19, /* up to x29, the frame pointer */
@@ -31,7 +35,8 @@ enum {
 	NR_REGISTERS = 33,
 	REGISTER_FRAME_POINTER = 29,
 };
-#define REGISTERS_KEPT (0x7ffu << REGISTER_X19)
+#define REGISTERS_KEPT	     (0x7ffu << REGISTER_X19)
+#define REGISTERS_CALL_BYTES 0
 #else
 #error "unsupported architecture: its registers are unknown"
 #endif

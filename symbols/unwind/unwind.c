@@ -16,6 +16,15 @@ struct step {
 	struct registers *caller;
 };
 
+/* Whether the rule says that the function has no caller: the first function of a thread. */
+static bool has_no_caller(const struct unwind_rule *rule)
+{
+	for (unsigned int i = 0; i < rule->nr_saves; i++)
+		if (rule->saves[i].number == rule->return_register)
+			return rule->saves[i].kind == CFI_UNDEFINED;
+	return false;
+}
+
 static int find_cfa(struct step *step)
 {
 	const struct unwind_rule *rule = step->rule;
@@ -36,11 +45,13 @@ static int find_cfa(struct step *step)
 	}
 	/*
 	 * The CFA must lie above the stack pointer, so that every unwinding ends; find_cfa() and
-	 * check_caller_sp() ensure that. Exception: where calls push nothing (aarch64), a
-	 * function may have used no stack. An interrupted function may have been on another
-	 * stack, so signal frames are counted instead.
+	 * check_caller_sp() ensure that. Exception: where calls push nothing (aarch64), an
+	 * interrupted function and the first one of a thread may have used no stack. An
+	 * interrupted function may have been on another stack, so signal frames are counted
+	 * instead.
 	 */
-	if (rule->is_signal_frame || step->cfa > sp || (step->cfa == sp && callee->is_interrupted))
+	if (rule->is_signal_frame || step->cfa > sp ||
+	    (step->cfa == sp && (callee->is_interrupted || has_no_caller(rule))))
 		return 0;
 	return -EBADMSG;
 }
@@ -159,31 +170,39 @@ static int recover_caller(struct step *step)
 	return err;
 }
 
+/* The return address of a function that has only been called. Returns 0 or an error. */
+static int called_from(const struct registers *registers, struct stack_window *window,
+		       uint64_t *ret_pc)
+{
+#if defined(__aarch64__)
+	(void)window;
+	*ret_pc = registers->values[REGISTER_LR];
+	return registers_know(registers, REGISTER_LR) ? 0 : -ENOENT;
+#else
+	return stack_window_u64(window, registers->values[REGISTER_SP], ret_pc);
+#endif
+}
+
 /*
  * Step out of a pc at which nothing is mapped: a function was called through an invalid pointer,
- * usually NULL, and the call has pushed only its return address. Returns 0 or -ENOENT.
+ * usually NULL, and the call has saved only its return address. Returns 0 or -ENOENT.
  */
 static int leave_unmapped(struct unwind_modules *modules, struct stack_window *window,
 			  struct registers *registers, remote_addr *ret_cfa)
 {
-#if defined(__x86_64__)
-	const remote_addr sp = registers->values[REGISTER_SP];
 	const struct cfi_section *section;
 	uint64_t pc;
 
-	if (!registers->is_interrupted || stack_window_u64(window, sp, &pc) ||
+	if (!registers->is_interrupted || called_from(registers, window, &pc) ||
 	    !unwind_modules_find(modules, pc - 1, &section))
 		return -ENOENT;
-	*ret_cfa = sp + sizeof(pc);
+	*ret_cfa = registers->values[REGISTER_SP] + REGISTERS_CALL_BYTES;
 	registers_set(registers, REGISTER_PC, pc);
 	registers_set(registers, REGISTER_SP, *ret_cfa);
-	registers->known &= REGISTERS_KEPT | 1u << REGISTER_PC | 1u << REGISTER_SP;
+	registers->known &=
+		REGISTERS_KEPT | (uint64_t)1 << REGISTER_PC | (uint64_t)1 << REGISTER_SP;
 	registers->is_interrupted = false;
 	return 0;
-#else
-	(void)modules, (void)window, (void)registers, (void)ret_cfa;
-	return -ENOENT;
-#endif
 }
 
 /* Return from a signal handler: the kernel has saved all registers at the stack pointer. */
@@ -262,7 +281,8 @@ int unwind_step(struct unwind_modules *modules, struct stack_window *window,
 		err = recover_caller(&step);
 	if (err)
 		return err;
-	*ret_cfa = step.cfa;
+	/* A signal frame may restore another stack pointer. */
+	*ret_cfa = caller.values[REGISTER_SP];
 	*registers = caller;
 	return 0;
 }

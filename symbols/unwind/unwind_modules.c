@@ -9,6 +9,7 @@
 #include "symbols/elf/memory_image.h"
 #include "symbols/jit/perf_trampoline.h"
 #include "symbols/unwind/eh_frame.h"
+#include "symbols/unwind/signal_return.h"
 
 struct module {
 	struct module_file *file; /* NULL: not read yet, or not readable */
@@ -244,6 +245,11 @@ static const struct unwind_rule *find_uncached(struct unwind_modules *modules, r
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
+	if (!rule || rule->is_signal_frame) {
+		const struct unwind_rule *signal = signal_return_rule(modules->memory, addr);
+
+		rule = signal ? signal : rule;
+	}
 	if (rule)
 		*cached_rule_at(modules, addr) = (struct cached_rule){addr, 0, rule, *ret_section};
 	if (rule || !may_be_jit_code(modules, index))

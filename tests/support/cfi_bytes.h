@@ -17,10 +17,22 @@
 #include <string.h>
 
 #include "symbols/unwind/cfi.h"
+#include "symbols/unwind/registers.h"
 
 /* Address of the section, and the base of data-relative pointers. */
 #define CFI_BYTES_VADDR	     0x9000
 #define CFI_BYTES_DATA_VADDR 0x8000
+
+/*
+ * The registers by which programs can be written for both machines: the return address, and one
+ * that a function preserves for its caller.
+ */
+#if defined(__x86_64__)
+enum { CFI_RETURN = REGISTER_PC, CFI_KEPT = REGISTER_RBX };
+#elif defined(__aarch64__)
+enum { CFI_RETURN = REGISTER_LR, CFI_KEPT = REGISTER_X19 };
+#endif
+enum { CFI_SP = REGISTER_SP, CFI_FRAME_POINTER = REGISTER_FRAME_POINTER };
 
 struct cfi_bytes {
 	uint8_t bytes[4096];
@@ -59,8 +71,8 @@ static inline void cfi_bytes_end(struct cfi_bytes *bytes, size_t start)
 
 /*
  * Append a common entry (CIE): version 1, code alignment 1, data alignment -8, return register
- * 16. data is the augmentation data, used if the augmentation begins with "z". Returns the
- * entry's offset.
+ * CFI_RETURN. data is the augmentation data, used if the augmentation begins with "z". Returns
+ * the entry's offset.
  */
 static inline size_t cfi_bytes_common(struct cfi_bytes *bytes, const char *augmentation,
 				      const void *data, size_t nr_data, const void *program,
@@ -71,7 +83,7 @@ static inline size_t cfi_bytes_common(struct cfi_bytes *bytes, const char *augme
 
 	cfi_bytes_put(bytes, 1, 1);
 	cfi_bytes_append(bytes, augmentation, strlen(augmentation) + 1);
-	cfi_bytes_put(bytes, 0x107801, 3);
+	cfi_bytes_put(bytes, 0x7801 | CFI_RETURN << 16, 3);
 	if (augmentation[0] == 'z') {
 		cfi_bytes_put(bytes, nr_data, 1);
 		cfi_bytes_append(bytes, data, nr_data);

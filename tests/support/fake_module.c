@@ -3,6 +3,8 @@
 
 #include <elf.h>
 
+#include "procmem/machine.h"
+
 /* Vaddr of .eh_frame_hdr. */
 #define HEADER_VADDR 0x400
 
@@ -14,7 +16,7 @@ void fake_module_map(struct fake_memory *fake, remote_addr addr, const struct cf
 {
 	const Elf64_Ehdr header = {.e_ident = {ELFMAG0, ELFMAG1, ELFMAG2, ELFMAG3, ELFCLASS64,
 					       ELFDATA2LSB, EV_CURRENT},
-				   .e_machine = EM_X86_64,
+				   .e_machine = MACHINE_ELF,
 				   .e_phoff = sizeof(header),
 				   .e_phnum = 3,
 				   .e_phentsize = sizeof(Elf64_Phdr)};

@@ -35,7 +35,7 @@ Test(cfi, reads_consecutive_functions)
 		cr_expect(eq(u64, function.nr_bytes, 0x20));
 		cr_expect(eq(u64, function.common.code_alignment, 1));
 		cr_expect(eq(i64, function.common.data_alignment, -8));
-		cr_expect(eq(u32, function.common.return_register, 16));
+		cr_expect(eq(u32, function.common.return_register, CFI_RETURN));
 		cr_expect(eq(i64, function.common.program.end - function.common.program.at, 3));
 		cr_expect(eq(i64, function.program.end - function.program.at, 2));
 		cr_expect(eq(u64, byte_cursor_fixed(&function.program, 2), 0x504));

@@ -10,7 +10,7 @@
 
 #define STACK_ADDR 0x7ffe0000
 
-/* Evaluate an expression with rsp = STACK_ADDR, rip = 0x401028 and no other register known. */
+/* Evaluate an expression with sp = STACK_ADDR, pc = 0x401028 and no other register known. */
 static int evaluate(const uint8_t *expression, size_t nr_bytes, const uint64_t *initial,
 		    uint64_t *ret_value)
 {
@@ -37,9 +37,18 @@ static int evaluate(const uint8_t *expression, size_t nr_bytes, const uint64_t *
  */
 Test(cfi_expression, evaluates_a_linkage_table_entry)
 {
-	const uint8_t expression[] = {DW_OP_breg7, 8,	      DW_OP_breg16, 0,
-				      DW_OP_lit15, DW_OP_and, DW_OP_lit11,  DW_OP_ge,
-				      DW_OP_lit3,  DW_OP_shl, DW_OP_plus};
+	const uint8_t expression[] = {DW_OP_breg0 + REGISTER_SP,
+				      8,
+				      DW_OP_bregx,
+				      REGISTER_PC,
+				      0,
+				      DW_OP_lit15,
+				      DW_OP_and,
+				      DW_OP_lit11,
+				      DW_OP_ge,
+				      DW_OP_lit3,
+				      DW_OP_shl,
+				      DW_OP_plus};
 	struct registers registers = {.known = 0};
 	uint8_t block[sizeof(expression) + 1] = {sizeof(expression)};
 	const struct cfi_section section = {.bytes = block, .nr_bytes = sizeof(block)};
@@ -74,10 +83,10 @@ Test(cfi_expression, evaluates_each_operation)
 		{9, {DW_OP_const8u, 1, 2, 3, 4, 5, 6, 7, 8}, 0x0807060504030201},
 		{3, {DW_OP_constu, 0x80, 1}, 128},
 		{3, {DW_OP_consts, 0x80, 0x7f}, (uint64_t)-128},
-		{2, {DW_OP_breg7, 0x78}, STACK_ADDR - 8},
-		{3, {DW_OP_bregx, 16, 1}, 0x401029},
-		{3, {DW_OP_breg7, 0, DW_OP_deref}, 0x1122334455667788},
-		{4, {DW_OP_breg7, 0, DW_OP_deref_size, 2}, 0x7788},
+		{2, {DW_OP_breg0 + REGISTER_SP, 0x78}, STACK_ADDR - 8},
+		{3, {DW_OP_bregx, REGISTER_PC, 1}, 0x401029},
+		{3, {DW_OP_breg0 + REGISTER_SP, 0, DW_OP_deref}, 0x1122334455667788},
+		{4, {DW_OP_breg0 + REGISTER_SP, 0, DW_OP_deref_size, 2}, 0x7788},
 		{3, {DW_OP_lit5, DW_OP_lit3, DW_OP_minus}, 2},
 		{3, {DW_OP_lit5, DW_OP_lit3, DW_OP_mul}, 15},
 		{3, {DW_OP_lit5, DW_OP_lit3, DW_OP_and}, 1},
@@ -142,8 +151,8 @@ Test(cfi_expression, damaged_expressions_are_refused)
 		{2, {DW_OP_breg6, 0}, -ENOENT}, /* unknown */
 		{3, {DW_OP_bregx, 99, 0}, -ENOENT},
 		{2, {DW_OP_lit1, DW_OP_deref}, -EFAULT},
-		{4, {DW_OP_breg7, 0, DW_OP_deref_size, 9}, -EBADMSG},
-		{4, {DW_OP_breg7, 0, DW_OP_deref_size, 0}, -EBADMSG},
+		{4, {DW_OP_breg0 + REGISTER_SP, 0, DW_OP_deref_size, 9}, -EBADMSG},
+		{4, {DW_OP_breg0 + REGISTER_SP, 0, DW_OP_deref_size, 0}, -EBADMSG},
 		{3, {DW_OP_skip, 0xfd, 0xff}, -E2BIG},	 /* endless */
 		{3, {DW_OP_skip, 0xfc, 0xff}, -EBADMSG}, /* before the start */
 		{3, {DW_OP_skip, 1, 0}, -EBADMSG},	 /* beyond the end */

@@ -28,47 +28,48 @@ struct target {
 };
 
 /*
- * Write functions of 0x100 bytes each from CODE_VADDR on. 0 pushes nothing; 1 pushes rbp, as its
- * rules say up to its end; 2 is where a signal handler returns to; 3 is outermost; 4 has a frame
- * pointer; 5 has a CFA that depends on rax; 6 puts its caller's sp below its own.
+ * Write functions of 0x100 bytes each from CODE_VADDR on, which have their return address below
+ * the CFA. 0 saves nothing else; 1 saves the frame pointer, as its rules say up to its end; 2 is
+ * where a signal handler returns to; 3 is outermost; 4 has a frame pointer; 5 has a CFA that
+ * depends on register 0; 6 puts its caller's sp below its own.
  */
 static void write_functions(struct cfi_bytes *bytes)
 {
-	static const uint8_t start[] = {DW_CFA_def_cfa, 7, 8, DW_CFA_offset | 16, 1};
+	static const uint8_t start[] = {DW_CFA_def_cfa, CFI_SP, 8, DW_CFA_offset | CFI_RETURN, 1};
 	static const struct {
 		uint8_t nr;
 		uint8_t program[24];
 	} functions[] = {
 		{0, {0}},
-		{4, {DW_CFA_def_cfa_offset, 16, DW_CFA_offset | 6, 2}},
-		/* The saved pc and sp are 32 and 40 bytes above sp, rbx 48. */
+		{4, {DW_CFA_def_cfa_offset, 16, DW_CFA_offset | CFI_FRAME_POINTER, 2}},
+		/* The saved pc and sp are 32 and 40 bytes above sp, CFI_KEPT 48. */
 		{22,
 		 {DW_CFA_def_cfa_expression,
 		  3,
-		  DW_OP_breg7,
+		  DW_OP_breg0 + CFI_SP,
 		  40,
 		  DW_OP_deref,
 		  DW_CFA_expression,
-		  16,
+		  CFI_RETURN,
 		  2,
-		  DW_OP_breg7,
+		  DW_OP_breg0 + CFI_SP,
 		  32,
 		  DW_CFA_expression,
-		  7,
+		  CFI_SP,
 		  2,
-		  DW_OP_breg7,
+		  DW_OP_breg0 + CFI_SP,
 		  40,
 		  DW_CFA_expression,
-		  3,
+		  CFI_KEPT,
 		  2,
-		  DW_OP_breg7,
+		  DW_OP_breg0 + CFI_SP,
 		  48,
 		  DW_CFA_nop,
 		  DW_CFA_nop}},
-		{2, {DW_CFA_undefined, 16}},
-		{5, {DW_CFA_def_cfa, 6, 16, DW_CFA_offset | 6, 2}},
+		{2, {DW_CFA_undefined, CFI_RETURN}},
+		{5, {DW_CFA_def_cfa, CFI_FRAME_POINTER, 16, DW_CFA_offset | CFI_FRAME_POINTER, 2}},
 		{3, {DW_CFA_def_cfa, 0, 8}},
-		{3, {DW_CFA_val_offset_sf, 7, 2}},
+		{3, {DW_CFA_val_offset_sf, CFI_SP, 2}},
 	};
 	size_t common = cfi_bytes_common(bytes, "", NULL, 0, start, sizeof(start));
 	size_t signal = cfi_bytes_common(bytes, "zRS", "\0", 1, start, sizeof(start));
@@ -167,12 +168,12 @@ Test(unwind, unwinds_from_a_leaf_to_the_outermost_frame)
 	cr_expect(eq(u64, target.frames[1].cfa, STACK_ADDR + 24));
 	cr_expect(eq(u64, target.frames[2].pc, code_addr(3, 0x10)));
 	cr_expect(eq(u64, target.frames[2].sp, STACK_ADDR + 24));
-	/* The registers of the outermost frame: function 1 had pushed rbp. */
-	cr_expect(eq(u64, target.outermost.values[6], 0xbbbb));
+	/* The registers of the outermost frame: function 1 had saved the frame pointer. */
+	cr_expect(eq(u64, target.outermost.values[CFI_FRAME_POINTER], 0xbbbb));
 	cr_expect(eq(u64, target.outermost.values[REGISTER_SP], STACK_ADDR + 24));
 	target.max_frames = 2;
 	cr_assert(eq(int, unwind(&target), -E2BIG));
-	cr_expect(eq(u64, target.outermost.values[6], 0x6000));
+	cr_expect(eq(u64, target.outermost.values[CFI_FRAME_POINTER], 0x1000 * CFI_FRAME_POINTER));
 	target_done(&target);
 }
 
@@ -201,16 +202,15 @@ Test(unwind, restores_registers_of_the_caller)
 	target_init(&target, words, 2, code_addr(1, 0), 0);
 	cr_assert(zero(int, step(&target, &cfa)));
 	cr_expect(eq(u64, cfa, STACK_ADDR + 16));
-	cr_expect(eq(u64, target.registers.values[REGISTER_RBP], 0xbbbb));
+	cr_expect(eq(u64, target.registers.values[CFI_FRAME_POINTER], 0xbbbb));
 	cr_expect(eq(u64, target.registers.values[REGISTER_SP], cfa));
-	cr_expect(eq(u64, target.registers.values[REGISTER_RBX], 0x3000)); /* callee-saved */
-	cr_expect(not(registers_know(&target.registers, 1))); /* rdx: not callee-saved */
-	cr_expect(registers_know(&target.registers, REGISTER_R12));
+	cr_expect(eq(u64, target.registers.values[CFI_KEPT], 0x1000 * CFI_KEPT));
+	cr_expect(not(registers_know(&target.registers, 1))); /* not callee-saved */
 	cr_expect(not(target.registers.is_interrupted));
 	target_done(&target);
 }
 
-/* At its return a function has popped rbp, but the rules still have it saved. */
+/* At its return a function has popped the frame pointer, but the rules still have it saved. */
 Test(unwind, saves_below_the_stack_pointer_are_ignored)
 {
 	const uint64_t words[] = {0xdead, code_addr(3, 1)};
@@ -218,10 +218,10 @@ Test(unwind, saves_below_the_stack_pointer_are_ignored)
 	remote_addr cfa = 0;
 
 	target_init(&target, words, 2, code_addr(4, 0xff), 1);
-	registers_set(&target.registers, REGISTER_RBP, STACK_ADDR);
+	registers_set(&target.registers, CFI_FRAME_POINTER, STACK_ADDR);
 	cr_assert(zero(int, step(&target, &cfa)));
 	cr_expect(eq(u64, cfa, STACK_ADDR + 16));
-	cr_expect(eq(u64, target.registers.values[REGISTER_RBP], STACK_ADDR));
+	cr_expect(eq(u64, target.registers.values[CFI_FRAME_POINTER], STACK_ADDR));
 	target_done(&target);
 }
 
@@ -248,6 +248,9 @@ Test(unwind, unwinds_out_of_a_call_to_an_unmapped_address)
 	struct target target;
 
 	target_init(&target, words, 1, 0, 0);
+#if defined(__aarch64__)
+	registers_set(&target.registers, REGISTER_LR, words[0]);
+#endif
 	cr_assert(zero(int, unwind(&target)));
 	cr_assert(eq(sz, target.nr_frames, 2));
 	cr_expect(eq(u64, target.frames[1].pc, code_addr(3, 1)));
@@ -275,8 +278,8 @@ Test(unwind, leaves_a_frame_by_its_end)
 					 STACK_ADDR + 32, registers)));
 	cr_expect(eq(u64, registers->values[REGISTER_PC], code_addr(3, 0x10)));
 	cr_expect(eq(u64, registers->values[REGISTER_SP], STACK_ADDR + 32));
-	cr_expect(eq(u64, registers->values[6], 0xbbbb));
-	cr_expect(not(registers_know(registers, REGISTER_RBX)));
+	cr_expect(eq(u64, registers->values[CFI_FRAME_POINTER], 0xbbbb));
+	cr_expect(not(registers_know(registers, CFI_KEPT)));
 
 	/* A frame without bytes; a function without information. */
 	registers_set(registers, REGISTER_SP, STACK_ADDR + 32);
@@ -403,8 +406,11 @@ Test(unwind, stops_at_a_gap)
 	} cases[] = {
 		{{0x1234, 0}, MODULE_ADDR + CODE_VADDR, -ENOENT, 2},
 		{{0, 0}, MODULE_ADDR + CODE_VADDR, 0, 1}, /* outermost: no return address */
-		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x500, -ENOENT, 1},	 /* rax is unknown */
-		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x400, -EBADMSG, 1}, /* rbp is below sp */
+		{{0, 0}, MODULE_ADDR + CODE_VADDR + 0x500, -ENOENT, 1}, /* register 0 is unknown */
+		{{0, 0},
+		 MODULE_ADDR + CODE_VADDR + 0x400,
+		 -EBADMSG,
+		 1}, /* the frame pointer is below sp */
 		{{MODULE_ADDR + CODE_VADDR + 0x601, 0},
 		 MODULE_ADDR + CODE_VADDR + 0x600,
 		 -EBADMSG,
@@ -460,11 +466,20 @@ Test(unwind, converts_kernel_register_words)
 	for (unsigned int i = 0; i < REGISTERS_USER_WORDS; i++)
 		words[i] = i;
 	registers = registers_of_user(words);
+#if defined(__x86_64__)
 	cr_expect(eq(u64, registers.values[REGISTER_RBX], 5));
 	cr_expect(eq(u64, registers.values[REGISTER_RBP], 4));
 	cr_expect(eq(u64, registers.values[REGISTER_SP], 19));
 	cr_expect(eq(u64, registers.values[REGISTER_PC], 16));
 	cr_expect(eq(u64, registers.values[REGISTER_R12], 3));
 	cr_expect(eq(u64, registers.values[REGISTER_R12 + 3], 0));
+#elif defined(__aarch64__)
+	/* struct user_pt_regs: x0 to x30, sp, pc, pstate. */
+	cr_expect(eq(u64, registers.values[REGISTER_X19], 19));
+	cr_expect(eq(u64, registers.values[REGISTER_FRAME_POINTER], 29));
+	cr_expect(eq(u64, registers.values[REGISTER_LR], 30));
+	cr_expect(eq(u64, registers.values[REGISTER_SP], 31));
+	cr_expect(eq(u64, registers.values[REGISTER_PC], 32));
+#endif
 	cr_expect(registers.is_interrupted);
 }

@@ -132,8 +132,8 @@ Test(unwind_table, executes_each_instruction)
 		{3, {DW_CFA_val_offset_sf, 3, 0x7e}, "7+8 3=3:16 16=2:-8"},
 		{3, {DW_CFA_register, 3, 12}, "7+8 3=4:12 16=2:-8"},
 		{3, {DW_CFA_restore_extended, 3}, "7+8 16=2:-8"},
-		/* xmm6, a register that is not kept. */
-		{3, {DW_CFA_offset_extended, 23, 2}, "7+8 16=2:-8"},
+		/* A register that is not kept. */
+		{3, {DW_CFA_offset_extended, NR_REGISTERS, 2}, "7+8 16=2:-8"},
 		/* The value of these is the offset of their block in the section. */
 		{4, {DW_CFA_expression, 3, 1, DW_OP_lit1}, "7+8 3=5:44 16=2:-8"},
 		{4, {DW_CFA_val_expression, 3, 1, DW_OP_lit1}, "7+8 3=6:44 16=2:-8"},
@@ -259,4 +259,29 @@ Test(unwind_table, empty_section_has_no_rules)
 	cr_expect(eq(ptr, (void *)unwind_table_find(table, 0), NULL));
 	unwind_table_destroy(table);
 	unwind_table_destroy(NULL);
+}
+
+/* Both instructions turn the state; it belongs to what is remembered. Other machines lack them. */
+Test(unwind_table, return_addresses_are_signed_in_part_of_a_function)
+{
+	enum { NEGATE_RA_STATE = 0x2d, NEGATE_RA_STATE_WITH_PC = 0x2c };
+	static const uint8_t program[] = {
+		DW_CFA_advance_loc | 4, NEGATE_RA_STATE,	DW_CFA_advance_loc | 4,
+		DW_CFA_remember_state,	NEGATE_RA_STATE,	DW_CFA_advance_loc | 4,
+		DW_CFA_restore_state,	DW_CFA_advance_loc | 4, NEGATE_RA_STATE_WITH_PC,
+		DW_CFA_advance_loc | 4, NEGATE_RA_STATE_WITH_PC};
+	static const bool is_signed[] = {false, true, false, true, false, true};
+	struct unwind_table *table = table_of_program(program, sizeof(program));
+
+	for (size_t i = 0; i < sizeof(is_signed) / sizeof(is_signed[0]); i++) {
+		const struct unwind_rule *rule = unwind_table_find(table, 0x1000 + 4 * i);
+
+#if defined(__aarch64__)
+		cr_assert(rule != NULL, "%zu", i);
+		cr_expect(eq(int, rule->is_return_signed, is_signed[i]), "%zu", i);
+#else
+		cr_expect(not(rule != NULL), "%zu", i);
+#endif
+	}
+	unwind_table_destroy(table);
 }
