@@ -119,7 +119,8 @@ static int find_own(const char *path)
 
 	if (fd >= 0 || (errno != ENOSYS && errno != EPERM))
 		return fd < 0 ? path_error() : (int)fd;
-	root_fd = open("/", O_PATH | O_DIRECTORY | O_CLOEXEC);
+	/* By the kernel's name: an emulator of another machine has another folder at "/". */
+	root_fd = open("/proc/self/root", O_PATH | O_DIRECTORY | O_CLOEXEC);
 	return root_fd < 0 ? path_error() : find_without_links(root_fd, path);
 }
 

@@ -42,7 +42,11 @@ struct rseq_place rseq_place_find(struct remote_memory *memory, const struct map
 	struct rseq_place place = {.is_known = false};
 
 #if !defined(__x86_64__)
-	/* Only on x86-64 is the pthread_t the thread pointer; elsewhere it is below it. */
+	/*
+	 * Only on x86-64 is the pthread_t the thread pointer; elsewhere it is below it. And only
+	 * there does another CPU see the kernel's number before what the thread writes after it
+	 * has moved: on aarch64 the two stores are not ordered.
+	 */
 	return place;
 #endif
 	for (size_t i = 0, end; !place.is_known && i < maps->nr_mappings; i = end) {

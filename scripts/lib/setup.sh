@@ -13,6 +13,9 @@ bpf_packages='bpftool clang libbpf-dev'
 test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellcheck util-linux
 	python3.11-dbg libpython3-dev libexpat1-dev libunwind-dev binutils strace tmux gunicorn
 	python3-pytest uwsgi-core uwsgi-plugin-python3'
+# To build for aarch64 and to run that; without them the step is skipped.
+# shellcheck disable=SC2034
+aarch64_packages='gcc-aarch64-linux-gnu qemu-user-static'
 # Programs that open the files which pysample writes. Without them tests are skipped.
 # shellcheck disable=SC2034
 consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime

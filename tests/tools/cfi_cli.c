@@ -14,9 +14,18 @@
 #include "symbols/unwind/eh_frame.h"
 #include "symbols/unwind/unwind_table.h"
 
-static const char *const names[NR_REGISTERS] = {"rax", "rdx", "rcx", "rbx", "rsi", "rdi",
-						"rbp", "rsp", "r8",  "r9",  "r10", "r11",
-						"r12", "r13", "r14", "r15", "ra"};
+/* clang-format off */
+static const char *const names[NR_REGISTERS] = {
+#if defined(__x86_64__)
+	"rax", "rdx", "rcx", "rbx", "rsi", "rdi", "rbp", "rsp", "r8", "r9", "r10", "r11",
+	"r12", "r13", "r14", "r15", "ra",
+#elif defined(__aarch64__)
+	"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11", "x12",
+	"x13", "x14", "x15", "x16", "x17", "x18", "x19", "x20", "x21", "x22", "x23", "x24",
+	"x25", "x26", "x27", "x28", "x29", "ra", "sp", "pc",
+#endif
+};
+/* clang-format on */
 
 static void print_save(const struct unwind_save *save)
 {

@@ -9,6 +9,7 @@
  * time and the number of frames. Not part of the product, which never stops a process.
  */
 #include <dirent.h>
+#include <elf.h>
 #include <elfutils/libdwfl.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -66,10 +67,11 @@ static void stop_thread(pid_t tid)
 static struct registers registers_of(pid_t tid)
 {
 	struct user_regs_struct user;
+	struct iovec all = {.iov_base = &user, .iov_len = sizeof(user)};
 	uint64_t words[REGISTERS_USER_WORDS];
 
-	if (ptrace(PTRACE_GETREGS, tid, 0, &user))
-		die("PTRACE_GETREGS");
+	if (ptrace(PTRACE_GETREGSET, tid, NT_PRSTATUS, &all))
+		die("PTRACE_GETREGSET");
 	memcpy(words, &user, sizeof(words));
 	return registers_of_user(words);
 }

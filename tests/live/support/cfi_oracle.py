@@ -5,12 +5,15 @@
     cfi_oracle.py CLI [FILE...]
 
 CLI is built from tests/tools/cfi_cli.c. Without files: the C library, the loader, libstdc++, the
-interpreters of pyenv and the testbed, and a .debug_frame compiled for this test.
+interpreters of pyenv and the testbed, and a .debug_frame compiled for this test. In a build for
+another machine (see tests/meson.build) CLI runs in $MESON_EXE_WRAPPER, and the files are those of
+$SYSROOT.
 """
 import glob
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -19,15 +22,21 @@ import unittest
 FUNCTION = re.compile(r"^[0-9a-f]+ [0-9a-f]+ [0-9a-f]+ FDE cie=([0-9a-f]+) "
                       r"pc=([0-9a-f]+)\.\.([0-9a-f]+)")
 COMMON = re.compile(r"^([0-9a-f]+) [0-9a-f]+ [0-9a-f]+ CIE ")
+SYSROOT = os.environ.get("SYSROOT")
+WRAPPER = shlex.split(os.environ.get("MESON_EXE_WRAPPER", ""))
+COMPILER = shlex.split(os.environ.get("CC", "cc"))
 ROW = re.compile(r"^([0-9a-f]{16}) (\S+) +(.*\S)")
 REGISTER = re.compile(r"r\d+ \((\w+)\)")  # readelf's name of a register that holds another one
 
 
 def canonical(cfa, rules):
     """A row as text, without registers that are unchanged, undefined (but for the return address)
-    or xmm."""
+    or vectors. On aarch64, where the return address is in a register at first, readelf says that
+    of what is unchanged, too."""
+    has_return = "ra=u" if SYSROOT is None else ""
     said = sorted(f"{name}={rule}" for name, rule in rules
-                  if rule != "s" and (rule != "u" or name == "ra") and not name.startswith("xmm"))
+                  if rule != "s" and (rule != "u" or f"{name}={rule}" == has_return)
+                  and not name.startswith(("xmm", "v")))
     return " ".join([cfa] + said)
 
 
@@ -90,7 +99,8 @@ def readelf_rows(path, section):
 
 
 def our_rules(cli, path, section, vaddrs):
-    run = subprocess.run([cli, path, section], input="".join(f"{vaddr:x}\n" for vaddr in vaddrs),
+    run = subprocess.run([*WRAPPER, cli, path, section],
+                         input="".join(f"{vaddr:x}\n" for vaddr in vaddrs),
                          stdout=subprocess.PIPE, text=True, check=True)
     for line in run.stdout.splitlines():
         cfa, *rules = line.split()
@@ -111,12 +121,18 @@ def differences(cli, path, section):
 
 
 def mapped_library(name):
+    if SYSROOT:
+        return glob.glob(f"{SYSROOT}/lib/*/{name}*")[0]
     maps = pathlib.Path("/proc/self/maps").read_text(encoding="utf-8")
     return next(line.split()[-1] for line in maps.splitlines() if name in line)
 
 
 def interpreters():
-    """The interpreters' files: pyenv's, the testbed's and the distribution's."""
+    """The interpreters' files: pyenv's, the testbed's and the distribution's. In a sysroot some
+    other large programs."""
+    if SYSROOT:
+        return [f"{folder}/{name}" for folder in glob.glob(f"{SYSROOT}/usr/lib/*-linux-gnu")
+                for name in ("libcrypto.so.3", "libgit2.so.1.5")]
     home = os.path.expanduser("~")
     found = glob.glob(f"{home}/.pyenv/versions/*/lib/libpython?.*.so.1.0")
     testbed = subprocess.run([pathlib.Path(__file__).parents[3] / "scripts/testbed", "--path"],
@@ -156,14 +172,14 @@ class CfiOracle(unittest.TestCase):
                 self.expect_same(path, least=10000)
 
     def test_cplusplus(self):
-        for path in glob.glob("/usr/lib/*/libstdc++.so.6"):
+        for path in glob.glob(f"{SYSROOT or ''}/usr/lib/*/libstdc++.so.6"):
             self.expect_same(path, least=10000)
 
     def test_debug_frame(self):
         for options in (["-O2"], ["-O0"], ["-O2", "-gdwarf-5"], ["-Os", "-gdwarf-2"]):
             with self.subTest(options=options), tempfile.TemporaryDirectory() as folder:
                 path = f"{folder}/made.so"
-                subprocess.run(["cc", "-g", "-gz=none", "-shared", "-fPIC", "-x", "c", "-",
+                subprocess.run([*COMPILER, "-g", "-gz=none", "-shared", "-fPIC", "-x", "c", "-",
                                 "-fno-asynchronous-unwind-tables", "-fno-unwind-tables",
                                 *options, "-o", path], input=DEBUG_FRAME_SOURCE, text=True,
                                check=True)

@@ -18,6 +18,7 @@
 #include "procmem/live.h"
 #include "procmem/message.h"
 #include "tests/support/fake_memory.h"
+#include "tests/support/machine_offers.h"
 
 #define PAGE_BYTES 4096
 
@@ -102,6 +103,8 @@ Test(memory, few_ranges_take_one_call)
 	struct process process;
 	struct live_memory live;
 
+	if (!machine_offers_call(SYS_process_vm_readv))
+		cr_skip("no process_vm_readv");
 	for (size_t i = 0; i < 20; i++) {
 		from[i] = i * i;
 		ranges[i] = (struct remote_range){
@@ -123,6 +126,8 @@ Test(memory, many_ranges_take_the_fewest_calls)
 	struct process process;
 	struct live_memory live;
 
+	if (!machine_offers_call(SYS_process_vm_readv))
+		cr_skip("no process_vm_readv");
 	for (uint32_t i = 0; i < NR_RANGES; i++) {
 		from[i] = i ^ 0xabcd0000;
 		ranges[i] = (struct remote_range){
@@ -158,6 +163,8 @@ Test(memory, dependent_ranges_are_skipped_after_a_fault)
 	struct process process;
 	struct live_memory live;
 
+	if (!machine_offers_call(SYS_process_vm_readv))
+		cr_skip("no process_vm_readv");
 	begin(getpid(), &process, &live);
 	for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
 		const uint64_t nr_reads = live.nr_reads;
@@ -283,11 +290,15 @@ static void check_without_the_call(int error)
 
 Test(memory, falls_back_if_the_call_is_forbidden)
 {
+	if (!machine_offers_call(SYS_process_vm_readv))
+		cr_skip("no process_vm_readv");
 	check_without_the_call(EPERM);
 }
 
 Test(memory, falls_back_if_the_call_is_missing)
 {
+	if (!machine_offers_call(SYS_process_vm_readv))
+		cr_skip("no process_vm_readv");
 	check_without_the_call(ENOSYS);
 }
 

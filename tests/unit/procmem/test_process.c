@@ -15,6 +15,7 @@
 #include "procmem/live.h"
 #include "procmem/maps.h"
 #include "procmem/permission.h"
+#include "tests/support/machine_offers.h"
 #include "tests/support/own_process.h"
 
 /* A child process; run() ends with saying that it is ready. Killed at the end of the test. */
@@ -319,6 +320,8 @@ Test(process, lives_on_without_its_main_thread)
 	uint64_t value;
 	pid_t tid = 0;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	await_state(child.pid, 'Z');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	cr_expect(not(process_memory_is_gone(&process)));
@@ -369,6 +372,8 @@ Test(process, zombie_has_no_maps)
 	struct maps maps;
 	char line[64];
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	await_state(child.pid, 'Z');
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	cr_expect(eq(int, maps_read(&process, &maps), -ESRCH));
@@ -386,6 +391,8 @@ Test(process, name_cannot_forge_the_state)
 	size_t nr_threads = 0;
 	pid_t tid = 0;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	cr_expect(zero(int, process_live_thread(&process, &tid)),
 		  "the name is not read as the state");
@@ -406,6 +413,8 @@ Test(process, lists_threads)
 	struct process_thread *threads = NULL;
 	size_t nr_threads = 0;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	cr_assert(zero(int, process_open(child.pid, &process, NULL)));
 	cr_assert(zero(int, process_threads(&process, &threads, &nr_threads)));
 	cr_assert(eq(sz, nr_threads, 2));
@@ -447,6 +456,8 @@ Test(process, reads_ids_in_another_pid_namespace)
 	size_t nr_threads = 0;
 	bool other = false;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	if (child.sent_id == 0)
 		cr_skip("not tested here: PID namespaces (unshare is not allowed)");
 	cr_assert(zero(int, process_open(child.sent_id, &process, NULL)));
@@ -472,6 +483,8 @@ Test(process, reads_files_of_proc)
 	char *text = NULL;
 	size_t size = 0;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	process = own_process_open();
 	memset(buffer, 'x', sizeof(buffer));
 	cr_expect(eq(int, process_read_file(&process, "status", buffer, sizeof(buffer)), 7));
@@ -649,6 +662,8 @@ Test(process, reads_stop_when_access_is_revoked)
 	int status = -1;
 	pid_t reader;
 
+	if (!machine_offers_call(SYS_process_vm_readv))
+		cr_skip("no process_vm_readv");
 	if (geteuid() != 0)
 		cr_skip("not tested here: refusals (needs root to become another user)");
 	child = child_start(run_undumpable_later);

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <unistd.h>
 
+#include "tests/support/machine_offers.h"
 #include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
 
@@ -51,6 +52,8 @@ Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 	struct pipe_waiter waiter;
 	struct process process;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	process = own_process_open();
 	pipe_waiter_begin(&waiter);
 	place = pipe_waiter_place(&waiter, &process);

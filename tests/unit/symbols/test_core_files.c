@@ -77,6 +77,21 @@ static const Elf64_Phdr *find_segment(const struct place *place, uint32_t flag)
 	cr_fatal("no such segment");
 }
 
+/* The offset in the file of a page of code, its last: the first may have the file's header, too. */
+static uint64_t code_offset(const struct place *place)
+{
+	const Elf64_Phdr *text = find_segment(place, PF_X);
+
+	return (text->p_offset + text->p_filesz - 1) & -(uint64_t)PAGE;
+}
+
+static remote_addr code_addr(const struct place *place)
+{
+	const Elf64_Phdr *text = find_segment(place, PF_X);
+
+	return LIBRARY_ADDR + code_offset(place) + (text->p_vaddr - text->p_offset);
+}
+
 /*
  * A core of a process with the library mapped as path: page_bytes of its first page, code, and
  * relocated data that was then made read-only. Code and data were not saved.
@@ -84,9 +99,8 @@ static const Elf64_Phdr *find_segment(const struct place *place, uint32_t flag)
 static struct core *make_core(const struct place *place, const char *path, const void *page,
 			      size_t page_bytes)
 {
-	const Elf64_Phdr *text = find_segment(place, PF_X);
 	const Elf64_Phdr *data = find_segment(place, PF_W);
-	uint64_t text_addr = LIBRARY_ADDR + (text->p_vaddr & -(uint64_t)PAGE);
+	uint64_t text_addr = code_addr(place);
 	uint64_t data_addr = LIBRARY_ADDR + (data->p_vaddr & -(uint64_t)PAGE);
 	struct {
 		uint64_t counts[2];
@@ -94,7 +108,7 @@ static struct core *make_core(const struct place *place, const char *path, const
 		char paths[3 * 128];
 	} note = {{3, PAGE},
 		  {{LIBRARY_ADDR, LIBRARY_ADDR + PAGE, 0},
-		   {text_addr, text_addr + PAGE, text->p_offset / PAGE},
+		   {text_addr, text_addr + PAGE, code_offset(place) / PAGE},
 		   {data_addr, data_addr + PAGE, data->p_offset / PAGE}},
 		  ""};
 	uint64_t auxv[] = {AT_PHDR, LIBRARY_ADDR + 64};
@@ -119,9 +133,8 @@ static struct core *make_core(const struct place *place, const char *path, const
 /* Which parts of the library can be read from the core: 'h'eader, 't'ext, 'd'ata. */
 static void read_pieces(const struct place *place, struct core *core, char ret_pieces[4])
 {
-	const Elf64_Phdr *text = find_segment(place, PF_X);
 	const Elf64_Phdr *data = find_segment(place, PF_W);
-	const remote_addr addrs[] = {LIBRARY_ADDR, LIBRARY_ADDR + (text->p_vaddr & -(uint64_t)PAGE),
+	const remote_addr addrs[] = {LIBRARY_ADDR, code_addr(place),
 				     LIBRARY_ADDR + (data->p_vaddr & -(uint64_t)PAGE)};
 	char page[PAGE];
 
@@ -131,8 +144,7 @@ static void read_pieces(const struct place *place, struct core *core, char ret_p
 			ret_pieces[strlen(ret_pieces)] = "htd"[i];
 	if (strchr(ret_pieces, 't')) {
 		cr_assert(zero(int, remote_memory_read(core_memory(core), addrs[1], page, PAGE)));
-		cr_expect(zero(int, memcmp(page, place->bytes + (text->p_offset & -(uint64_t)PAGE),
-					   PAGE)));
+		cr_expect(zero(int, memcmp(page, place->bytes + code_offset(place), PAGE)));
 	}
 }
 
@@ -288,7 +300,7 @@ Test(core_files, core_without_first_page_proves_no_file)
 {
 	struct place place = make_place();
 	struct core_file_places nowhere = {.sysroot = NULL};
-	struct core_file_places root = {.sysroot = "/"};
+	struct core_file_places root = {.sysroot = "/proc/self/root"};
 	struct core_file_places given = {.executable = place.path};
 
 	write_file(place.folder, "usr/lib/libx.so", place.bytes, place.size);

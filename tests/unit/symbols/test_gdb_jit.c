@@ -19,6 +19,7 @@
 #include "symbols/elf/live_images.h"
 #include "symbols/elf/module_symbols.h"
 #include "tests/support/expected_code.h"
+#include "tests/support/machine_offers.h"
 #include "tests/support/own_process.h"
 
 /* The structs of GDB's documentation. */
@@ -158,6 +159,8 @@ static void open_reader(struct reader *reader)
 	struct maps maps;
 	uint32_t nr_places;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	reader->process = own_process_open();
 	live_memory_init(&reader->live, &reader->process);
 	live_images_init(&images, &reader->process);

@@ -12,6 +12,7 @@
 #include "procmem/live.h"
 #include "symbols/unwind/registers.h"
 #include "tests/support/jitdump_bytes.h"
+#include "tests/support/machine_offers.h"
 #include "tests/support/own_process.h"
 
 /* A file with this process's code, and its reader. */
@@ -124,6 +125,8 @@ Test(jit_frames, new_sources_are_found_later)
 	struct own_map map;
 	void *mapped[2];
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	begin(&map, "perf-", ".map");
 	cr_expect(eq(str, name_at(&map, 0, 0x1000), (char *)""), "the first search");
 	mapped[0] = appear(0, 0x1000, "first");
@@ -144,6 +147,8 @@ Test(jit_frames, older_stack_starts_no_search)
 	struct own_map map;
 	void *mapped;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	begin(&map, "perf-", ".map");
 	cr_expect(eq(str, name_at(&map, 1000, 0x1000), (char *)""));
 	mapped = appear(0, 0x1000, "first");
@@ -177,6 +182,8 @@ Test(jit_frames, reads_unwritten_bytes_of_a_jitdump)
 	struct own_map map;
 	void *mapped;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	begin(&map, "jit-", ".dump");
 	mapped = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(map.file), 0);
 	cr_assert(ne(ptr, mapped, MAP_FAILED));
@@ -205,6 +212,8 @@ Test(jit_frames, last_code_wins_if_times_are_processor_ticks)
 	struct own_map map;
 	void *mapped;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	begin(&map, "jit-", ".dump");
 	jitdump_put_header(&bytes, 40, 1);
 	jitdump_put_load(&bytes, (struct jitdump_load){"old", 0x1000, 12, 1, 1, 0});
@@ -227,6 +236,8 @@ Test(jit_frames, unwind_rules_come_from_a_jitdump)
 	struct own_map map;
 	void *mapped;
 
+	if (!machine_describes_us())
+		cr_skip("the kernel's files describe an emulator");
 	begin(&map, "jit-", ".dump");
 	jitdump_put_header(&bytes, 40, 0);
 	jitdump_put_unwinding(&bytes, 0x1000, false, map.start_ns);
