@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "symbols/unwind/signal_return.h"
 #include "symbols/unwind/stack_depth.h"
 
 /* Limit on the stack of one function: musl's longest paths and host names have 8 KiB. */
@@ -130,17 +131,6 @@ static bool ends_thread(const struct call_sites *sites, remote_addr addr)
 	       memmem(bytes, sizeof(bytes), exits[1], 6);
 }
 
-/* Whether the code at addr is what the C library has signal handlers return to. */
-static bool ends_handler(const struct call_sites *sites, remote_addr addr)
-{
-	static const uint8_t returns[] = {0x48, 0xc7, 0xc0, 0x0f, 0x00, /* mov $15,%rax */
-					  0x00, 0x00, 0x0f, 0x05};	/* syscall */
-	uint8_t bytes[sizeof(returns)];
-
-	return !remote_memory_read(sites->memory, addr, bytes, sizeof(bytes)) &&
-	       memcmp(bytes, returns, sizeof(bytes)) == 0;
-}
-
 /* Whether code at addr, which is in a module, belongs to its entry point. */
 static bool is_in_entry(const struct call_sites *sites, const struct module_range *range,
 			remote_addr addr)
@@ -169,7 +159,8 @@ static bool is_first(const struct call_sites *sites, const struct module_range *
 static bool is_unique(const struct call_sites *sites, const struct module_range *range,
 		      remote_addr word, const struct site *site)
 {
-	return site->is_after_call ? is_first(sites, range, word) : ends_handler(sites, word);
+	return site->is_after_call ? is_first(sites, range, word)
+				   : signal_return_rule(sites->memory, word - 1) != NULL;
 }
 
 /* The code around the pc of a frame, read when it is first needed. */
@@ -292,12 +283,10 @@ int call_sites_find(struct call_sites *sites, struct stack_window *window,
 		*ret_cfa = frame->values[REGISTER_SP] + cached->depth_bytes;
 		return 0;
 	}
-	if (is_call && is_first(sites, range, pc))
+	if (is_call && is_first(sites, range, pc)) {
 		*ret_kind = CALL_SITE_NONE;
-	else if (is_call && ends_handler(sites, pc))
-		*ret_kind = CALL_SITE_SIGNAL;
-	if (*ret_kind != CALL_SITE_FOUND)
 		return 0;
+	}
 	return find_uncached(sites, window, frame, mapping, cached, ret_cfa);
 }
 

@@ -9,11 +9,11 @@
  * then used exactly the stack up to that word (stack_depth.h). A call through a pointer proves
  * nothing and is not accepted, but for code that is on a stack once: the two functions that have no
  * caller, which are the program's entry point and the code that begins a thread and ends with
- * exit(2), and the code that signal handlers return to. It counts as the caller if nothing below the
- * word looks like a return address.
+ * exit(2), and the code that signal handlers return to (signal_return.h). It counts as the caller if
+ * nothing below the word looks like a return address.
  *
  * Source: the System V ABI for AMD64, §3.2.2, "Procedure Linkage Table" and §3.4.1; musl's
- * src/thread/x86_64/clone.s, arch/x86_64/crt_arch.h and src/signal/x86_64/restore.s.
+ * src/thread/x86_64/clone.s and arch/x86_64/crt_arch.h.
  */
 #pragma once
 
@@ -48,9 +48,8 @@ void call_sites_init(struct call_sites *sites, struct remote_memory *memory,
 		     struct module_map *map);
 
 enum call_site_kind {
-	CALL_SITE_FOUND,  /* the word below the CFA is the return address */
-	CALL_SITE_NONE,	  /* the function has no caller */
-	CALL_SITE_SIGNAL, /* a signal handler returns here; the kernel's context is at the sp */
+	CALL_SITE_FOUND, /* the word below the CFA is the return address */
+	CALL_SITE_NONE,	 /* the function has no caller */
 };
 
 /*

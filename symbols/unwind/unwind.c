@@ -205,37 +205,6 @@ static int leave_unmapped(struct unwind_modules *modules, struct stack_window *w
 	return 0;
 }
 
-/* Return from a signal handler: the kernel has saved all registers at the stack pointer. */
-static int leave_handler(struct stack_window *window, struct registers *registers,
-			 remote_addr *ret_cfa)
-{
-#if defined(__x86_64__)
-	/* By their offset in struct ucontext (asm/ucontext.h, asm/sigcontext.h). */
-	static const struct {
-		uint8_t number, offset;
-	} saved[] = {{REGISTER_R12, 72},     {REGISTER_R12 + 1, 80}, {REGISTER_R12 + 2, 88},
-		     {REGISTER_R12 + 3, 96}, {REGISTER_RBP, 120},    {REGISTER_RBX, 128},
-		     {REGISTER_SP, 160},     {REGISTER_PC, 168}};
-	const remote_addr sp = registers->values[REGISTER_SP];
-	struct registers interrupted = {.is_interrupted = true};
-
-	for (size_t i = 0; i < sizeof(saved) / sizeof(saved[0]); i++) {
-		uint64_t value;
-		int err = stack_window_u64(window, sp + saved[i].offset, &value);
-
-		if (err)
-			return err;
-		registers_set(&interrupted, saved[i].number, value);
-	}
-	*registers = interrupted;
-	*ret_cfa = interrupted.values[REGISTER_SP];
-	return 0;
-#else
-	(void)window, (void)registers, (void)ret_cfa;
-	return -ENOENT;
-#endif
-}
-
 /*
  * Step out of a function without call frame information. Which registers it has saved, and where,
  * is unknown. Returns 0 or an error as unwind_step().
@@ -248,8 +217,6 @@ static int leave_without_rule(struct unwind_modules *modules, struct stack_windo
 	uint64_t pc = 0;
 	int err = unwind_modules_find_call(modules, window, registers, &kind, ret_cfa);
 
-	if (!err && kind == CALL_SITE_SIGNAL)
-		return leave_handler(window, registers, ret_cfa);
 	if (!err && kind == CALL_SITE_FOUND)
 		err = stack_window_u64(window, *ret_cfa - sizeof(pc), &pc);
 	if (err)

@@ -235,6 +235,15 @@ static const struct unwind_rule *find_in_module(struct unwind_modules *modules, 
 	return find_rule(module, addr, ret_section);
 }
 
+/* The rule of a frame that a signal handler returns to, or else the given one. */
+static const struct unwind_rule *signal_rule_or(const struct unwind_modules *modules,
+						remote_addr addr, const struct unwind_rule *rule)
+{
+	const struct unwind_rule *signal = signal_return_rule(modules->memory, addr);
+
+	return signal ? signal : rule;
+}
+
 /* Only rules of modules are cached: code made at run time may be replaced by other code. */
 static const struct unwind_rule *find_uncached(struct unwind_modules *modules, remote_addr addr,
 					       const struct cfi_section **ret_section)
@@ -245,19 +254,18 @@ static const struct unwind_rule *find_uncached(struct unwind_modules *modules, r
 
 	if (index != MODULE_MAP_NONE)
 		rule = find_in_module(modules, index, addr, ret_section);
-	if (!rule || rule->is_signal_frame) {
-		const struct unwind_rule *signal = signal_return_rule(modules->memory, addr);
-
-		rule = signal ? signal : rule;
-	}
+	if (rule && rule->is_signal_frame)
+		rule = signal_rule_or(modules, addr, rule);
 	if (rule)
 		*cached_rule_at(modules, addr) = (struct cached_rule){addr, 0, rule, *ret_section};
-	if (rule || !may_be_jit_code(modules, index))
-		return rule;
-	if (modules->jit)
-		rule = jit_frames_rule(modules->jit, addr, ret_section);
-	/* For a trampoline the JIT sources and its bytes give the same rule. */
-	return rule ? rule : find_trampoline(modules, addr, &start_addr);
+	if (!rule && may_be_jit_code(modules, index)) {
+		if (modules->jit)
+			rule = jit_frames_rule(modules->jit, addr, ret_section);
+		/* For a trampoline the JIT sources and its bytes give the same rule. */
+		if (!rule)
+			rule = find_trampoline(modules, addr, &start_addr);
+	}
+	return rule ? rule : signal_rule_or(modules, addr, NULL);
 }
 
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,

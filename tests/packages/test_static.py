@@ -1,17 +1,14 @@
 # SPDX-License-Identifier: MIT
 """The static program: what it needs, which is nothing, and that it runs where nothing is."""
 import os
-import re
 import shutil
-import subprocess
 import tempfile
 import unittest
 
 import roots
 import support
 
-MAX_PROGRAM_BYTES = 6 << 20  # the issue of a program that is carried about
-FUNCTION = re.compile(r"\bspin\b")
+MAX_PROGRAM_BYTES = 6 << 20
 
 
 class StaticProgram(unittest.TestCase):
@@ -46,8 +43,8 @@ class Roots(unittest.TestCase):
 
     is_quick = False
 
-    def check(self, root, *needs):
-        with support.python_target(support.newest_interpreter(), "busy") as target, \
+    def check(self, root, interpreter=support.newest_interpreter()):
+        with support.python_target(interpreter, "busy") as target, \
                 tempfile.TemporaryDirectory() as folder:
             shutil.copy(roots.program(), folder)
             dump, profile, native, page = (
@@ -75,6 +72,11 @@ class Roots(unittest.TestCase):
     def test_an_empty_root(self):
         with tempfile.TemporaryDirectory() as folder:
             self.check(folder)
+
+    def test_a_target_on_musl(self):
+        if not support.musl_interpreter():
+            raise unittest.SkipTest("not tested here: musl (run scripts/testbed to see why)")
+        self.check(roots.root_of("bookworm"), support.musl_interpreter())
 
     def test_users_are_named(self):
         """From the root's own /etc/passwd; in an empty root by number."""

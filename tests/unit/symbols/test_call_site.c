@@ -93,7 +93,6 @@ static const struct {
 	{"no return address", IN_INNER, {{0, 0}}, -ENOENT, 0, CALL_SITE_FOUND},
 	{"begins a thread", AFTER_THREAD, {{0, 0}}, 0, 0, CALL_SITE_NONE},
 	{"entry point", AFTER_ENTRY, {{0, 0}}, 0, 0, CALL_SITE_NONE},
-	{"signal handler", HANDLED, {{0, 0}}, 0, 0, CALL_SITE_SIGNAL},
 	{"called by the beginning of a thread",
 	 UNKNOWN,
 	 {{5, AFTER_THREAD}},
@@ -277,28 +276,6 @@ Test(call_site, the_caller_has_its_pc_and_sp)
 	caller = step(find_case("entry point"), NULL, &cfa);
 	cr_expect(gt(u64, cfa, STACK_ADDR));
 	cr_expect(not(registers_know(&caller, REGISTER_PC)));
-}
-
-Test(call_site, what_a_signal_interrupted_has_its_registers)
-{
-	/* struct ucontext begins with 40 bytes; then r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx,
-	 * rsp and rip. */
-	enum { R12 = 9, RBP = 15, RBX = 16, RSP = 20, RIP = 21 };
-	uint64_t words[STACK_WORDS];
-	struct registers registers;
-	remote_addr cfa;
-
-	for (size_t i = 0; i < STACK_WORDS; i++)
-		words[i] = 1000 + i;
-	registers = step(find_case("signal handler"), words, &cfa);
-	cr_expect(eq(u64, cfa, words[RSP]));
-	cr_expect(registers.is_interrupted);
-	cr_expect(eq(u64, registers.values[REGISTER_SP], words[RSP]));
-	cr_expect(eq(u64, registers.values[REGISTER_PC], words[RIP]));
-	cr_expect(eq(u64, registers.values[REGISTER_RBP], words[RBP]));
-	cr_expect(eq(u64, registers.values[REGISTER_RBX], words[RBX]));
-	for (unsigned int i = 0; i < 4; i++)
-		cr_expect(eq(u64, registers.values[REGISTER_R12 + i], words[R12 + i]));
 }
 
 #endif

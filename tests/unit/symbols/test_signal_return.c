@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <criterion/new/assert.h>
+#include <string.h>
 
 #include "symbols/unwind/registers.h"
 #include "tests/support/fake_memory.h"
@@ -68,13 +69,61 @@ Test(signal_return, restores_all_registers)
 
 #else
 
-Test(signal_return, has_no_rule_on_other_machines)
+/* musl's function, with a byte before and after it. */
+static const uint8_t code[] = {0xc3, 0x48, 0xc7, 0xc0, 0x0f, 0x00, 0x00, 0x00, 0x0f, 0x05, 0x90};
+enum { FUNCTION_OFFSET = 32 };
+
+static const struct unwind_rule *rule_at(const uint8_t *bytes, remote_addr offset)
 {
+	const struct unwind_rule *rule;
 	struct fake_memory fake;
 
 	fake_memory_init(&fake);
-	cr_expect(not(signal_return_rule(&fake.memory, ADDR) != NULL));
+	fake_memory_map(&fake, ADDR, 128);
+	fake_memory_write(&fake, ADDR + FUNCTION_OFFSET - 1, bytes, sizeof(code));
+	rule = signal_return_rule(&fake.memory, ADDR + FUNCTION_OFFSET + offset);
 	fake_memory_done(&fake);
+	return rule;
+}
+
+Test(signal_return, is_recognised_by_its_instructions)
+{
+	/* The look-up of a return address, and of the two instructions. */
+	static const remote_addr offsets[] = {(remote_addr)-1, 0, 7};
+
+	for (remote_addr offset = (remote_addr)-16; offset != 16; offset++) {
+		bool is_found = false;
+
+		for (size_t i = 0; i < sizeof(offsets) / sizeof(offsets[0]); i++)
+			is_found |= offsets[i] == offset;
+		cr_expect(eq(int, rule_at(code, offset) != NULL, is_found), "%d", (int)offset);
+	}
+	for (size_t bit = 0; bit < 72; bit++) {
+		uint8_t other[sizeof(code)];
+
+		memcpy(other, code, sizeof(code));
+		other[1 + bit / 8] ^= (uint8_t)(1u << bit % 8);
+		cr_expect(not(rule_at(other, 0) != NULL), "%zu", bit);
+	}
+}
+
+/* Offsets from the stack pointer, as in the kernel's struct sigcontext after 40 bytes. */
+Test(signal_return, restores_all_registers)
+{
+	/* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp and rip in DWARF's numbers. */
+	static const uint8_t order[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};
+	const struct unwind_rule *rule = rule_at(code, 0);
+
+	cr_assert(rule != NULL);
+	cr_expect(rule->is_signal_frame);
+	cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
+	cr_expect(zero(i32, rule->cfa_offset));
+	cr_assert(eq(u8, rule->nr_saves, NR_REGISTERS));
+	for (unsigned int i = 0; i < NR_REGISTERS; i++) {
+		cr_expect(eq(u8, rule->saves[order[i]].number, order[i]));
+		cr_expect(eq(int, rule->saves[order[i]].kind, CFI_AT_CFA));
+		cr_expect(eq(i32, rule->saves[order[i]].value, (int32_t)(40 + 8 * i)), "%u", i);
+	}
 }
 
 #endif
