@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 #include "cmd/sampling/session_rights.h"
 
+#include <fcntl.h>
 #include <linux/capability.h>
 #include <stdlib.h>
 #include <sys/utsname.h>
@@ -8,6 +9,8 @@
 #include "cmd/print.h"
 #include "output/text/text.h"
 #include "procmem/capabilities.h"
+#include "procmem/cleanup.h"
+#include "procmem/procfile.h"
 
 /* Needed for writing where others own the folder or the file that is replaced. */
 #define WRITING (CAPABILITY(CAP_DAC_OVERRIDE) | CAPABILITY(CAP_CHOWN) | CAPABILITY(CAP_FOWNER))
@@ -31,6 +34,20 @@ static bool bpf_needs_capability(void)
 }
 
 /*
+ * Whether perf_event_open takes CAP_SYS_ADMIN, whatever CAP_PERFMON permits: kernels of Debian and
+ * Ubuntu define a kernel.perf_event_paranoid above 2, which is Debian's default. Others have no
+ * such value unless somebody has set it.
+ */
+static bool events_need_admin(void)
+{
+	cleanup_close const int fd =
+		procfile_open(AT_FDCWD, "/proc/sys/kernel/perf_event_paranoid");
+	char text[16];
+
+	return fd >= 0 && procfile_read(fd, text, sizeof(text)) > 0 && strtol(text, NULL, 10) > 2;
+}
+
+/*
  * Returns the capabilities that reading needs: for the memory, the files that the target maps, and
  * the events of threads that come later.
  */
@@ -51,7 +68,7 @@ static uint64_t rights_to_read(const struct session *session)
 	 * CAP_SYS_ADMIN replaces those that we do not have, or that kernels before 5.8 and 5.9
 	 * lack.
 	 */
-	if (rights & SPLIT_OFF & ~capabilities_effective())
+	if ((rights & SPLIT_OFF & ~capabilities_effective()) || events_need_admin())
 		rights |= CAPABILITY(CAP_SYS_ADMIN);
 	/* For the kernel stacks of waiting threads, and for kernel symbols after an exec. */
 	if (engine->kernel_frames)

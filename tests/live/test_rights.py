@@ -18,6 +18,10 @@ CAPABILITIES = {"chown": 0, "dac_override": 1, "dac_read_search": 2, "fowner": 3
 READING = {"sys_ptrace", "dac_read_search", "checkpoint_restore"}
 WRITING = {"dac_override", "chown", "fowner"}
 EVENTS = {"perfmon", "ipc_lock"}
+PARANOID = "/proc/sys/kernel/perf_event_paranoid"
+if os.path.exists(PARANOID) and int(support.read(PARANOID)) > 2:  # as Debian has it
+    EVENTS |= {"sys_admin"}
+    READING |= {"sys_admin"}
 OTHER_UID, OTHER_GID = 65534, 65533
 
 # Of the file attribute that gives a program capabilities: linux/capability.h.
