@@ -20,15 +20,28 @@ static int compare_pointers(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* Returns the entry of the thread with that ident, or NULL if there is none. */
+/*
+ * Returns the entry of the thread with that ident, its pthread_self(), or NULL if there is none:
+ * the first whose thread pointer is not below it.
+ */
 static struct core_thread_index *find_thread(const struct core_threads *threads, uint64_t ident)
 {
-	const struct core_thread_index key = {.thread_pointer = ident};
+	const struct core_notes *notes = &threads->core->notes;
+	size_t low = 0, high = notes->nr_threads;
 
-	if (!ident || !threads->core->notes.nr_threads)
-		return NULL;
-	return bsearch(&key, threads->index, threads->core->notes.nr_threads, sizeof(key),
-		       compare_pointers);
+	while (low < high) {
+		const size_t middle = low + (high - low) / 2;
+
+		if (threads->index[middle].thread_pointer < ident)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return ident && low < notes->nr_threads &&
+			       threads->index[low].thread_pointer - ident <=
+				       notes->max_pthread_bytes
+		       ? &threads->index[low]
+		       : NULL;
 }
 
 /* Count a thread that has no C stack to follow. Returns flags for its sample. */

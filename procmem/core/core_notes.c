@@ -43,6 +43,12 @@ enum {
 /* A process gets about twenty pairs; more than 256 are not read. */
 enum { AUXV_PAIR_BYTES = 16, AUXV_MAX_BYTES = 256 * AUXV_PAIR_BYTES };
 
+/*
+ * struct pthread has 1.8 to 2.3 KiB in glibc 2.28 to 2.43, and 0.2 in musl. Those of two threads are
+ * further apart: each is at the end of its thread's stack, whose smallest size is larger.
+ */
+enum { AARCH64_MAX_PTHREAD_BYTES = 4096 };
+
 /* Indexes of the registers of a machine that are needed by name. */
 struct register_layout {
 	uint16_t machine;
@@ -50,11 +56,13 @@ struct register_layout {
 	uint16_t pc_index;
 	uint16_t sp_index;
 	uint16_t thread_pointer_index; /* 0: not among them, but in its own note */
+	uint16_t max_pthread_bytes;
 };
 
 static const struct register_layout layouts[] = {
 	{EM_X86_64, .nr_registers = 27, .pc_index = 16, .sp_index = 19, .thread_pointer_index = 21},
-	{EM_AARCH64, .nr_registers = 34, .pc_index = 32, .sp_index = 31},
+	{EM_AARCH64, .nr_registers = 34, .pc_index = 32, .sp_index = 31,
+	 .max_pthread_bytes = AARCH64_MAX_PTHREAD_BYTES},
 };
 
 struct note_reader {
@@ -361,6 +369,8 @@ int core_notes_read(struct file_blocks *file, const struct core_segments *segmen
 	for (size_t i = 0; i < sizeof(layouts) / sizeof(layouts[0]); i++)
 		if (layouts[i].machine == machine)
 			reader.layout = &layouts[i];
+	if (reader.layout)
+		reader.notes.max_pthread_bytes = reader.layout->max_pthread_bytes;
 	for (size_t i = 0; !err && reader.layout && i < segments->nr_notes; i++)
 		err = read_piece(&reader, segments->notes[i]);
 	if (err) {

@@ -38,8 +38,9 @@
 struct core_thread {
 	/* In its own PID namespace if the kernel wrote the core, in the debugger's otherwise. */
 	pid_t tid;
-	int signal;		    /* its current signal; 0: none */
-	remote_addr thread_pointer; /* pthread_self() of glibc and musl; 0: unknown */
+	int signal; /* its current signal; 0: none */
+	/* At most max_pthread_bytes above pthread_self() of glibc and musl; 0: unknown. */
+	remote_addr thread_pointer;
 	remote_addr pc_addr;
 	remote_addr sp_addr;
 	/*
@@ -96,6 +97,11 @@ struct core_notes {
 	/* In file order. The first is the one that died, or the debugger's current thread. */
 	struct core_thread *threads;
 	uint32_t nr_threads, max_threads;
+	/*
+	 * 0 on x86-64, where pthread_self() is the thread pointer. On aarch64 it is below it by the
+	 * size of the C library's struct pthread, which depends on its version.
+	 */
+	uint32_t max_pthread_bytes;
 	struct core_death death;
 	struct core_psinfo psinfo;
 	struct core_auxv auxv;

@@ -64,9 +64,10 @@ Test(core_notes, reads_registers_of_threads)
 		uint64_t sp;
 		uint64_t thread_pointer;
 		uint64_t last_register;
+		bool has_pthread_below; /* the thread pointer */
 	} cases[] = {
-		{EM_X86_64, 116, 119, 121, 0},
-		{EM_AARCH64, 132, 131, 77, 133},
+		{EM_X86_64, 116, 119, 121, 0, false},
+		{EM_AARCH64, 132, 131, 77, 133, true},
 	};
 	struct made_core file = MADE_CORE_EMPTY;
 	uint64_t tls[2] = {77, 78};
@@ -87,6 +88,7 @@ Test(core_notes, reads_registers_of_threads)
 		cr_expect(eq(u64, notes.threads[0].thread_pointer, cases[i].thread_pointer));
 		cr_expect(eq(u64, notes.threads[0].registers[0], 100));
 		cr_expect(eq(u64, notes.threads[0].registers[33], cases[i].last_register));
+		cr_expect(eq(int, notes.max_pthread_bytes > 0, cases[i].has_pthread_below));
 		cr_expect(eq(int, notes.threads[1].tid, 12));
 		cr_expect(eq(u64, notes.threads[1].thread_pointer, i == 0 ? 121 : 0));
 		cr_expect(not(notes.is_incomplete));
