@@ -16,6 +16,9 @@ test_packages='libcriterion-dev clang-format clang-tidy cppcheck elfutils shellc
 # To build for aarch64 and to run that; without them the step is skipped.
 # shellcheck disable=SC2034
 aarch64_packages='gcc-aarch64-linux-gnu qemu-user-static'
+# They boot the guests of scripts/testbed --amd64 and --arm64.
+# shellcheck disable=SC2034
+guest_packages='cpio qemu-system-arm qemu-system-x86'
 # Programs that open the files which pysample writes. Without them tests are skipped.
 # shellcheck disable=SC2034
 consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf llvm-runtime

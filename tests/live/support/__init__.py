@@ -47,7 +47,7 @@ def _reset_environment():
 _reset_environment()
 
 # A hang is a failure: nothing here takes nearly that long, even on a busy machine.
-PATIENCE_S = 180
+PATIENCE_S = int(os.environ.get("PYSAMPLE_PATIENCE_S", 180))
 
 SUPPORTED = ("3.6", "3.7", "3.8", "3.9", "3.10", "3.11", "3.12", "3.13", "3.14", "3.15")
 SANITIZED = ("3.10", "3.11", "3.13", "3.15")
@@ -118,6 +118,10 @@ def _testbed_root():
 
 def _candidates():
     yield Interpreter("/usr/bin/python3", "", origin="system")
+    for version in TESTBED_VERSIONS:  # the system of a guest (tests/guests) is the testbed's
+        path = "/usr/bin/python" + version
+        if os.path.exists(path) and not os.path.samefile(path, "/usr/bin/python3"):
+            yield Interpreter(path, "", origin="system")
     yield Interpreter("/usr/bin/python3.11d", "", origin="system-dbg")
     for path in sorted(glob.glob(os.path.expanduser("~/.pyenv/versions/*/bin/python"))):
         yield Interpreter(path, "", origin="pyenv")

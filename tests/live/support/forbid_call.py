@@ -11,8 +11,12 @@ import sys
 PR_SET_SECCOMP, PR_SET_NO_NEW_PRIVS, SECCOMP_MODE_FILTER = 22, 38, 2  # linux/prctl.h, seccomp.h
 SECCOMP_RET_ALLOW, SECCOMP_RET_ERRNO = 0x7FFF0000, 0x00050000
 LOAD_WORD, JUMP_IF_EQUAL, RETURN = 0x20, 0x15, 0x06  # linux/bpf_common.h
-CALLS = {"process_vm_readv": 310, "process_vm_writev": 311, "perf_event_open": 298,
-         "bpf": 321}  # on x86-64
+CALLS = {
+    "x86_64": {"process_vm_readv": 310, "process_vm_writev": 311, "perf_event_open": 298,
+               "bpf": 321},
+    "aarch64": {"process_vm_readv": 270, "process_vm_writev": 271, "perf_event_open": 241,
+                "bpf": 280},
+}[os.uname().machine]
 
 
 def filter_program(call, number):
