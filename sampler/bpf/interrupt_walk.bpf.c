@@ -576,13 +576,11 @@ int handle_interrupt(struct bpf_perf_event_data *context)
 
 /*
  * Runs whenever a timer of the kernel expires, in its interrupt, and ignores all timers but the
- * tick. Source: include/trace/events/timer.h; include/linux/hrtimer_types.h, where the function
- * follows a node of 24 bytes and two times.
+ * tick. Source: include/trace/events/timer.h.
  */
 SEC("raw_tp/hrtimer_expire_entry")
 int handle_tick(struct bpf_raw_tracepoint_args *context)
 {
-	enum { FUNCTION_OFFSET = 40 };
 	const __u64 begin_ns = bpf_ktime_get_ns();
 	struct interrupt_counts *count;
 	struct scratch *scratch;
@@ -590,7 +588,7 @@ int handle_tick(struct bpf_raw_tracepoint_args *context)
 	__u32 zero = 0;
 
 	if (bpf_probe_read_kernel(&function_addr, sizeof(function_addr),
-				  (void *)(context->args[0] + FUNCTION_OFFSET)) ||
+				  (void *)(context->args[0] + layout.timer_function_offset)) ||
 	    function_addr != layout.tick_addr)
 		return 0;
 	count = bpf_map_lookup_elem(&counts, &zero);

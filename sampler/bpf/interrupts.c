@@ -3,8 +3,10 @@
 
 #include <assert.h>
 #include <bpf/bpf.h>
+#include <bpf/btf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -103,6 +105,27 @@ static uint64_t tick_ns(void)
 	return (uint64_t)resolution.tv_nsec;
 }
 
+/*
+ * Where the kernel's struct hrtimer has its function: as its type information (BTF) says, or else
+ * as in Linux 6.18, after a node of 24 bytes and two times (include/linux/hrtimer_types.h).
+ */
+static uint64_t find_timer_function(void)
+{
+	struct btf *types = btf__load_vmlinux_btf();
+	const int number = types ? btf__find_by_name_kind(types, "hrtimer", BTF_KIND_STRUCT) : -1;
+	const struct btf_type *type = number > 0 ? btf__type_by_id(types, (uint32_t)number) : NULL;
+	uint64_t offset = 40;
+
+	for (uint32_t i = 0; type && i < btf_vlen(type); i++) {
+		const char *name = btf__name_by_offset(types, btf_members(type)[i].name_off);
+
+		if (name && strcmp(name, "function") == 0)
+			offset = btf_member_bit_offset(type, i) / CHAR_BIT;
+	}
+	btf__free(types);
+	return offset;
+}
+
 /* Find the tick's function in the kernel; its name depends on the version. */
 static int find_tick(uint64_t *ret_addr, struct message *reterr)
 {
@@ -152,9 +175,11 @@ static int set_tick(struct interrupts *interrupts, struct message *reterr)
 	interrupts->period_ns = nr_ticks * one_ns;
 	interrupts->nr_of_period = (uint32_t)nr_ticks;
 	err = find_tick(&addr, reterr);
-	if (!err)
-		interrupts->layout.tick_addr = addr;
-	return err;
+	if (err)
+		return err;
+	interrupts->layout.tick_addr = addr;
+	interrupts->layout.timer_function_offset = find_timer_function();
+	return 0;
 }
 
 /*

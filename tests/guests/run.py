@@ -2,9 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Run the smoke tests in guests: run.py [--boot] [--counts FILE] [--evidence FILE] [GUEST]...
 
-GUEST is amd64 or arm64; both by default. scripts/testbed makes them. The programs are
-static ones, build-package/pysample-x86_64 and -aarch64 (--programs FOLDER); scripts/package makes
-what is missing. --boot only prints the versions of the guest's kernel and interpreters.
+GUEST is amd64 or arm64; both by default. scripts/testbed makes them, and scripts/package the
+static programs that are tested. --boot only prints the versions of the guest's kernel and interpreters.
 """
 import argparse
 import os
@@ -41,14 +40,12 @@ class CannotRun(Exception):
     """The tests are skipped; says why."""
 
 
-def program_of(machine, folder):
-    path = os.path.join(folder, "pysample-" + machine.name)
-    maker = os.path.join(ROOT, "scripts", "package")
-    if not os.path.exists(path) and os.path.exists(maker):
-        subprocess.run([maker, "--program", machine.name], stdout=sys.stderr, check=False)
-    if not os.path.exists(path):
-        raise CannotRun("no %s" % path)
-    return path
+def make_program(machine):
+    """The static program of the sources as they are now."""
+    if subprocess.run([os.path.join(ROOT, "scripts", "package"), "--program", machine.name],
+                      stdout=sys.stderr, check=False).returncode:
+        raise CannotRun("scripts/package could not make the program")
+    return os.path.join(ROOT, "build-package", "pysample-" + machine.name)
 
 
 def check_can_boot(architecture):
@@ -65,10 +62,10 @@ def lines_of(architecture, files, command):
         yield from (line for line in lines if not isinstance(line, int))
 
 
-def test(architecture, programs, transcript):
+def test(architecture, transcript):
     """Returns [passed, failed, skipped]."""
     check_can_boot(architecture)
-    files = {"program": program_of(guest.MACHINES[architecture], programs)}
+    files = {"program": make_program(guest.MACHINES[architecture])}
     for name in "tests", "scripts/testbed":
         files[name] = os.path.join(ROOT, name)
     counts = None
@@ -94,7 +91,6 @@ def write_evidence(path, transcript):
 def options():
     parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     parser.add_argument("--boot", action="store_true", help="print versions and run no test")
-    parser.add_argument("--programs", metavar="FOLDER", default=os.path.join(ROOT, "build-package"))
     parser.add_argument("--counts", metavar="FILE", help="write: passed failed skipped (numbers)")
     parser.add_argument("--evidence", metavar="FILE", help="write the transcript as a page")
     parser.add_argument("guests", metavar="GUEST", nargs="*", choices=[*guest.MACHINES, []],
@@ -111,8 +107,7 @@ def main():
                 print(*lines_of(architecture, {}, VERSIONS), sep="\n", flush=True)
                 continue
             print("guest %s" % architecture, flush=True)
-            found = test(architecture, os.path.abspath(args.programs),
-                         transcript.setdefault(architecture, []))
+            found = test(architecture, transcript.setdefault(architecture, []))
         except CannotRun as why:
             print("skipped: guest %s: %s" % (architecture, why))
             found = [0, 0, 1]
