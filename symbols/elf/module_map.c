@@ -71,3 +71,17 @@ uint32_t module_map_find(struct module_map *map, remote_addr addr)
 	map->last_index = first;
 	return first;
 }
+
+const struct mapping *module_map_mapping(const struct module_map *map, uint32_t index,
+					 remote_addr addr)
+{
+	const struct module_range *range = &map->ranges[index];
+	const struct mapping *mapping = range->mapping;
+
+	while (mapping->end <= addr) {
+		if (mapping->end >= range->end)
+			return NULL;
+		mapping++;
+	}
+	return mapping->start <= addr ? mapping : NULL;
+}

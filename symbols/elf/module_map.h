@@ -35,3 +35,7 @@ void module_map_done(struct module_map *map);
 
 /* The index of the module that contains addr, or MODULE_MAP_NONE. */
 uint32_t module_map_find(struct module_map *map, remote_addr addr);
+
+/* The mapping that contains addr, of the module of that index; NULL if it is between two. */
+const struct mapping *module_map_mapping(const struct module_map *map, uint32_t index,
+					 remote_addr addr);

@@ -3,8 +3,10 @@
 
 #include <elf.h>
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ucontext.h>
 
 #include "symbols/unwind/signal_return.h"
 #include "symbols/unwind/stack_depth.h"
@@ -32,8 +34,6 @@ void call_sites_init(struct call_sites *sites, struct remote_memory *memory, str
 	*sites = (struct call_sites){.memory = memory, .map = map};
 }
 
-#if defined(__x86_64__)
-
 /* The executable mapping of a file that contains addr, and its module; NULL: none. */
 static const struct mapping *find_code(const struct call_sites *sites, remote_addr addr,
 				       const struct module_range **ret_range)
@@ -44,10 +44,8 @@ static const struct mapping *find_code(const struct call_sites *sites, remote_ad
 	if (index == MODULE_MAP_NONE)
 		return NULL;
 	*ret_range = &sites->map->ranges[index];
-	for (mapping = (*ret_range)->mapping; mapping->end <= addr; mapping++)
-		if (mapping->end >= (*ret_range)->end)
-			return NULL;
-	return mapping->start <= addr && mapping->executable && mapping->inode ? mapping : NULL;
+	mapping = module_map_mapping(sites->map, index, addr);
+	return mapping && mapping->executable && mapping->inode ? mapping : NULL;
 }
 
 static int64_t s32_at(const uint8_t *bytes)
@@ -131,7 +129,28 @@ static bool ends_thread(const struct call_sites *sites, remote_addr addr)
 	       memmem(bytes, sizeof(bytes), exits[1], 6);
 }
 
-/* Whether code at addr, which is in a module, belongs to its entry point. */
+/*
+ * Whether a position-independent module is a program. To a library old linkers gave an entry, too:
+ * the beginning of its code.
+ */
+static bool has_interpreter(const struct call_sites *sites, const struct module_range *range,
+			    const Elf64_Ehdr *header)
+{
+	enum { MAX_HEADERS = 16 };
+	Elf64_Phdr headers[MAX_HEADERS];
+	const size_t nr_headers = header->e_phnum < MAX_HEADERS ? header->e_phnum : MAX_HEADERS;
+
+	if (header->e_phentsize != sizeof(headers[0]) ||
+	    remote_memory_read(sites->memory, range->start + header->e_phoff, headers,
+			       nr_headers * sizeof(headers[0])))
+		return false;
+	for (size_t i = 0; i < nr_headers; i++)
+		if (headers[i].p_type == PT_INTERP)
+			return true;
+	return false;
+}
+
+/* Whether code at addr, which is in a module, belongs to the entry point of a program. */
 static bool is_in_entry(const struct call_sites *sites, const struct module_range *range,
 			remote_addr addr)
 {
@@ -140,8 +159,11 @@ static bool is_in_entry(const struct call_sites *sites, const struct module_rang
 	if (remote_memory_read(sites->memory, range->start, &header, sizeof(header)) ||
 	    memcmp(header.e_ident, ELFMAG, SELFMAG) != 0 || !header.e_entry)
 		return false;
-	if (header.e_type == ET_DYN)
+	if (header.e_type == ET_DYN) {
+		if (!has_interpreter(sites, range, &header))
+			return false;
 		header.e_entry += range->start;
+	}
 	return addr - header.e_entry < ENTRY_MAX_BYTES;
 }
 
@@ -152,15 +174,30 @@ static bool is_first(const struct call_sites *sites, const struct module_range *
 	return is_in_entry(sites, range, return_addr) || ends_thread(sites, return_addr);
 }
 
-/*
- * Whether a word is a return address that is on a stack once, as a rule: into a function that has
- * no caller, or what the kernel pushes when it calls a signal handler.
- */
-static bool is_unique(const struct call_sites *sites, const struct module_range *range,
-		      remote_addr word, const struct site *site)
+/* Whether the context that the kernel saves for a signal handler, at addr, interrupted code. */
+static bool interrupted_code(const struct call_sites *sites, struct stack_window *stack,
+			     remote_addr addr)
 {
-	return site->is_after_call ? is_first(sites, range, word)
-				   : signal_return_rule(sites->memory, word - 1) != NULL;
+	const struct module_range *range;
+	uint64_t pc;
+
+	return !stack_window_u64(stack, addr + offsetof(ucontext_t, uc_mcontext.gregs[REG_RIP]),
+				 &pc) &&
+	       find_code(sites, pc, &range);
+}
+
+/*
+ * Whether a word is a return address that few functions have: into a function that has no caller,
+ * or what the kernel pushes when it calls a signal handler. The word ends at end_addr.
+ */
+static bool is_special(const struct call_sites *sites, struct stack_window *stack,
+		       const struct module_range *range, uint64_t word, remote_addr end_addr,
+		       const struct site *site)
+{
+	if (site->is_after_call)
+		return is_first(sites, range, word);
+	return signal_return_rule(sites->memory, word - 1) &&
+	       interrupted_code(sites, stack, end_addr);
 }
 
 /* The code around the pc of a frame, read when it is first needed. */
@@ -190,8 +227,9 @@ static int find_depth(const struct call_sites *sites, struct code_window *window
 					.entry_offset = target_addr - window->start};
 	int err;
 
-	if (code.entry_offset >= window->nr_bytes || window->nr_walks++ == MAX_WALKS)
+	if (code.entry_offset >= window->nr_bytes || window->nr_walks == MAX_WALKS)
 		return -ENOENT;
+	window->nr_walks++;
 	if (!window->bytes) {
 		window->bytes = malloc(window->nr_bytes);
 		if (!window->bytes)
@@ -208,7 +246,13 @@ static int find_depth(const struct call_sites *sites, struct code_window *window
 				!frame->is_interrupted, ret_depth_bytes);
 }
 
-/* Search the stack for the word that the call has pushed; *ret_depth_bytes: up to its end. */
+/*
+ * Search the stack for the word that the call has pushed; *ret_depth_bytes: up to its end. A word
+ * that is proven comes before one that is special, which may have been left by another call, or be
+ * an address that the function handles: sigaction() has that of the code that ends handlers.
+ *
+ * Returns 0; -ENOENT; -EFAULT if the stack is not readable that far; another error.
+ */
 static int search(const struct call_sites *sites, struct stack_window *stack,
 		  struct code_window *window, const struct registers *frame,
 		  uint32_t *ret_depth_bytes, bool *ret_is_proven)
@@ -218,14 +262,16 @@ static int search(const struct call_sites *sites, struct stack_window *stack,
 	bool has_passed_one = false;
 	struct site site;
 	uint64_t word;
+	int err = 0;
 
+	*ret_depth_bytes = 0;
 	for (uint32_t depth = WORD_BYTES; depth <= SEARCH_MAX_WORDS * WORD_BYTES;
 	     depth += WORD_BYTES) {
 		uint32_t used = 0;
-		int err = stack_window_u64(stack, sp + depth - WORD_BYTES, &word);
 
+		err = stack_window_u64(stack, sp + depth - WORD_BYTES, &word);
 		if (err)
-			return remote_error_is_fatal(err) ? err : -ENOENT;
+			break;
 		if (!find_code(sites, word - 1, &range))
 			continue;
 		err = read_site(sites, word, &site);
@@ -234,12 +280,21 @@ static int search(const struct call_sites *sites, struct stack_window *stack,
 		if (remote_error_is_fatal(err) || err == -ENOMEM)
 			return err;
 		*ret_is_proven = used == depth;
-		*ret_depth_bytes = depth;
-		if (*ret_is_proven || (!has_passed_one && is_unique(sites, range, word, &site)))
+		if (*ret_is_proven) {
+			*ret_depth_bytes = depth;
 			return 0;
+		}
+		if (!has_passed_one && !*ret_depth_bytes &&
+		    is_special(sites, stack, range, word, sp + depth, &site))
+			*ret_depth_bytes = depth;
 		has_passed_one |= site.is_after_call;
+		err = 0;
 	}
-	return -ENOENT;
+	if (remote_error_is_fatal(err))
+		return err;
+	if (*ret_depth_bytes)
+		return 0;
+	return err ? -EFAULT : -ENOENT;
 }
 
 static int find_uncached(struct call_sites *sites, struct stack_window *stack,
@@ -289,15 +344,3 @@ int call_sites_find(struct call_sites *sites, struct stack_window *window,
 	}
 	return find_uncached(sites, window, frame, mapping, cached, ret_cfa);
 }
-
-#else
-
-int call_sites_find(struct call_sites *sites, struct stack_window *window,
-		    const struct registers *frame, enum call_site_kind *ret_kind,
-		    remote_addr *ret_cfa)
-{
-	(void)sites, (void)window, (void)frame, (void)ret_kind, (void)ret_cfa;
-	return -ENOENT;
-}
-
-#endif

@@ -7,10 +7,11 @@
  * too, among them those that earlier calls left. It is the one for which the instruction before it
  * calls a function, directly or through the procedure linkage table, that leads to the pc and has
  * then used exactly the stack up to that word (stack_depth.h). A call through a pointer proves
- * nothing and is not accepted, but for code that is on a stack once: the two functions that have no
- * caller, which are the program's entry point and the code that begins a thread and ends with
- * exit(2), and the code that signal handlers return to (signal_return.h). It counts as the caller if
- * nothing below the word looks like a return address.
+ * nothing and is accepted only, if no word is proven, where it leads to code that is on few stacks
+ * twice: the two functions that have no caller, which are the program's entry point and the code that
+ * begins a thread and ends with exit(2), and the code that signal handlers return to
+ * (signal_return.h), with a context that interrupted code. Nothing below the word may look like a
+ * return address.
  *
  * Source: the System V ABI for AMD64, §3.2.2, "Procedure Linkage Table" and §3.4.1; musl's
  * src/thread/x86_64/clone.s and arch/x86_64/crt_arch.h.
@@ -57,7 +58,8 @@ enum call_site_kind {
  * was called.
  *
  * Returns 0; -ENOENT if no call is proven to have entered the function, or its code is in no file;
- * -ENOMEM, -ESRCH, -EPERM. Always -ENOENT on machines other than x86-64.
+ * -EFAULT if the stack ends before; -ENOMEM, -ESRCH, -EPERM. Always -ENOENT on machines other than
+ * x86-64.
  */
 int call_sites_find(struct call_sites *sites, struct stack_window *window,
 		    const struct registers *frame, enum call_site_kind *ret_kind,

@@ -250,6 +250,7 @@ static const struct unwind_rule *find_uncached(struct unwind_modules *modules, r
 {
 	const uint32_t index = module_map_find(modules->map, addr);
 	const struct unwind_rule *rule = NULL;
+	const struct mapping *mapping;
 	remote_addr start_addr;
 
 	if (index != MODULE_MAP_NONE)
@@ -265,7 +266,10 @@ static const struct unwind_rule *find_uncached(struct unwind_modules *modules, r
 		if (!rule)
 			rule = find_trampoline(modules, addr, &start_addr);
 	}
-	return rule ? rule : signal_rule_or(modules, addr, NULL);
+	if (rule || index == MODULE_MAP_NONE)
+		return rule;
+	mapping = module_map_mapping(modules->map, index, addr);
+	return mapping && mapping->executable ? signal_rule_or(modules, addr, NULL) : NULL;
 }
 
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
