@@ -326,6 +326,13 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	return live->fits ? fit_of(live) : BUILD_LIVE_UNKNOWN;
 }
 
+/* Whether a build of which that was found is refused. A newer version has to be proven. */
+static bool is_refusal(const struct py_build *build, enum build_live found)
+{
+	return found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_NO_CODE ||
+	       (found == BUILD_LIVE_UNPROVEN && build->newer_than_tested);
+}
+
 /*
  * Try, and try again while the lists may be in motion: LIVE_TRIES times without a pause, and up to
  * max_tries with pauses while the result would be a refusal.
@@ -340,7 +347,7 @@ static enum build_live check(struct live *live, remote_addr runtime_addr, int ma
 		live->nr_frames = 0;
 		found = check_once(live, runtime_addr);
 		if (found == BUILD_LIVE_UNKNOWN || found == BUILD_LIVE_PROVEN ||
-		    (found == BUILD_LIVE_FITS && i + 1 >= LIVE_TRIES))
+		    (!is_refusal(live->build, found) && i + 1 >= LIVE_TRIES))
 			break;
 	}
 	return found;
