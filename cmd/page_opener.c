@@ -159,14 +159,19 @@ static bool receive_error(const struct page_opener *opener, int *ret_err)
 	return length == sizeof(*ret_err);
 }
 
-/* Let the process open the page of this full name. Returns 0 or a negative errno. */
-static int open_page(const struct page_opener *opener, const char *path)
+/*
+ * Let the process open the page of this full name. Returns 0 or a negative errno; *ret_is_ready:
+ * whether the process could become the user who called sudo.
+ */
+static int open_page(const struct page_opener *opener, const char *path, bool *ret_is_ready)
 {
 	int err;
 
 	/* It says first whether it is ready. */
+	*ret_is_ready = true;
 	if (!receive_error(opener, &err))
 		return -ESRCH;
+	*ret_is_ready = !err;
 	if (err)
 		return err;
 	if (send(opener->fd, path, strlen(path) + 1, MSG_NOSIGNAL) < 0)
@@ -178,6 +183,7 @@ void page_opener_show(struct page_opener *opener, const struct outputs *outputs,
 {
 	const char *path = outputs->opens ? outputs_page(outputs) : NULL;
 	cleanup_free char *full = path ? realpath(path, NULL) : NULL;
+	bool is_ready;
 	int err;
 
 	if (!full)
@@ -187,8 +193,11 @@ void page_opener_show(struct page_opener *opener, const struct outputs *outputs,
 			print_note("no desktop to open the page on: it is %s", full);
 		return;
 	}
-	err = open_page(opener, full);
-	if (err)
+	err = open_page(opener, full, &is_ready);
+	if (err && !is_ready)
+		print_error("cannot open the page %s as the user who called sudo: %s", full,
+			    err == -ENOENT ? "not in /etc/passwd" : strerror(-err));
+	else if (err)
 		print_error("cannot open the page %s with %s: %s", full, find_program(),
 			    strerror(-err));
 	else if (!is_quiet)

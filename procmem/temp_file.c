@@ -38,7 +38,7 @@ int temp_file_open(struct temp_file *ret_file, struct message *reterr)
 {
 	const char *own = getenv("TMPDIR");
 	const char *const folders[] = {own && *own ? own : "/var/tmp", "/var/tmp", "/tmp"};
-	int fd;
+	int fd = -ENOENT;
 
 	for (size_t i = 0; i < sizeof(folders) / sizeof(*folders); i++) {
 		fd = open_in(folders[i]);
@@ -47,17 +47,21 @@ int temp_file_open(struct temp_file *ret_file, struct message *reterr)
 			return 0;
 		}
 	}
-	fd = memfd_create("pysample", MFD_CLOEXEC);
-	if (fd >= 0) {
-		*ret_file = (struct temp_file){fd, "memory"};
-		return 0;
-	}
-	fd = -errno;
 	message_set(reterr,
-		    "cannot create a temporary file in %s, /var/tmp, /tmp or memory: %s; set "
-		    "TMPDIR",
+		    "cannot create a temporary file in %s, /var/tmp or /tmp: %s; set TMPDIR",
 		    folders[0], strerror(-fd));
 	return fd;
+}
+
+int temp_file_open_anywhere(struct temp_file *ret_file, struct message *reterr)
+{
+	int err = temp_file_open(ret_file, reterr);
+	const int fd = err ? memfd_create("pysample", MFD_CLOEXEC) : -1;
+
+	if (fd < 0)
+		return err;
+	*ret_file = (struct temp_file){fd, "memory"};
+	return 0;
 }
 
 void temp_file_close(struct temp_file *file)

@@ -12,11 +12,14 @@ struct temp_file {
 #define TEMP_FILE_NONE ((struct temp_file){.fd = -1})
 
 /*
- * Open a temporary file in the first of $TMPDIR, /var/tmp and /tmp in which that is possible, or
- * else in memory (Linux 3.17).
+ * Open a temporary file in the first of $TMPDIR, /var/tmp and /tmp in which that is possible.
  * Returns 0, or a negative errno and a sentence.
  */
 int temp_file_open(struct temp_file *ret_file, struct message *reterr);
+
+/* The same, or else in memory (Linux 3.17). */
+int temp_file_open_anywhere(struct temp_file *ret_file, struct message *reterr);
+
 void temp_file_close(struct temp_file *file);
 
 /*

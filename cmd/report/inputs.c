@@ -22,7 +22,7 @@ static int copy_pipe(struct input *input, struct message *reterr)
 
 	if (lseek(input->fd, 0, SEEK_CUR) >= 0)
 		return 0;
-	err = temp_file_open(&input->temp_file, reterr);
+	err = temp_file_open_anywhere(&input->temp_file, reterr);
 	if (!err)
 		err = temp_file_fill(&input->temp_file, input->fd, input_name(input), reterr);
 	if (input->fd != STDIN_FILENO)

@@ -34,7 +34,7 @@ enum exit_status session_sink_open(struct session_sink *sink, struct outputs *ou
 	if (!needs_recording(sink, outputs))
 		return EXIT_OK;
 	if (!sink->recording)
-		return temp_file_open(&sink->temp_file, reterr) ? EXIT_ERROR : EXIT_OK;
+		return temp_file_open_anywhere(&sink->temp_file, reterr) ? EXIT_ERROR : EXIT_OK;
 	if (!outputs_next(outputs) || is_readable(&sink->recording->file))
 		return EXIT_OK;
 	message_set(reterr,
