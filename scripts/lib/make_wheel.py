@@ -22,16 +22,19 @@ MACHINES = {62: "x86_64", 183: "aarch64"}
 KERNEL_OF_TAGS = (3, 10, 0)
 PLATFORMS = "manylinux_2_17_{0}.manylinux2014_{0}.musllinux_1_1_{0}"
 
+# pysample, glibc and libiberty, libelf, …: the file copyright says which is of which.
+LICENCES = ("MIT AND LGPL-2.1-or-later AND (LGPL-3.0-or-later OR GPL-2.0-or-later) AND Apache-2.0 "
+            "AND BSD-2-Clause AND BSD-3-Clause AND Zlib AND X11")
+
 METADATA = """\
-Metadata-Version: 2.1
+Metadata-Version: 2.4
 Name: pysample
 Version: {}
 Summary: Sampling profiler for CPython: reads the stacks of a running process, and never stops it
-License: MIT
+License-Expression: {}
 Keywords: profiler,profiling,performance,flame graph,debugging
 Classifier: Development Status :: 4 - Beta
 Classifier: Environment :: Console
-Classifier: License :: OSI Approved :: MIT License
 Classifier: Operating System :: POSIX :: Linux
 Classifier: Programming Language :: C
 Classifier: Programming Language :: Python :: Implementation :: CPython
@@ -39,8 +42,7 @@ Classifier: Topic :: Software Development :: Debuggers
 Classifier: Topic :: System :: Monitoring
 Requires-Python: >=3.6
 Description-Content-Type: text/markdown
-License-File: copyright
-
+{}
 {}"""
 
 WHEEL = """\
@@ -141,12 +143,15 @@ def main(version, tree, folder):
         if not name.startswith("doc/"):
             wheel.add(data + "/data/share/" + name, read(tree, "share", name))
     readme = read(documents, "README.md").decode()
-    wheel.add(info + "/METADATA", METADATA.format(version, readme).encode())
+    licences = ["copyright"] + ["licences/" + name
+                                for name in files_below(os.path.join(documents, "licences"))]
+    for name in licences:
+        wheel.add("%s/licenses/%s" % (info, name), read(documents, name))
+    listed = "".join("License-File: %s\n" % name for name in licences)
+    wheel.add(info + "/METADATA", METADATA.format(version, LICENCES, listed, readme).encode())
     tags = "".join("Tag: py3-none-%s\n" % platform for platform in platforms.split("."))
     wheel.add(info + "/WHEEL", WHEEL.format(tags).encode())
-    wheel.add(info + "/licenses/copyright", read(documents, "copyright"))
     wheel.close(info + "/RECORD")
-    print(path)
 
 
 main(*sys.argv[1:])

@@ -26,7 +26,7 @@ consumer_packages='chromium clang gdb golang-go libdevel-nytprof-perl linux-perf
 
 # For scripts/package: the tools. What is linked in comes from scripts/lib/sysroot.
 # shellcheck disable=SC2034
-package_packages='bpftool clang gcc git meson ninja-build pkg-config protobuf-c-compiler python3'
+package_packages='bpftool clang debian-archive-keyring gcc git meson ninja-build pkg-config protobuf-c-compiler python3'
 
 # The distribution's python3, whatever comes first in PATH.
 python=/usr/bin/python3

@@ -5,14 +5,23 @@ import sys
 import sysconfig
 
 
+def recorded_programs():
+    """Where the installer says that it has put the program."""
+    try:
+        from importlib.metadata import files
+    except ImportError:  # Python 3.7 and older
+        return []
+    return [str(file.locate()) for file in files("pysample") or []
+            if file.parts[-2:] == ("bin", "pysample")]
+
+
 def find_program():
-    """Its path: where this kind of installation has its scripts. None if it is gone."""
+    """Its path, or None if it is gone."""
     package = os.path.dirname(os.path.abspath(__file__))
     folders = [os.path.join(os.path.dirname(package), "bin"),  # pip install --target
                sysconfig.get_path("scripts"),
                sysconfig.get_path("scripts", "posix_user")]
-    for folder in folders:
-        program = os.path.join(folder, "pysample")
+    for program in recorded_programs() + [os.path.join(folder, "pysample") for folder in folders]:
         if os.access(program, os.X_OK):
             return program
     return None

@@ -6,6 +6,8 @@
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,12 +20,44 @@ static int compare(const void *a, const void *b)
 	return left < right ? -1 : left > right;
 }
 
-/* The C library's own search is the oracle; here it has no more sources than the files. */
+/* Whether a line of nsswitch.conf names nothing that lists other users than the files do. */
+static bool is_of_files(char *line)
+{
+	static const char *const known[] = {"passwd:", "group:", "files", "compat", "systemd"};
+	bool is_so = true;
+
+	for (char *word = strtok(line, " \t\n"); word; word = strtok(NULL, " \t\n")) {
+		bool is_known = false;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+			is_known |= strcmp(word, known[i]) == 0;
+		is_so &= is_known;
+	}
+	return is_so;
+}
+
+static bool has_files_only(void)
+{
+	FILE *file = fopen("/etc/nsswitch.conf", "re");
+	bool is_so = true;
+	char line[256];
+
+	while (file && fgets(line, sizeof(line), file))
+		if (strncmp(line, "passwd:", 7) == 0 || strncmp(line, "group:", 6) == 0)
+			is_so &= is_of_files(line);
+	if (file)
+		(void)fclose(file);
+	return is_so;
+}
+
+/* The C library's own search is the oracle. */
 Test(user, users_and_their_groups_are_those_of_the_system)
 {
 	gid_t found[MAX_GROUPS], expected[MAX_GROUPS];
 	int nr_users = 0;
 
+	if (!has_files_only())
+		cr_skip("users are not in files alone");
 	setpwent();
 	for (const struct passwd *entry; (entry = getpwent()) != NULL; nr_users++) {
 		int nr_expected = MAX_GROUPS;
@@ -44,7 +78,7 @@ Test(user, users_and_their_groups_are_those_of_the_system)
 			cr_expect(eq(u32, found[i], expected[i]), "%s", user.name);
 	}
 	endpwent();
-	cr_expect(gt(int, nr_users, 0));
+	cr_expect(lt(int, 0, nr_users));
 }
 
 Test(user, an_unknown_user_is_not_found)
