@@ -264,6 +264,8 @@ class Source(Views):
 
 
 class TimeOrder(Views):
+    is_quick = False
+
     @subjects.each
     def test_chart(self, subject):
         path, found = self.write(subject)

@@ -222,6 +222,7 @@ class InstantOfHandedState(LocatorTestCase):
     """A thread state runs in another thread than the one that it names. The named thread proves
     nothing, whether it sleeps or works."""
 
+    is_quick = False
     SCRIPT = """\
 import sys
 sys.path.insert(0, {folder!r})
@@ -338,6 +339,8 @@ def can_make_groups():
 @unittest.skipUnless(can_make_groups(), "control groups cannot be made here")
 class InstantInGroups(InstantTestCase):
     """A control group limits the target's CPU time."""
+
+    is_quick = False
 
     def check_in(self, target_group, wrapper=()):
         with support.python_target(support.newest_interpreter(), "alternating", "calls", 40,

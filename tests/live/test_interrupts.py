@@ -145,7 +145,7 @@ class Interrupts(InterruptsTestCase):
 class InterruptsAndTicks(InterruptsTestCase):
     """Both exact engines find the same stacks of a program."""
 
-    quick_on = ("3.8", "3.15")
+    quick_on = ("3.15",)
 
     def check_same(self, variant):
         seen = {"bpf": set(), "preempt": set()}

@@ -191,6 +191,8 @@ class Loaded(LocatorTestCase):
                 program.resume()
                 self.assert_found(program.pid, program.truth(), "section|symbol")
 
+    test_loaded_and_initialized_late.is_quick = False
+
     def test_without_symbols_and_sections(self):
         """Its names are overwritten after loading, so only its variables are left."""
         for library in read_libraries():
@@ -280,6 +282,7 @@ def archives():
 class Linked(LocatorTestCase):
     """CPython is linked into a program of another name."""
 
+    is_quick = False
     sleeps = True
 
     @classmethod
