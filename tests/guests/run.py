@@ -83,7 +83,10 @@ def write_evidence(path, transcript):
         file.write("# Guests\n\nWhat `scripts/testbed --amd64` and `--arm64` made, booted by "
                    "qemu-system in software, and the smoke tests in\nthem "
                    "([testing.md](../testing.md#guests)). Written by `tests/guests/run.py "
-                   "--evidence`; without times, which an emulator's\nclock does not mean.\n")
+                   "--evidence`; without times, which an emulator's\nclock does not mean. The "
+                   "program is that of commit %s.\n" % subprocess.run(
+                       ["git", "rev-parse", "--short", "HEAD"], cwd=ROOT, stdout=subprocess.PIPE,
+                       text=True, check=True).stdout.strip())
         for architecture, lines in transcript.items():
             file.write("\n## %s\n\n```\n%s\n```\n" % (architecture, "\n".join(lines)))
 
