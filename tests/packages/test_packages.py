@@ -80,6 +80,30 @@ ls "$work/env/bin"
                 with self.subTest(python=minor):
                     self.skipTest("no %s with venv here" % minor)
 
+    # Arguments: a Python with pip, and one for musl, which has no zlib and so cannot run pip.
+    TAGS = """\
+set -eu
+work=$(mktemp -d)
+"$1" -m venv "$work"
+PYTHONPATH=$(echo "$work"/lib/python3*/site-packages) "$2" -c '
+from pip._vendor.packaging.tags import sys_tags
+print(*sys_tags(), sep="\\n")'
+"""
+
+    def test_the_tags_are_those_of_musl_and_glibc(self):
+        musl = support.musl_interpreter()
+        glibc = next((one for one in support.supported_interpreters()
+                      if one.minor == "3.15" and one.root), None)
+        if not musl or not glibc:
+            self.skipTest("not tested here: musl (run scripts/testbed to see why)")
+        name = os.path.basename(package("*x86_64.whl"))[:-len(".whl")]
+        platforms = name.split("-")[4].split(".")
+        for python in musl, glibc:
+            with self.subTest(python=str(python)):
+                tags = roots.in_root(musl.root, "sh", "-c", self.TAGS, "sh", glibc.path,
+                                     python.path).splitlines()
+                self.assertTrue({"py3-none-" + platform for platform in platforms} & set(tags))
+
     def test_a_folder_of_packages(self):
         """pip install --target puts programs elsewhere."""
         with tempfile.TemporaryDirectory() as folder:
