@@ -10,6 +10,14 @@
 
 #include "procmem/cleanup.h"
 
+/* Returns whether all of a string fits. */
+static bool copy(char *to, size_t size, const char *from)
+{
+	const int length = snprintf(to, size, "%s", from);
+
+	return length >= 0 && (size_t)length < size;
+}
+
 int user_find(uid_t uid, struct user *user)
 {
 	cleanup_fclose FILE *file = fopen("/etc/passwd", "re");
@@ -23,12 +31,10 @@ int user_find(uid_t uid, struct user *user)
 		if (!entry)
 			return errno && errno != ENOENT ? -errno : -ENOENT;
 	} while (entry->pw_uid != uid);
-	if (strlen(entry->pw_name) >= sizeof(user->name) ||
-	    strlen(entry->pw_dir) >= sizeof(user->home))
-		return -ENAMETOOLONG;
 	user->gid = entry->pw_gid;
-	(void)strcpy(user->name, entry->pw_name);
-	(void)strcpy(user->home, entry->pw_dir);
+	if (!copy(user->name, sizeof(user->name), entry->pw_name) ||
+	    !copy(user->home, sizeof(user->home), entry->pw_dir))
+		return -ENAMETOOLONG;
 	return 0;
 }
 

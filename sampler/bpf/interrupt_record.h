@@ -96,7 +96,7 @@ struct interrupt_layout {
 	} text;
 	/* CPU time that a sample stands for; 0: the kernel's tick is used */
 	__u64 period_ns;
-	__u64 tick_addr; /* of the tick's function in the kernel; 0: there are events */
+	__u64 tick_addr;	     /* of the tick's function in the kernel; 0: there are events */
 	__u64 timer_function_offset; /* in the kernel's struct hrtimer */
 };
 
