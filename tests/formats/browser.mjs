@@ -18,8 +18,8 @@ const { chromium } = createRequire(path.join(npm, 'from.js'))('playwright-core')
 const browsers = new Map(); // by their flags
 // Our pages draw when a step wants it: at once, not 60 times a second.
 const AT_ONCE = ['--disable-frame-rate-limit', '--disable-gpu-vsync'];
-const LOOK_MS = 150_000;
-const PROBE_MS = 10_000;
+const LOOK_MS = 300_000;
+const PROBE_MS = 30_000;
 
 async function browserWith(flags) {
   const key = flags.join(' ');

@@ -14,7 +14,7 @@ import support
 HERE = os.path.dirname(os.path.abspath(__file__))
 FLAMEGRAPH_PL = "/usr/share/perl5/Devel/NYTProf/flamegraph.pl"
 PATIENCE_S = 170
-BROWSER_PATIENCE_S = 400  # two looks of browser.mjs
+BROWSER_PATIENCE_S = 700  # two looks of browser.mjs
 
 
 def run(*command, errors="strict", **options):
