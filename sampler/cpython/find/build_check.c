@@ -326,7 +326,7 @@ static enum build_live check_once(struct live *live, remote_addr runtime_addr)
 	return live->fits ? fit_of(live) : BUILD_LIVE_UNKNOWN;
 }
 
-/* Whether a build of which that was found is refused. A newer version has to be proven. */
+/* Whether a build of which that was found may be refused. A newer version has to be proven. */
 static bool is_refusal(const struct py_build *build, enum build_live found)
 {
 	return found == BUILD_LIVE_CONTRADICTS || found == BUILD_LIVE_NO_CODE ||

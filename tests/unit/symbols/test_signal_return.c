@@ -10,6 +10,22 @@
 
 enum { ADDR = 0x40000 };
 
+/* Expect a rule that finds all registers, in this order, from an offset to the stack pointer on. */
+static void expect_all_restored(const struct unwind_rule *rule, const uint8_t *order,
+				int32_t first_offset)
+{
+	cr_assert(rule != NULL);
+	cr_expect(rule->is_signal_frame);
+	cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
+	cr_expect(zero(i32, rule->cfa_offset));
+	cr_assert(eq(u8, rule->nr_saves, NR_REGISTERS));
+	for (int32_t i = 0; i < NR_REGISTERS; i++) {
+		cr_expect(eq(u8, rule->saves[order[i]].number, order[i]));
+		cr_expect(eq(int, rule->saves[order[i]].kind, CFI_AT_CFA));
+		cr_expect(eq(i32, rule->saves[order[i]].value, first_offset + 8 * i), "%d", i);
+	}
+}
+
 #if defined(__aarch64__)
 
 /* The vDSO's function, with the instructions before and after it. */
@@ -49,22 +65,14 @@ Test(signal_return, is_recognised_by_its_instructions)
 	}
 }
 
-/* Offsets from the stack pointer, as in the kernel's struct rt_sigframe. */
+/* x0 to x30, sp and pc in the kernel's struct rt_sigframe. */
 Test(signal_return, restores_all_registers)
 {
-	const struct unwind_rule *rule = rule_at(code, 3);
-	enum { REGISTERS_AT = 128 + 176 + 8 };
+	uint8_t order[NR_REGISTERS];
 
-	cr_assert(rule != NULL);
-	cr_expect(rule->is_signal_frame);
-	cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
-	cr_expect(zero(i32, rule->cfa_offset));
-	cr_assert(eq(u8, rule->nr_saves, NR_REGISTERS));
-	for (unsigned int i = 0; i < NR_REGISTERS; i++) {
-		cr_expect(eq(u8, rule->saves[i].number, i));
-		cr_expect(eq(int, rule->saves[i].kind, CFI_AT_CFA));
-		cr_expect(eq(i32, rule->saves[i].value, (int32_t)(REGISTERS_AT + 8 * i)), "%u", i);
-	}
+	for (unsigned int i = 0; i < NR_REGISTERS; i++)
+		order[i] = (uint8_t)i;
+	expect_all_restored(rule_at(code, 3), order, 128 + 176 + 8);
 }
 
 #else
@@ -107,23 +115,13 @@ Test(signal_return, is_recognised_by_its_instructions)
 	}
 }
 
-/* Offsets from the stack pointer, as in the kernel's struct sigcontext after 40 bytes. */
+/* The kernel's struct sigcontext, after 40 bytes. */
 Test(signal_return, restores_all_registers)
 {
 	/* r8 to r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp and rip in DWARF's numbers. */
 	static const uint8_t order[] = {8, 9, 10, 11, 12, 13, 14, 15, 5, 4, 6, 3, 1, 0, 2, 7, 16};
-	const struct unwind_rule *rule = rule_at(code, 0);
 
-	cr_assert(rule != NULL);
-	cr_expect(rule->is_signal_frame);
-	cr_expect(eq(u8, rule->cfa_register, REGISTER_SP));
-	cr_expect(zero(i32, rule->cfa_offset));
-	cr_assert(eq(u8, rule->nr_saves, NR_REGISTERS));
-	for (unsigned int i = 0; i < NR_REGISTERS; i++) {
-		cr_expect(eq(u8, rule->saves[order[i]].number, order[i]));
-		cr_expect(eq(int, rule->saves[order[i]].kind, CFI_AT_CFA));
-		cr_expect(eq(i32, rule->saves[order[i]].value, (int32_t)(40 + 8 * i)), "%u", i);
-	}
+	expect_all_restored(rule_at(code, 0), order, 40);
 }
 
 #endif
