@@ -9,10 +9,10 @@ def recorded_programs():
     """Where the installer says that it has put the program."""
     try:
         from importlib.metadata import files
-    except ImportError:  # Python 3.7 and older
+        recorded = files("pysample") or []
+    except ImportError:  # Python 3.7 and older, or there is no record
         return []
-    return [str(file.locate()) for file in files("pysample") or []
-            if file.parts[-2:] == ("bin", "pysample")]
+    return [str(file.locate()) for file in recorded if file.parts[-2:] == ("bin", "pysample")]
 
 
 def find_program():
