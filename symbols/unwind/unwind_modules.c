@@ -266,10 +266,15 @@ static const struct unwind_rule *find_uncached(struct unwind_modules *modules, r
 		if (!rule)
 			rule = find_trampoline(modules, addr, &start_addr);
 	}
-	if (rule || index == MODULE_MAP_NONE)
+	if (rule)
 		return rule;
-	mapping = module_map_mapping(modules->map, index, addr);
-	return mapping && mapping->executable ? signal_rule_or(modules, addr, NULL) : NULL;
+	if (index != MODULE_MAP_NONE) {
+		mapping = module_map_mapping(modules->map, index, addr);
+		if (!mapping || !mapping->executable)
+			return NULL;
+	}
+	/* An emulator has it in memory of no file. */
+	return signal_rule_or(modules, addr, NULL);
 }
 
 const struct unwind_rule *unwind_modules_find(struct unwind_modules *modules, remote_addr addr,
