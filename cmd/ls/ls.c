@@ -39,14 +39,13 @@ static void print_hidden(const struct python_processes *processes)
 
 	for (uint32_t i = 0; i < processes->nr; i++)
 		nr_forbidden += processes->rows[i].access == PYTHON_FORBIDDEN;
-	if (geteuid() != 0 && (nr_forbidden || processes->nr_hidden))
-		print_note("run as root (sudo pysample ls) to see more: %u process%s marked ? may "
-			   "not be read, and it is unknown what %u other%s run%s",
-			   nr_forbidden, nr_forbidden == 1 ? "" : "es", processes->nr_hidden,
-			   text_plural(processes->nr_hidden), processes->nr_hidden == 1 ? "s" : "");
-	else if (nr_forbidden)
+	if (nr_forbidden)
 		print_note("%u process%s marked ? may not be read: pysample doctor PID says why",
 			   nr_forbidden, nr_forbidden == 1 ? "" : "es");
+	if (geteuid() != 0 && processes->nr_hidden)
+		print_note("%u more process%s could not be searched for Python: sudo pysample ls "
+			   "searches all",
+			   processes->nr_hidden, processes->nr_hidden == 1 ? "" : "es");
 }
 
 static enum exit_status print_list(const struct ls_options *options,
