@@ -383,29 +383,22 @@ void session_notes_end(const struct session *session)
 		print_counters(session);
 }
 
-/*
- * Print the size of an output that is a regular file, and the command that shows it. Returns
- * false if no command is needed.
- */
-static bool print_viewer_command(const struct output *output)
+/* Print the size of an output that is a regular file, and the command that shows it. */
+static void print_written(const struct output *output)
 {
 	struct text command = {0}, size = {0};
 	const char *written = output->file.written.name;
 	const char *path = written ? written : output->path;
 	struct stat status;
-	bool is_needed = false;
 
-	if (path && stat(path, &status) == 0 && S_ISREG(status.st_mode)) {
-		viewer_command_append(output->format, path, &command);
-		progress_append_bytes((uint64_t)status.st_size, &size);
-		is_needed = command.length > 0;
-	}
-	if (is_needed)
-		print_note("%s written to %s; next: %s", text_string(&size), path,
-			   text_string(&command));
+	if (!path || stat(path, &status) || !S_ISREG(status.st_mode))
+		return;
+	viewer_command_append(output->format, path, &command);
+	progress_append_bytes((uint64_t)status.st_size, &size);
+	print_note("%s written to %s%s%s", text_string(&size), path,
+		   command.length ? "; next: " : "", text_string(&command));
 	text_done(&command);
 	text_done(&size);
-	return is_needed;
 }
 
 void session_notes_written(const struct session *session)
@@ -415,8 +408,7 @@ void session_notes_written(const struct session *session)
 	if (session->options.quiet)
 		return;
 	for (unsigned i = 0; i < outputs->nr; i++)
-		if (print_viewer_command(&outputs->list[i]))
-			return;
+		print_written(&outputs->list[i]);
 }
 
 /*

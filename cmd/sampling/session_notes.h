@@ -38,7 +38,7 @@ void session_notes_refused(struct session *session, const struct message *why);
 void session_notes_end(const struct session *session);
 
 /*
- * Print the size of the first written file that needs a command to be shown, and that command.
+ * Print the size of each file that was written, and the command that shows it if one is needed.
  * Prints nothing with --quiet.
  */
 void session_notes_written(const struct session *session);
