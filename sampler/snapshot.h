@@ -96,7 +96,8 @@ struct instant_thread {
 	/* the last look in which it could run, so that its witness is needed */
 	uint64_t runner_look;
 	bool is_known; /* the caller has emitted its stack: snapshot_mark_known(); may be reset */
-	uint64_t known_cpu_ns; /* its task clock when the caller got its stack; 0: unknown */
+	/* plus 1; 0: unknown. Its task clock when the caller got its stack: */
+	uint64_t known_cpu_ns;
 	/* plus 1; 0: unknown. What cpu_clock showed before this look read the thread: */
 	uint64_t look_used_ns;
 	uint64_t known_used_ns; /* and before the look that the caller got its stack from */

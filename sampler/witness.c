@@ -200,7 +200,7 @@ bool witness_stood_still(struct witness *witness, const struct look_memory *look
 
 uint64_t witness_cpu_ns(const struct witness *witness)
 {
-	return witness->kind == WITNESS_CLOCK && witness->before != UINT64_MAX ? witness->before
+	return witness->kind == WITNESS_CLOCK && witness->before != UINT64_MAX ? witness->before + 1
 									       : 0;
 }
 

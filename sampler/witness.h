@@ -123,7 +123,7 @@ void witness_end(struct witness *witness, const struct witness_means *means, pid
 bool witness_stood_still(struct witness *witness, const struct look_memory *look,
 			 const cpu_set_t *held);
 
-/* The thread's task clock at the beginning of the look; 0: not read. */
+/* The thread's task clock at the beginning of the look, plus 1; 0: not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);
 
 /* The ways in which a thread can be proven to have stood still. */

@@ -304,6 +304,7 @@ Test(witness, clock_proves_that_a_thread_waits, .timeout = 60)
 	witness = open_clock(&process, waiter.tid);
 	for (int i = 0; i < 3; i++) {
 		cr_assert(zero(int, witness_begin(&witness, &look, &no_cpus)));
+		cr_expect(ne(u64, witness_cpu_ns(&witness), 0), "also if it has used no time");
 		cr_expect(end_and_check(&witness, &look, &no_cpus));
 		(void)pipe_waiter_continue(&waiter, &process);
 	}
