@@ -431,10 +431,14 @@ int sampler_native_enable(struct sampler_native *native, bool is_on)
 
 /* Samples of threads that use no CPU time. */
 
-/* Whether a state is unchanged while its thread waits: no other thread may run it. */
-static bool is_stable(const struct sampler *sampler, const struct snapshot_thread *thread)
+/*
+ * Whether a state is unchanged while its thread waits: no other thread may run it. is_own: none
+ * could at some time since which the thread has waited.
+ */
+static bool is_stable(const struct sampler *sampler, const struct snapshot_thread *thread,
+		      bool is_own)
 {
-	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
+	return is_own || !snapshot_may_run(&sampler->snapshot, thread);
 }
 
 /* A sink that caches a sample and forwards it. */
@@ -483,7 +487,8 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	if (wait_place_check(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a gap, or an uncertain one, may be better at the next tick. */
-	is_cached = native->stacks.is_whole && is_stable(sampler, thread);
+	is_cached = native->stacks.is_whole && is_stable(sampler, thread, thread->proof.is_own);
+	sampled->cached_is_own = thread->proof.is_own;
 	return emit_merged(native, thread, entries, sampled->list.nr_frames,
 			   is_cached ? &caching.sink : native->next,
 			   (struct sample){.time_ns = now_ns});
@@ -511,7 +516,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 		nr_runs = cached_sample_read_runs(&sampled->cached, process, tid);
 		/* It has not run since, and the GIL's holder does not contradict that. */
 		if (cached_sample_get(&sampled->cached, nr_runs, now_ns, &again) &&
-		    is_stable(sampler, thread) &&
+		    is_stable(sampler, thread, sampled->cached_is_own) &&
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
 			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {
 			native->stats.nr_stacks++;

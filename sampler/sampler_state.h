@@ -121,6 +121,7 @@ struct sampled_thread {
 	/* borrowed; the thread that its interrupts belong to; NULL: none */
 	struct snapshot_thread *followed;
 	struct cached_sample cached; /* the last sample with C frames while it waits */
+	bool cached_is_own;	     /* no other thread could run the state then */
 	struct frame_list list;
 	struct frame_room room;
 	struct thread_identity identity;

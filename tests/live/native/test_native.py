@@ -483,6 +483,7 @@ def none_runs(pid):
 
 
 @support.per_interpreter
+@support.slow_per_free_threaded
 class Waiting(unittest.TestCase):
     quick_on = ("3.15",)
     sleeps = True
