@@ -247,7 +247,9 @@ static void close_witness(struct instant_thread *proof)
 	if (proof->has_witness)
 		witness_close(&proof->witness);
 	proof->has_witness = false;
-	proof->late_runs = 0; /* another witness may count something else */
+	/* Another witness may count something else. */
+	proof->late_runs = 0;
+	proof->known_cpu_ns = 0;
 }
 
 /*
@@ -485,13 +487,14 @@ static bool is_unmoved(const struct snapshot *snapshot, struct snapshot_thread *
 	const struct instant_thread *proof = &thread->proof;
 	const bool is_foreign = instant->nr_looks < proof->foreign_until_look;
 
-	if (instant->gil_distrusted)
+	/* Another thread may run the state, without using time of this one. */
+	if (instant->gil_distrusted || snapshot_may_swap(snapshot))
 		return false;
 	if (proof->is_known && !is_foreign && proof->is_watched && proof->known_cpu_ns &&
 	    proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
 		return true;
-	if (thread->is_new || snapshot_may_swap(snapshot) || instant->is_dead ||
-	    !gil->now.is_known || gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr))
+	if (thread->is_new || instant->is_dead || !gil->now.is_known ||
+	    gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr))
 		return false;
 	if (gil_may_have_third_holder(&gil->committed, &gil->now))
 		return has_used_no_time(thread) && proof->is_known && !is_foreign &&
@@ -729,8 +732,9 @@ void snapshot_mark_known(struct snapshot_thread *thread)
 	struct instant_thread *proof = &thread->proof;
 
 	proof->is_known = true;
-	proof->known_cpu_ns = proof->is_watched ? witness_cpu_ns(&proof->witness) : 0;
 	/* Otherwise another thread may run the state, without using time of this one. */
+	proof->known_cpu_ns =
+		proof->is_own && proof->is_watched ? witness_cpu_ns(&proof->witness) : 0;
 	proof->known_used_ns = proof->is_own ? proof->look_used_ns : 0;
 }
 

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "procmem/sched/cpu_clock.h"
 #include "tests/support/fake_stack.h"
 #include "tests/support/own_process.h"
 #include "tests/support/pipe_waiter.h"
@@ -866,6 +867,67 @@ Test(snapshot, late_snapshot_finds_who_slept, .timeout = 60)
 		pipe_waiter_end(&waiter);
 		process_close(&process);
 	}
+}
+
+/* Look at all threads, and note that the stack of number 1 is known. */
+static void know_waiter(struct live *live, bool is_own)
+{
+	enum instant_verdict verdict;
+
+	cr_assert(zero(int, snapshot_begin(&live->snapshot, NULL)));
+	thread_of(live, 1)->proof.is_own = is_own;
+	cr_assert(zero(int, snapshot_end(&live->snapshot, &verdict)));
+	cr_assert(thread_of(live, 1)->is_proven);
+	snapshot_mark_known(thread_of(live, 1));
+}
+
+/* Whether the next look finds number 1 where it was known to be, by a clock. */
+static bool waiter_stays(struct live *live)
+{
+	(void)tick_and_commit(live);
+	return thread_of(live, 1)->is_unchanged || thread_of(live, 1)->is_checked;
+}
+
+/*
+ * Without a GIL a thread is unchanged while its clock stands, even at 0, if nobody else can run
+ * its state. Another thread's clock proves nothing.
+ */
+Test(snapshot, waiting_threads_are_unchanged_without_a_gil, .timeout = 60)
+{
+	struct process process = own_process_open();
+	struct pipe_waiter waiter, other;
+	struct cpu_clock clock;
+	struct live live;
+
+	pipe_waiter_begin(&waiter);
+	pipe_waiter_begin(&other);
+	(void)pipe_waiter_place(&waiter, &process);
+	(void)pipe_waiter_place(&other, &process);
+	if (cpu_clock_open(&process, waiter.tid, &clock) || clock.kind != CPU_CLOCK_TASK)
+		cr_skip("no task clocks here");
+	cpu_clock_close(&clock);
+	begin_live(&live, FAKE_FREE_THREADED + 14);
+	live.snapshot.instant.means.process = &process;
+	live.snapshot.instant.means.prefers_clock = true;
+	(void)tick_and_commit(&live);
+	for (int i = 0; i < NR_LIVE_THREADS; i++)
+		thread_of(&live, i)->tid = i == 1 ? waiter.tid : gettid();
+	(void)tick_and_commit(&live);
+	know_waiter(&live, true);
+	cr_expect(waiter_stays(&live));
+	know_waiter(&live, false);
+	cr_expect(not(waiter_stays(&live)), "another thread may run the state");
+	know_waiter(&live, true);
+	thread_of(&live, 1)->tid = other.tid;
+	cr_expect(not(waiter_stays(&live)), "another clock stands at 0, too");
+	thread_of(&live, 1)->tid = waiter.tid;
+	know_waiter(&live, true);
+	(void)pipe_waiter_continue(&waiter, &process);
+	cr_expect(not(waiter_stays(&live)), "it has run");
+	end_live(&live);
+	pipe_waiter_end(&waiter);
+	pipe_waiter_end(&other);
+	process_close(&process);
 }
 
 /* A state that another thread runs than the one it names has no proof. */
