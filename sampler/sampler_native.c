@@ -431,29 +431,51 @@ int sampler_native_enable(struct sampler_native *native, bool is_on)
 
 /* Samples of threads that use no CPU time. */
 
-/*
- * Whether a state is unchanged while its thread waits: no other thread may run it. is_own: none
- * could at some time since which the thread has waited.
- */
-static bool is_stable(const struct sampler *sampler, const struct snapshot_thread *thread,
-		      bool is_own)
+/* Whether a state is unchanged while its thread waits: no other thread may run it. */
+static bool is_stable(const struct sampler *sampler, const struct snapshot_thread *thread)
 {
-	return is_own || !snapshot_may_run(&sampler->snapshot, thread);
+	return thread->proof.is_own || !snapshot_may_run(&sampler->snapshot, thread);
+}
+
+/* The word of a state that changes when Python code is called or returns. */
+static uint64_t current_of(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	return field_u64(thread->state, thread_current_offset(&sampler->build->offsets));
+}
+
+/*
+ * Whether a state is as it was when a sample of it was cached, if its thread has not run since.
+ * Then its frames are still on the thread's stack, if they were, and another thread that runs it
+ * has made frames further in.
+ */
+static bool is_as_cached(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	const struct snapshot *snapshot = &sampler->snapshot;
+
+	return ((sampled->cached_is_own && !snapshot_may_swap(snapshot)) ||
+		!snapshot_may_run(snapshot, thread)) &&
+	       sampled->cached_current == current_of(sampler, thread);
 }
 
 /* A sink that caches a sample and forwards it. */
 struct caching_sink {
 	struct sample_sink sink;
-	struct cached_sample *cached;
+	struct sampled_thread *sampled;
 	uint64_t nr_runs;
+	bool is_own;
+	uint64_t current;
 	struct sample_sink *next;
 };
 
 static int cache_sample(struct sample_sink *sink, const struct sample *sample)
 {
 	const struct caching_sink *caching = (const struct caching_sink *)sink;
-	const int err = cached_sample_store(caching->cached, caching->nr_runs, sample);
+	struct sampled_thread *sampled = caching->sampled;
+	const int err = cached_sample_store(&sampled->cached, caching->nr_runs, sample);
 
+	sampled->cached_is_own = caching->is_own;
+	sampled->cached_current = caching->current;
 	return err ? err : caching->next->ops->sample(caching->next, sample);
 }
 
@@ -469,7 +491,10 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	struct caching_sink caching = {{&ops}, &sampled->cached, place->nr_runs, native->next};
+	struct caching_sink caching = {.sink = {&ops},
+				       .sampled = sampled,
+				       .nr_runs = place->nr_runs,
+				       .next = native->next};
 	bool is_cached;
 	int err = sampler_thread_look(sampler, thread, true);
 
@@ -487,8 +512,9 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 	if (wait_place_check(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
 	/* A stack with a gap, or an uncertain one, may be better at the next tick. */
-	is_cached = native->stacks.is_whole && is_stable(sampler, thread, thread->proof.is_own);
-	sampled->cached_is_own = thread->proof.is_own;
+	is_cached = native->stacks.is_whole && is_stable(sampler, thread);
+	caching.is_own = thread->proof.is_own;
+	caching.current = current_of(sampler, thread);
 	return emit_merged(native, thread, entries, sampled->list.nr_frames,
 			   is_cached ? &caching.sink : native->next,
 			   (struct sample){.time_ns = now_ns});
@@ -516,7 +542,7 @@ int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *t
 		nr_runs = cached_sample_read_runs(&sampled->cached, process, tid);
 		/* It has not run since, and the GIL's holder does not contradict that. */
 		if (cached_sample_get(&sampled->cached, nr_runs, now_ns, &again) &&
-		    is_stable(sampler, thread, sampled->cached_is_own) &&
+		    is_as_cached(sampler, thread) &&
 		    snapshot_holds_gil(&sampler->snapshot, thread) ==
 			    ((again.flags & SAMPLE_HOLDS_GIL) != 0)) {
 			native->stats.nr_stacks++;

@@ -121,7 +121,8 @@ struct sampled_thread {
 	/* borrowed; the thread that its interrupts belong to; NULL: none */
 	struct snapshot_thread *followed;
 	struct cached_sample cached; /* the last sample with C frames while it waits */
-	bool cached_is_own;	     /* no other thread could run the state then */
+	bool cached_is_own;	     /* its frames were on the thread's own stack */
+	uint64_t cached_current;     /* its state's word at thread_current_offset() then */
 	struct frame_list list;
 	struct frame_room room;
 	struct thread_identity identity;

@@ -313,9 +313,7 @@ static bool has_moved_on(struct sampler *sampler, const struct snapshot_thread *
 {
 	const struct py_offsets *offsets = &sampler->build->offsets;
 	const bool has_index = offsets->frame.lasti != OFFSET_ABSENT;
-	const uint32_t current_offset = offsets->thread.cframe != OFFSET_ABSENT
-						? offsets->thread.cframe
-						: offsets->thread.current_frame;
+	const uint32_t current_offset = thread_current_offset(offsets);
 	const struct frame_step *step = list->steps;
 	uint64_t current, instruction = 0;
 	struct remote_range ranges[] = {

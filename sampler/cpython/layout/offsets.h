@@ -227,6 +227,13 @@ static inline uint32_t frame_head_bytes(const struct py_offsets *offsets)
 		       : offsets->frame.state + (uint32_t)sizeof(char);
 }
 
+/* Where a thread state leads to its innermost frame, at once or through a _PyCFrame. */
+static inline uint32_t thread_current_offset(const struct py_offsets *offsets)
+{
+	return offsets->thread.cframe != OFFSET_ABSENT ? offsets->thread.cframe
+						       : offsets->thread.current_frame;
+}
+
 /* How many bytes of a thread state are copied, from its start. */
 static inline uint32_t thread_head_bytes(const struct py_offsets *offsets)
 {
