@@ -537,7 +537,9 @@ void outputs_skip(struct outputs *outputs, const struct profile_options *made,
 	for (unsigned i = 0; i < outputs->nr; i++) {
 		struct output *output = &outputs->list[i];
 
-		if (is_due(outputs, output) && is_made_from(output, made, requested))
+		if (is_due(outputs, output) && is_made_from(output, made, requested)) {
 			output->is_written = true;
+			output->is_complete = false;
+		}
 	}
 }

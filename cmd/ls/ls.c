@@ -43,8 +43,7 @@ static void print_hidden(const struct python_processes *processes)
 		print_note("%u process%s marked ? may not be read: pysample doctor PID says why",
 			   nr_forbidden, nr_forbidden == 1 ? "" : "es");
 	if (geteuid() != 0 && processes->nr_hidden)
-		print_note("%u more process%s could not be searched for Python: sudo pysample ls "
-			   "searches all",
+		print_note("%u process%s could not be looked at; root sees all",
 			   processes->nr_hidden, processes->nr_hidden == 1 ? "" : "es");
 }
 

@@ -391,6 +391,9 @@ static void print_written(const struct output *output)
 	const char *path = written ? written : output->path;
 	struct stat status;
 
+	/* Recordings are written all the time; what is made of a profile may be left out. */
+	if (output->format->write && !(output->is_written && output->is_complete))
+		return;
 	if (!path || stat(path, &status) || !S_ISREG(status.st_mode))
 		return;
 	viewer_command_append(output->format, path, &command);

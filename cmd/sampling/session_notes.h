@@ -38,8 +38,8 @@ void session_notes_refused(struct session *session, const struct message *why);
 void session_notes_end(const struct session *session);
 
 /*
- * Print the size of each file that was written, and the command that shows it if one is needed.
- * Prints nothing with --quiet.
+ * Print the size of each file that was written, with --loop those of the last period, and the
+ * command that shows it if one is needed. Prints nothing with --quiet.
  */
 void session_notes_written(const struct session *session);
 
