@@ -480,6 +480,31 @@ static int cache_sample(struct sample_sink *sink, const struct sample *sample)
 }
 
 /*
+ * Emit the sample of a thread that has been switched in nr_runs times and waits, and cache it
+ * unless it has a gap or is uncertain: then it may be better at the next tick.
+ */
+static int emit_waiting(struct sampler_native *native, struct snapshot_thread *thread,
+			const struct loop_entry *entries, uint64_t nr_runs, uint64_t now_ns)
+{
+	static const struct sample_sink_ops ops = {.sample = cache_sample};
+	const struct sampler *sampler = native->options.sampler;
+	struct sampled_thread *sampled = &native->options.sampler->threads[thread->slot];
+	struct caching_sink caching = {
+		.sink = {&ops},
+		.sampled = sampled,
+		.nr_runs = nr_runs,
+		.is_own = thread->proof.is_own,
+		.current = current_of(sampler, thread),
+		.next = native->next,
+	};
+	const bool is_cached = native->stacks.is_whole && is_stable(sampler, thread);
+
+	return emit_merged(native, thread, entries, sampled->list.nr_frames,
+			   is_cached ? &caching.sink : native->next,
+			   (struct sample){.time_ns = now_ns});
+}
+
+/*
  * Emit the sample of a thread that waits at place in the kernel, which reveals two of its
  * registers. If it no longer waits there after the reads, returns -EAGAIN, and the next tick
  * accounts for the time. Errors of sampler_tick().
@@ -487,15 +512,9 @@ static int cache_sample(struct sample_sink *sink, const struct sample *sample)
 static int sample_waiting(struct sampler_native *native, struct snapshot_thread *thread,
 			  const struct wait_place *place, uint64_t now_ns)
 {
-	static const struct sample_sink_ops ops = {.sample = cache_sample};
 	struct sampler *sampler = native->options.sampler;
 	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	cleanup_free struct loop_entry *entries = NULL;
-	struct caching_sink caching = {.sink = {&ops},
-				       .sampled = sampled,
-				       .nr_runs = place->nr_runs,
-				       .next = native->next};
-	bool is_cached;
 	int err = sampler_thread_look(sampler, thread, true);
 
 	if (!err)
@@ -511,13 +530,7 @@ static int sample_waiting(struct sampler_native *native, struct snapshot_thread 
 		return err;
 	if (wait_place_check(native->options.process, sampled->info->tid, place))
 		return -EAGAIN;
-	/* A stack with a gap, or an uncertain one, may be better at the next tick. */
-	is_cached = native->stacks.is_whole && is_stable(sampler, thread);
-	caching.is_own = thread->proof.is_own;
-	caching.current = current_of(sampler, thread);
-	return emit_merged(native, thread, entries, sampled->list.nr_frames,
-			   is_cached ? &caching.sink : native->next,
-			   (struct sample){.time_ns = now_ns});
+	return emit_waiting(native, thread, entries, place->nr_runs, now_ns);
 }
 
 int sampler_native_tick(struct sampler_native *native, struct snapshot_thread *thread,
