@@ -18,6 +18,7 @@ import os
 import sys
 import threading
 import time
+import traceback
 import _thread
 
 from ready import native_id
@@ -114,20 +115,29 @@ def _monitor(nr_expected, names, before_report):
     print(json.dumps(report), flush=True)
 
 
+def _fail(args):
+    """End the process if a thread cannot park, so that nobody waits for its report."""
+    traceback.print_exception(args.exc_type, args.exc_value, args.exc_traceback)
+    os._exit(1)
+
+
 def main(situations, raw_threads=(), in_main_thread=lambda park: park(),
-         before_report=lambda: None):
+         before_report=lambda: None, one_by_one=False):
     """Park every (name, situation) and every (name, function, args), then the main thread.
 
     The functions of raw_threads are started without threading.Thread and get no park: they end in
     parking.park by themselves. before_report is called when every thread is parked, and may
-    return more of the report.
+    return more of the report. one_by_one: a situation begins when the one before is parked.
     """
     sys.setswitchinterval(1000)
+    threading.excepthook = _fail
     names = {}
     for name, situation in situations:
         thread = threading.Thread(target=situation, args=(park,), name=name, daemon=True)
         thread.start()
         names[thread.ident] = name
+        while one_by_one and thread.ident not in _arrived:
+            time.sleep(0.001)
     for name, function, args in raw_threads:
         names[_thread.start_new_thread(function, args)] = name
     _thread.start_new_thread(_monitor, (len(names) + 1, names, before_report))
