@@ -17,7 +17,7 @@ static uint64_t read_set(const char *name)
 	uint64_t set = 0;
 
 	cr_assert(ge(int, fd, 0));
-	cr_assert(gt(i64, procfile_read(fd, text, sizeof(text)), 0));
+	cr_assert(lt(i64, 0, procfile_read(fd, text, sizeof(text))));
 	(void)close(fd);
 	cr_assert(procfile_number(text, name, 0, 16, &set));
 	return set;

@@ -21,7 +21,7 @@ Test(debug_file, is_found_by_build_id)
 	size_t size;
 	cleanup_free char *bytes = read_file("/proc/self/exe", &size);
 
-	cr_assert(gt(sz, id_bytes, 1), "this compiler gives no build IDs");
+	cr_assert(lt(sz, 1, id_bytes), "this compiler gives no build IDs");
 	cr_assert(ne(ptr, mkdtemp(folder), NULL));
 	cr_assert(zero(int, sysroot_open(folder, &sysroot, NULL)));
 	cr_expect(eq(int, debug_file_open(&sysroot, build_id, id_bytes, &found), -ENOENT));

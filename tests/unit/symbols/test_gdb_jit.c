@@ -90,7 +90,7 @@ static size_t make_image(uint8_t image[IMAGE_MAX_BYTES], const char *name, remot
 	memcpy(unwind + 32, &addr, sizeof(addr));
 	cr_assert(zero(int, jit_object_write(&object, fd)));
 	nr = pread(fd, image, IMAGE_MAX_BYTES, 0);
-	cr_assert(gt(int, (int)nr, 0));
+	cr_assert(lt(int, 0, (int)nr));
 	(void)close(fd);
 	return (size_t)nr;
 }

@@ -51,7 +51,7 @@ static void end(struct own_map *map)
 
 static void write_code(struct own_map *map, unsigned int start_addr, const char *name)
 {
-	cr_assert(gt(int, fprintf(map->file, "%x 10 %s\n", start_addr, name), 0));
+	cr_assert(lt(int, 0, fprintf(map->file, "%x 10 %s\n", start_addr, name)));
 	cr_assert(zero(int, fflush(map->file)));
 }
 
