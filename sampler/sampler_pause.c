@@ -35,7 +35,7 @@ static int drain(struct sampler *sampler)
 }
 
 /* Read a thread's CPU clock. */
-static bool read_clock(struct sampler *sampler, const struct cpu_account *cpu, uint64_t *ret_ns)
+static bool read_clock(struct sampler *sampler, struct cpu_account *cpu, uint64_t *ret_ns)
 {
 	if (!sampler->extras.cpu || cpu->clock.kind == CPU_CLOCK_NONE)
 		return false;

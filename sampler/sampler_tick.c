@@ -365,7 +365,7 @@ static void lend_clocks(struct sampler *sampler)
 
 	for (size_t i = 0; i < snapshot->nr_threads && !sampler->native; i++) {
 		struct snapshot_thread *thread = snapshot->threads[i];
-		const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+		struct sampled_thread *sampled = &sampler->threads[thread->slot];
 
 		if (sampled->activity.waits && sampled->cpu.clock.kind == CPU_CLOCK_TASK)
 			thread->cpu_clock = &sampled->cpu.clock;

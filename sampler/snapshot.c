@@ -252,6 +252,12 @@ static void close_witness(struct instant_thread *proof)
 	proof->known_cpu_ns = 0;
 }
 
+/* Whether a thread's clock has the value that it had when the thread was known. */
+static bool has_known_clock(const struct instant_thread *proof)
+{
+	return proof->known_cpu_ns && proof->known_cpu_ns == witness_cpu_ns(&proof->witness);
+}
+
 /*
  * Prepare a thread's witness, if the thread could run in one of the last looks. The witnesses'
  * words are the outermost of all reads, so threads come first. Returns 0 or -ENOMEM.
@@ -260,6 +266,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 {
 	struct instant_thread *proof = &thread->proof;
 	struct thread_stat now;
+	int err;
 
 	proof->is_own = proof->is_foreign = proof->runner_is_unknown = proof->has_moved = false;
 	proof->has_slept = false;
@@ -274,12 +281,14 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 		witness_open(&instant->means, thread->ref.thread_id, thread->tid, &proof->witness);
 		proof->has_witness = true;
 	}
+	err = witness_begin(&proof->witness, &instant->look, &instant->held);
+	if (err || !instant->is_late || has_known_clock(proof))
+		return err;
 	/*
-	 * A late look may have waited until the thread went to sleep. This is checked first,
-	 * while its CPU is held: a thread that is woken later could run as well.
+	 * A late look may have waited until the thread went to sleep. This is checked early, while
+	 * its CPU is held: a thread that is woken later could run as well.
 	 */
-	if (instant->is_late && !witness_now(&proof->witness, &instant->means, thread->tid, &now) &&
-	    now.state != 'R') {
+	if (!witness_now(&proof->witness, &instant->means, thread->tid, &now) && now.state != 'R') {
 		const uint64_t before = proof->late_runs;
 
 		/* It has run, and then slept, if it got a CPU since the last late look. */
@@ -287,7 +296,7 @@ static int watch_thread(struct instant *instant, struct snapshot_thread *thread)
 			proof->late_runs = 0;
 		proof->has_slept = !before || before != proof->late_runs;
 	}
-	return witness_begin(&proof->witness, &instant->look, &instant->held);
+	return 0;
 }
 
 /* Seal the words that the look is judged by. Returns 0 or -ENOMEM. */
@@ -490,8 +499,7 @@ static bool is_unmoved(const struct snapshot *snapshot, struct snapshot_thread *
 	/* Another thread may run the state, without using time of this one. */
 	if (instant->gil_distrusted || snapshot_may_swap(snapshot))
 		return false;
-	if (proof->is_known && !is_foreign && proof->is_watched && proof->known_cpu_ns &&
-	    proof->known_cpu_ns == witness_cpu_ns(&proof->witness))
+	if (proof->is_known && !is_foreign && proof->is_watched && has_known_clock(proof))
 		return true;
 	if (thread->is_new || instant->is_dead || !gil->now.is_known ||
 	    gil_is_known_holder(&gil->committed, &gil->now, thread->ref.addr))

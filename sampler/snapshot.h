@@ -140,7 +140,7 @@ struct snapshot_thread {
 	 * The task clock of tid, if it may be read; set by the caller before a look at all threads,
 	 * borrowed until that has begun. NULL: none.
 	 */
-	const struct cpu_clock *cpu_clock;
+	struct cpu_clock *cpu_clock;
 	struct instant_thread proof;
 	struct code_clock clock; /* of its interpreter, at this look */
 	uint8_t state[THREAD_STATE_MAX_BYTES];

@@ -135,7 +135,7 @@ void witness_close(struct witness *witness)
 }
 
 /* Read the clock, or the count; UINT64_MAX: it cannot be read, or there is none. */
-static uint64_t read_number(const struct witness *witness)
+static uint64_t read_number(struct witness *witness)
 {
 	uint64_t number;
 	int err = -ENOTSUP;

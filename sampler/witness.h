@@ -14,9 +14,10 @@
  *                glibc 2.35 or newer. A thread in a system call may go on in the kernel, where it
  *                changes no frame.
  * WITNESS_CLOCK  The thread's task clock (perf_event_open(2)) is equal before and after: the
- *                thread had no CPU at all. 0.5 µs each. An equal clock of the *process* is no
- *                proof: it is updated at switches and ticks only. Nor is the clock of a thread
- *                that has ended: its state may belong to another thread now.
+ *                thread had no CPU at all. 0.5 µs each, and a few ns for a thread that has
+ *                waited since the last looks (cpu_clock.h). An equal clock of the *process* is
+ *                no proof: it is updated at switches and ticks only. Nor is the clock of a
+ *                thread that has ended: its state may belong to another thread now.
  * WITNESS_RUNS   First the run count is read, then the CPU of the thread, which is a held
  *                one: so the thread is not running now. An equal count after the look shows that
  *                it was not switched in since. An equal count alone proves nothing: a thread that

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The CPU time of one thread of a process in nanoseconds, read with one system call.
+ * The CPU time of one thread of a process in nanoseconds, read with at most one system call.
  *
  * The task clock of perf_event_open(2) is always exact. Reading it for a thread that runs on
  * another CPU interrupts that CPU and costs the thread about 1 µs and us 10 µs; for a thread that
  * does not run it costs 0.5 µs. The kernel's task clock includes kernel time even if that is
  * excluded. So the event always excludes it, as perf_event_paranoid requires from 2 on.
+ *
+ * A thread that still waits since the last readings costs nothing. Two equal readings show that it
+ * had no CPU between them, and the kernel changes a word of the event's page (struct
+ * perf_event_mmap_page, lock) whenever the thread gets one, before it executes anything: until the
+ * word changes, the clock stands. Used on x86-64 since Linux 5.9, which is told by the page's size:
+ * kernels before 3.18 do not update the page of such an event, and elsewhere other CPUs may see the
+ * thread's next stores before the word.
  *
  * If perf events are not available (perf_event_paranoid of 3 or more, a seccomp filter, a kernel
  * without them), the first number of /proc/PID/task/TID/schedstat is used, at 0.8 µs a reading.
@@ -15,10 +22,12 @@
  * three of four samples of a running thread show no CPU time.
  *
  * Source: perf_event_open(2), PERF_COUNT_SW_TASK_CLOCK; kernel/events/core.c
- * (task_clock_event_read), fs/proc/base.c (proc_pid_schedstat).
+ * (task_clock_event_read(), task_clock_event_add(), perf_event_update_userpage()), fs/proc/base.c
+ * (proc_pid_schedstat).
  */
 #pragma once
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/types.h>
 
@@ -26,10 +35,19 @@
 
 enum cpu_clock_kind { CPU_CLOCK_NONE, CPU_CLOCK_TASK, CPU_CLOCK_SCHEDSTAT };
 
+struct perf_event_mmap_page;
+
 /* A zero-initialised clock is closed. */
 struct cpu_clock {
 	enum cpu_clock_kind kind;
 	int fd; /* valid unless kind is CPU_CLOCK_NONE */
+	/* CPU_CLOCK_TASK: the event's page, mapped; NULL: none. */
+	const struct perf_event_mmap_page *page;
+	/* The last reading, if has_last, and the page's word before it. */
+	uint64_t last_ns;
+	uint32_t last_word;
+	bool has_last;
+	bool is_standing; /* at last_ns, until the word changes */
 };
 
 /*
@@ -45,7 +63,7 @@ void cpu_clock_close(struct cpu_clock *clock);
  * Read the CPU time since the clock was opened or the thread began; only the difference of two
  * readings is meaningful. Returns 0, or -ESRCH if it cannot be read any more.
  */
-int cpu_clock_read(const struct cpu_clock *clock, uint64_t *ret_ns);
+int cpu_clock_read(struct cpu_clock *clock, uint64_t *ret_ns);
 
 /*
  * Read the CPU time of all threads that a process has and had; only the difference of two readings

@@ -5,6 +5,7 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -87,6 +88,67 @@ Test(cpu_clock, measures_the_cpu_time_of_a_thread)
 	cr_expect(eq(int, (int)clock.kind, CPU_CLOCK_NONE));
 	cpu_clock_close(&clock);
 	cpu_clock_close(NULL);
+	process_close(&process);
+}
+
+/* A thread that answers each byte, and otherwise waits. */
+struct answerer {
+	pid_t tid;
+	int requests[2], answers[2];
+};
+
+static void *answer(void *context)
+{
+	struct answerer *answerer = context;
+	char byte = 0;
+
+	answerer->tid = gettid();
+	do
+		(void)!write(answerer->answers[1], &byte, 1);
+	while (read(answerer->requests[0], &byte, 1) == 1);
+	return NULL;
+}
+
+/* Read a clock until it has the same value several times in a row. */
+static uint64_t read_at_rest(struct cpu_clock *clock)
+{
+	uint64_t ns = 0, last_ns = UINT64_MAX;
+
+	for (int nr_equal = 0; nr_equal < 3; nr_equal = ns == last_ns ? nr_equal + 1 : 0) {
+		last_ns = ns;
+		cr_assert(zero(int, cpu_clock_read(clock, &ns)));
+	}
+	return ns;
+}
+
+/* However short a run is, a reading after it is larger. */
+Test(cpu_clock, misses_no_run_of_a_thread_that_waited)
+{
+	enum { NR_RUNS = 1000 };
+	struct process process = own_process_open();
+	struct answerer answerer;
+	struct cpu_clock clock;
+	uint64_t rest_ns, ns;
+	pthread_t thread;
+	char byte = 0;
+
+	cr_assert(zero(int, pipe(answerer.requests) | pipe(answerer.answers)));
+	cr_assert(zero(int, pthread_create(&thread, NULL, answer, &answerer)));
+	cr_assert(eq(long, read(answerer.answers[0], &byte, 1), 1));
+	cr_assert(zero(int, cpu_clock_open(&process, answerer.tid, &clock)));
+	if (clock.kind != CPU_CLOCK_TASK)
+		cr_skip("perf_event_open is not permitted");
+	for (int i = 0; i < NR_RUNS; i++) {
+		rest_ns = read_at_rest(&clock);
+		cr_assert(eq(int, clock.is_standing, clock.page != NULL));
+		cr_assert(eq(long, write(answerer.requests[1], &byte, 1), 1));
+		cr_assert(eq(long, read(answerer.answers[0], &byte, 1), 1));
+		cr_assert(zero(int, cpu_clock_read(&clock, &ns)));
+		cr_assert(lt(u64, rest_ns, ns));
+	}
+	cpu_clock_close(&clock);
+	(void)close(answerer.requests[1]);
+	cr_assert(zero(int, pthread_join(thread, NULL)));
 	process_close(&process);
 }
 

@@ -697,7 +697,7 @@ Test(snapshot, threads_without_the_gil_are_unchanged)
 /* Whether a thread stays where it was in a look in which its clock shows used_ns, if any. */
 static bool stays(struct live *live, const int clock_fds[2], int64_t used_ns)
 {
-	const struct cpu_clock clock = {.kind = CPU_CLOCK_TASK, .fd = clock_fds[0]};
+	struct cpu_clock clock = {.kind = CPU_CLOCK_TASK, .fd = clock_fds[0]};
 	struct snapshot_thread *thread = thread_of(live, 2);
 
 	thread->cpu_clock = &clock;
