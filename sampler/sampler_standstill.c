@@ -21,7 +21,20 @@ void thread_runs_close(struct thread_runs *runs)
 {
 	if (runs->is_open)
 		(void)close(runs->fd);
+	if (runs->has_place)
+		(void)close(runs->place_fd);
 	*runs = (struct thread_runs){0};
+}
+
+int thread_runs_place(const struct sampler *sampler, struct thread_runs *runs, pid_t tid,
+		      uint64_t nr_runs, struct wait_place *ret_place)
+{
+	if (!runs->has_place) {
+		runs->place_fd = wait_place_open(sampler->process, tid);
+		runs->has_place = runs->place_fd >= 0;
+	}
+	return runs->has_place ? wait_place_read_fd(runs->place_fd, nr_runs, ret_place)
+			       : wait_place_read(sampler->process, tid, nr_runs, ret_place);
 }
 
 /* Open the run count of a thread, unless it is open. Returns false if it cannot be read. */
@@ -59,7 +72,7 @@ static bool has_not_run(struct sampler *sampler, const struct snapshot_thread *t
 	is_same = runs->was_waiting && runs->nr == nr;
 	if (!is_same) {
 		sampler->stats.other_syscalls++;
-		runs->was_waiting = wait_place_read(sampler->process, thread->tid, nr, &place) == 0;
+		runs->was_waiting = thread_runs_place(sampler, runs, thread->tid, nr, &place) == 0;
 		runs->nr = nr;
 	}
 	return is_same;

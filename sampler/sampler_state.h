@@ -13,6 +13,7 @@
 #include <stdint.h>
 
 #include "procmem/sched/cpu_clock.h"
+#include "procmem/sched/thread_wait.h"
 #include "sampler/cached_sample.h"
 #include "sampler/cpython/base/addr_map.h"
 #include "sampler/cpython/code/code.h"
@@ -82,14 +83,19 @@ struct thread_activity {
 	bool has_run;	/* its next sample is of a moment at which it ran */
 	bool waits;	/* it was idle at its last sample */
 	uint64_t at_ns; /* when that was known; valid if waits */
+	/* The last answer of sampler_interrupts_covers(), and for which tick. */
+	uint64_t covered_ns;
+	bool is_covered;
 };
 
-/* How often a thread has run; all zero: unknown. */
+/* How often a thread has run, and whether it waits; all zero: unknown. */
 struct thread_runs {
 	bool is_open;
 	int fd;		  /* of the count; owned; valid if is_open */
 	uint64_t nr;	  /* the count at the last reading */
 	bool was_waiting; /* the thread was seen waiting after that */
+	bool has_place;
+	int place_fd; /* of wait_place_open(); owned; valid if has_place */
 };
 
 /* The room for a thread's visible frames, and which of them are converted. */
@@ -456,8 +462,9 @@ bool sampler_interrupts_needs_look(const struct sampler_interrupts *interrupts,
 				   const struct snapshot_thread *thread, uint64_t now_ns);
 
 /*
- * Whether a thread that stood still in a look runs all the same and only gave way to the sampler:
- * its interrupts account for its time. False for one that was unseen for too long to be running.
+ * Whether a thread is runnable: even if it stands still in a look, because it gave way to the
+ * sampler, its interrupts account for its time. False for one that was unseen for too long to be
+ * running. The kernel is asked once a tick, whose time is now_ns.
  */
 bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 			       const struct snapshot_thread *thread, uint64_t now_ns);
@@ -481,8 +488,12 @@ uint64_t sampler_interrupts_covered_until(const struct sampler_interrupts *inter
 
 /* Functions of sampler_standstill.c. */
 
-/* Close the count of a thread that has ended; accepts one that is all zero. */
+/* Close the files of a thread that has ended; accepts runs that are all zero. */
 void thread_runs_close(struct thread_runs *runs);
+
+/* Read where a thread waits, from its open file if possible. Errors of wait_place_read(). */
+int thread_runs_place(const struct sampler *sampler, struct thread_runs *runs, pid_t tid,
+		      uint64_t nr_runs, struct wait_place *ret_place);
 
 /*
  * After a tick in which no thread had moved: note how often each has run. If none has since the

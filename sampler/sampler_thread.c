@@ -71,6 +71,7 @@ void sampler_thread_identify(struct sampler *sampler, struct snapshot_thread *th
 	thread->tid = sampled->info->tid;
 	thread->ref.found_tid = (uint64_t)sampled->identity.own_tid;
 	begin_clock(sampler, sampled);
+	thread_runs_close(&sampled->runs);
 	if (sampler->native)
 		sampler_native_add(sampler->native, sampled->info);
 	sampler->identities.has_new_threads = true;
@@ -110,7 +111,6 @@ int sampler_thread_begin(struct sampler *sampler, struct snapshot_thread *thread
 	sampled->identity.nr_named = 0;
 	sampled->last.collector = NOT_COLLECTING;
 	cached_sample_done(&sampled->cached);
-	thread_runs_close(&sampled->runs);
 	sampled->identity.first_ns = sampler->tick.last_ns;
 	sampler_thread_identify(sampler, thread);
 	sampled->time = (struct accounted_time){

@@ -355,6 +355,17 @@ static int emit_threads(struct sampler *sampler, enum instant_verdict verdict, u
 	return err;
 }
 
+/* Whether a look need not prove anything of a thread. */
+static bool needs_no_proof(const struct sampler *sampler, const struct snapshot_thread *thread)
+{
+	if (!needs_sample(sampler, thread))
+		return true;
+	/* With C frames a thread's turn comes later. */
+	return sampler->interrupts && !sampler->native &&
+	       snapshot_has_run(&sampler->snapshot, thread) &&
+	       sampler_interrupts_covers(sampler->interrupts, thread, sampler->tick.now_ns);
+}
+
 /*
  * Let a look read the clocks of threads that waited at their last samples. Reading that of a
  * running one would interrupt it. With C frames, no thread's stack is repeated.
@@ -425,7 +436,7 @@ static int look_and_emit(struct sampler *sampler, struct sample_sink *sink, uint
 	/* Reading the clock of a running thread would interrupt it. */
 	for (size_t i = 0; i < sampler->snapshot.nr_threads; i++)
 		sampler->snapshot.threads[i]->proof.needs_no_proof =
-			!needs_sample(sampler, sampler->snapshot.threads[i]);
+			needs_no_proof(sampler, sampler->snapshot.threads[i]);
 	/*
 	 * A late look may have waited until the target slept, but only if it needed the target's
 	 * CPU.

@@ -98,6 +98,15 @@ bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thr
 	       snapshot_may_swap(snapshot);
 }
 
+bool snapshot_has_run(const struct snapshot *snapshot, const struct snapshot_thread *thread)
+{
+	const struct instant_thread *proof = &thread->proof;
+
+	return proof->has_witness && proof->witness.clock.page &&
+	       !snapshot_gil(snapshot, thread)->now.is_known &&
+	       !cpu_clock_stands(&proof->witness.clock);
+}
+
 /* The thread list. */
 
 /* Where the GIL of interpreter i is, if it has its own. */
@@ -651,7 +660,7 @@ static bool thread_stood_still(struct snapshot *snapshot, struct snapshot_thread
 	instant->nr_stood_still += proof->stood_still;
 	if (proof->stood_still && snapshot_record_foreign(snapshot, thread))
 		proof->stood_still = false;
-	if (!proof->stood_still && witness->kind != WITNESS_RSEQ &&
+	if (!proof->stood_still && instant->preempt && witness->kind != WITNESS_RSEQ &&
 	    !witness_now(witness, &instant->means, thread->tid, &now))
 		witness->cpu = now.cpu;
 	if (instant->preempt &&

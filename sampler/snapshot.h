@@ -250,6 +250,12 @@ void snapshot_commit(struct snapshot *snapshot);
  */
 bool snapshot_may_swap(const struct snapshot *snapshot);
 
+/*
+ * Whether a thread that needs no GIL has had a CPU since the last look. If it still runs, reading
+ * its clock would interrupt it. False if that is unknown.
+ */
+bool snapshot_has_run(const struct snapshot *snapshot, const struct snapshot_thread *thread);
+
 /* Whether, by its GIL, a thread could run during the last look. */
 bool snapshot_may_run(const struct snapshot *snapshot, const struct snapshot_thread *thread);
 

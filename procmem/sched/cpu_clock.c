@@ -144,15 +144,21 @@ static uint32_t page_word(const struct cpu_clock *clock)
 	return __atomic_load_n(&clock->page->lock, __ATOMIC_ACQUIRE);
 }
 
+bool cpu_clock_stands(const struct cpu_clock *clock)
+{
+	return clock->is_standing && page_word(clock) == clock->last_word;
+}
+
 static int read_task_clock(struct cpu_clock *clock, uint64_t *ret_ns)
 {
-	const uint32_t word = clock->page ? page_word(clock) : 0;
+	uint32_t word;
 	uint64_t ns;
 
-	if (clock->is_standing && word == clock->last_word) {
+	if (cpu_clock_stands(clock)) {
 		*ret_ns = clock->last_ns;
 		return 0;
 	}
+	word = clock->page ? page_word(clock) : 0;
 	if (read(clock->fd, &ns, sizeof(ns)) != (ssize_t)sizeof(ns))
 		return -ESRCH;
 	clock->is_standing =

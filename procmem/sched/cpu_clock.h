@@ -66,6 +66,12 @@ void cpu_clock_close(struct cpu_clock *clock);
 int cpu_clock_read(struct cpu_clock *clock, uint64_t *ret_ns);
 
 /*
+ * Whether the clock is known to stand since the last readings, without a system call. If not, the
+ * thread has had a CPU, or nothing is known.
+ */
+bool cpu_clock_stands(const struct cpu_clock *clock);
+
+/*
  * Read the CPU time of all threads that a process has and had; only the difference of two readings
  * is meaningful. The kernel updates it when it switches threads and, for a running thread, at timer
  * ticks. Returns 0, or -ESRCH if there is no such process.

@@ -5,8 +5,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
+#include "procmem/descriptor_limit.h"
 #include "procmem/hash.h"
+#include "procmem/procfile.h"
 #include "procmem/sched/run_count.h"
 #include "procmem/sched/thread_stat.h"
 
@@ -98,21 +101,49 @@ int wait_place_parse(const char *text, struct wait_place *ret_place)
 	return 0;
 }
 
+int wait_place_open(const struct process *process, pid_t tid)
+{
+	char name[PROCESS_THREAD_PATH_MAX_BYTES];
+	int fd;
+
+	process_thread_path(name, tid, "syscall");
+	fd = procfile_open(process->proc_fd, name);
+	if (fd < 0 || !descriptor_limit_is_near(fd))
+		return fd == -ENOENT && !process_has_thread(process, tid) ? -ESRCH : fd;
+	(void)close(fd);
+	return -EMFILE;
+}
+
+/* Parse what was read; a negative length is the error. */
+static int place_from_text(const char *text, ssize_t length, uint64_t nr_runs,
+			   struct wait_place *ret_place)
+{
+	struct wait_place place = {.nr_runs = nr_runs};
+	int err = length < 0 ? (int)length : wait_place_parse(text, &place);
+
+	if (!err)
+		*ret_place = place;
+	return err;
+}
+
+int wait_place_read_fd(int fd, uint64_t nr_runs, struct wait_place *ret_place)
+{
+	char text[SYSCALL_MAX_BYTES];
+	ssize_t length = pread(fd, text, sizeof(text) - 1, 0);
+
+	text[length > 0 ? length : 0] = '\0';
+	return place_from_text(text, length < 0 ? -errno : length, nr_runs, ret_place);
+}
+
 int wait_place_read(const struct process *process, pid_t tid, uint64_t nr_runs,
 		    struct wait_place *ret_place)
 {
 	char name[PROCESS_THREAD_PATH_MAX_BYTES];
 	char text[SYSCALL_MAX_BYTES];
-	struct wait_place place = {.nr_runs = nr_runs};
-	ssize_t length;
-	int err;
 
 	process_thread_path(name, tid, "syscall");
-	length = process_read_file(process, name, text, sizeof(text));
-	err = length < 0 ? (int)length : wait_place_parse(text, &place);
-	if (!err)
-		*ret_place = place;
-	return err;
+	return place_from_text(text, process_read_file(process, name, text, sizeof(text)), nr_runs,
+			       ret_place);
 }
 
 int wait_place_check(const struct process *process, pid_t tid, const struct wait_place *place)

@@ -56,15 +56,21 @@ static inline struct wait_place pipe_waiter_place(struct pipe_waiter *waiter,
 	return place;
 }
 
-/* Let the thread continue and wait for the next byte. Returns its place, which is the same. */
-static inline struct wait_place pipe_waiter_continue(struct pipe_waiter *waiter,
-						     const struct process *process)
+/* Let the thread continue. When this returns it has read a byte, and may not wait yet. */
+static inline void pipe_waiter_send(struct pipe_waiter *waiter)
 {
 	const int nr_bytes = __atomic_load_n(&waiter->nr_bytes, __ATOMIC_ACQUIRE);
 
 	cr_assert(eq(int, (int)write(waiter->pipe_fds[1], "x", 1), 1));
 	while (__atomic_load_n(&waiter->nr_bytes, __ATOMIC_ACQUIRE) == nr_bytes)
-		(void)usleep(1000);
+		(void)usleep(10);
+}
+
+/* Let the thread continue and wait for the next byte. Returns its place, which is the same. */
+static inline struct wait_place pipe_waiter_continue(struct pipe_waiter *waiter,
+						     const struct process *process)
+{
+	pipe_waiter_send(waiter);
 	return pipe_waiter_place(waiter, process);
 }
 

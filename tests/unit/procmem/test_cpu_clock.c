@@ -5,7 +5,6 @@
 #include <criterion/new/assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -13,6 +12,7 @@
 
 #include "procmem/descriptor_limit.h"
 #include "tests/support/own_process.h"
+#include "tests/support/pipe_waiter.h"
 
 Test(cpu_clock, parses_the_number_at_the_start_of_a_text)
 {
@@ -91,24 +91,6 @@ Test(cpu_clock, measures_the_cpu_time_of_a_thread)
 	process_close(&process);
 }
 
-/* A thread that answers each byte, and otherwise waits. */
-struct answerer {
-	pid_t tid;
-	int requests[2], answers[2];
-};
-
-static void *answer(void *context)
-{
-	struct answerer *answerer = context;
-	char byte = 0;
-
-	answerer->tid = gettid();
-	do
-		(void)!write(answerer->answers[1], &byte, 1);
-	while (read(answerer->requests[0], &byte, 1) == 1);
-	return NULL;
-}
-
 /* Read a clock until it has the same value several times in a row. */
 static uint64_t read_at_rest(struct cpu_clock *clock)
 {
@@ -122,33 +104,27 @@ static uint64_t read_at_rest(struct cpu_clock *clock)
 }
 
 /* However short a run is, a reading after it is larger. */
-Test(cpu_clock, misses_no_run_of_a_thread_that_waited)
+Test(cpu_clock, misses_no_run_of_a_thread_that_waited, .timeout = 60)
 {
 	enum { NR_RUNS = 1000 };
 	struct process process = own_process_open();
-	struct answerer answerer;
+	struct pipe_waiter waiter;
 	struct cpu_clock clock;
 	uint64_t rest_ns, ns;
-	pthread_t thread;
-	char byte = 0;
 
-	cr_assert(zero(int, pipe(answerer.requests) | pipe(answerer.answers)));
-	cr_assert(zero(int, pthread_create(&thread, NULL, answer, &answerer)));
-	cr_assert(eq(long, read(answerer.answers[0], &byte, 1), 1));
-	cr_assert(zero(int, cpu_clock_open(&process, answerer.tid, &clock)));
-	if (clock.kind != CPU_CLOCK_TASK)
-		cr_skip("perf_event_open is not permitted");
-	for (int i = 0; i < NR_RUNS; i++) {
+	pipe_waiter_begin(&waiter);
+	pipe_waiter_place(&waiter, &process);
+	cr_assert(zero(int, cpu_clock_open(&process, waiter.tid, &clock)));
+	for (int i = 0; clock.kind == CPU_CLOCK_TASK && i < NR_RUNS; i++) {
 		rest_ns = read_at_rest(&clock);
-		cr_assert(eq(int, clock.is_standing, clock.page != NULL));
-		cr_assert(eq(long, write(answerer.requests[1], &byte, 1), 1));
-		cr_assert(eq(long, read(answerer.answers[0], &byte, 1), 1));
+		cr_assert(eq(int, cpu_clock_stands(&clock), clock.page != NULL));
+		pipe_waiter_send(&waiter);
+		cr_assert(not(cpu_clock_stands(&clock)));
 		cr_assert(zero(int, cpu_clock_read(&clock, &ns)));
 		cr_assert(lt(u64, rest_ns, ns));
 	}
 	cpu_clock_close(&clock);
-	(void)close(answerer.requests[1]);
-	cr_assert(zero(int, pthread_join(thread, NULL)));
+	pipe_waiter_end(&waiter);
 	process_close(&process);
 }
 

@@ -48,9 +48,10 @@ Test(thread_wait, parses_places)
 
 Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 {
-	struct wait_place place, again;
+	struct wait_place place, again, kept;
 	struct pipe_waiter waiter;
 	struct process process;
+	int fd;
 
 	if (!machine_describes_us())
 		cr_skip("the kernel's files describe an emulator");
@@ -62,6 +63,11 @@ Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 	cr_expect(lt(u64, (uint64_t)waiter.on_stack - place.sp_addr, 4096));
 	cr_expect(lt(u64, 0, place.pc_addr));
 	cr_expect(zero(int, wait_place_check(&process, waiter.tid, &place)));
+	fd = wait_place_open(&process, waiter.tid);
+	cr_assert(le(int, 0, fd));
+	cr_assert(zero(int, wait_place_read_fd(fd, place.nr_runs, &kept)));
+	cr_expect(wait_place_is_same(&kept, &place));
+	cr_expect(eq(int, wait_place_open(&process, getppid()), -ESRCH));
 	/* The thread has continued and waits at the same place. */
 	again = pipe_waiter_continue(&waiter, &process);
 	cr_expect(eq(u64, again.sp_addr, place.sp_addr));
@@ -72,8 +78,12 @@ Test(thread_wait, finds_where_a_thread_waits, .timeout = 60)
 		cr_expect(not(wait_place_is_same(&again, &place)));
 		cr_expect(eq(int, wait_place_check(&process, waiter.tid, &place), -EAGAIN));
 	}
+	cr_assert(zero(int, wait_place_read_fd(fd, again.nr_runs, &kept)));
+	cr_expect(wait_place_is_same(&kept, &again));
 	pipe_waiter_end(&waiter);
 	cr_expect(not(zero(int, wait_place_check(&process, waiter.tid, &again))));
+	cr_expect(eq(int, wait_place_read_fd(fd, 0, &kept), -ESRCH));
+	(void)close(fd);
 	process_close(&process);
 }
 
