@@ -13,6 +13,7 @@
 #include "sampler/bpf/interrupts_process.h"
 #include "sampler/cpython/frames/frames.h"
 #include "sampler/sampler_state.h"
+#include "sampler/time_slices.h"
 
 /* A runnable thread without a record for this many periods waits for a CPU. */
 enum { STARVED_PERIODS = 4 };
@@ -33,6 +34,16 @@ enum { MAX_PERIODS = 1024 };
 enum { STEADY_TICKS = 8 };
 #define GATHER_NS 100000000u
 
+/*
+ * Threads that run for less than this at a time should not have events of their own: setting and
+ * cancelling their timers takes up to 3 µs each time (docs/evidence/free-threaded.md).
+ */
+#define SHORT_SLICE_NS 40000u
+
+/* How long time slices are measured: at the beginning, and later again and again. */
+#define FIRST_SLICES_NS 50000000u
+#define SLICES_NS	1000000000u
+
 struct sampler_interrupts {
 	struct code_reporter reporter; /* of the sampler's code cache */
 	struct sampler *sampler;       /* borrowed */
@@ -49,6 +60,10 @@ struct sampler_interrupts {
 	int err;		  /* of a record, until it is returned */
 	uint32_t nr_steady;	  /* ticks in a row in which no thread waited */
 	bool is_new;		  /* the process may end soon */
+	struct time_slices slices;
+	uint64_t slices_end_ns; /* of the measurement; 0: none has begun */
+	size_t slices_first;	/* index of the thread after the last one that was measured */
+	bool needs_no_slices;	/* nothing depends on them any more */
 };
 
 /* Updating the program. */
@@ -126,6 +141,40 @@ static int settle(struct sampler_interrupts *interrupts)
 	return err == -ENOMEM ? err : 0;
 }
 
+/*
+ * Measure the time slices of some threads that have moved at the last look, others each time, and
+ * interrupt CPUs instead of threads if they are short.
+ */
+static void measure_slices(struct sampler_interrupts *interrupts)
+{
+	const struct sampler *sampler = interrupts->sampler;
+	const struct snapshot *snapshot = &sampler->snapshot;
+	const uint64_t now_ns = clock_now_ns();
+	size_t nr_passed = 0;
+
+	if (interrupts->needs_no_slices || now_ns < interrupts->slices_end_ns)
+		return;
+	if (time_slices_end(&interrupts->slices, sampler->process) < SHORT_SLICE_NS) {
+		/* If that is not possible threads keep their events. */
+		(void)interrupts_process_use_cpus(interrupts->process);
+		interrupts->needs_no_slices = true;
+		return;
+	}
+	for (; nr_passed < snapshot->nr_threads &&
+	       interrupts->slices.nr_threads < TIME_SLICES_MAX_THREADS;
+	     nr_passed++) {
+		const struct snapshot_thread *thread =
+			snapshot->threads[(interrupts->slices_first + nr_passed) %
+					  snapshot->nr_threads];
+
+		if (thread->tid && !thread->is_unchanged)
+			time_slices_begin(&interrupts->slices, sampler->process, thread->tid);
+	}
+	interrupts->slices_first += nr_passed;
+	interrupts->slices_end_ns =
+		now_ns + (interrupts->slices_end_ns ? SLICES_NS : FIRST_SLICES_NS);
+}
+
 int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 {
 	const struct snapshot *snapshot = &interrupts->sampler->snapshot;
@@ -135,6 +184,7 @@ int sampler_interrupts_follow(struct sampler_interrupts *interrupts)
 
 	if (err)
 		return err;
+	measure_slices(interrupts);
 	/* Looks find out which interpreters have a GIL of their own. */
 	for (size_t i = 0; i < snapshot->nr_interpreters; i++)
 		nr_gils += snapshot->interpreters[i].has_own_gil;
@@ -474,12 +524,19 @@ bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 			       const struct snapshot_thread *thread, uint64_t now_ns)
 {
 	const struct sampler *sampler = interrupts->sampler;
-	const struct sampled_thread *sampled = &sampler->threads[thread->slot];
+	struct sampled_thread *sampled = &sampler->threads[thread->slot];
 	const pid_t tid = sampled->info->tid;
+	struct thread_activity *activity = &sampled->activity;
 	struct wait_place place;
 
-	return tid && now_ns < sampled->time.covered_ns + STARVED_PERIODS * interrupts->period_ns &&
-	       wait_place_read(sampler->process, tid, 0, &place) == -EAGAIN;
+	if (!tid || now_ns >= sampled->time.covered_ns + STARVED_PERIODS * interrupts->period_ns)
+		return false;
+	if (activity->covered_ns != now_ns) {
+		activity->covered_ns = now_ns;
+		activity->is_covered =
+			thread_runs_place(sampler, &sampled->runs, tid, 0, &place) == -EAGAIN;
+	}
+	return activity->is_covered;
 }
 
 uint32_t sampler_interrupts_nr_periods(const struct sampler_interrupts *interrupts,

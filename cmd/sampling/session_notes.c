@@ -205,6 +205,9 @@ static void print_interrupts(const struct session *session)
 			   ? (double)counts.program_ns / 1e3 / (double)counts.nr_interrupts
 			   : 0,
 		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_duplicates);
+	if (interrupts_pool_use_cpus(&session->bpf.programs))
+		print_note("threads switch too often for events of their own: from then on all "
+			   "CPUs were interrupted");
 }
 
 /* Print how processes were followed, for --verbose. */

@@ -3,4 +3,6 @@
 #pragma once
 #pragma GCC system_header
 
+#include "sampler/bpf/interrupt_record.h"
+
 #include "sampler/bpf/interrupt_walk.skel.h"

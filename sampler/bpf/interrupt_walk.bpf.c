@@ -83,6 +83,11 @@ struct {
 /* Whether ticks are sampled. Set by user space. */
 __u64 is_on = 0;
 
+/*
+ * Whether interrupts are of all CPUs and not of the threads of the processes. Set by user space.
+ */
+__u64 has_cpu_events = 0;
+
 /* The processes that are sampled. Set by user space. */
 struct interrupt_process processes[INTERRUPT_MAX_PROCESSES] = {0};
 
@@ -495,7 +500,7 @@ static __always_inline struct interrupt_process *process_of(const struct interru
 static __always_inline struct interrupt_thread *find_thread(struct interrupt_counts *count,
 							    __u64 now_ns, __u32 *ret_nr_parts)
 {
-	const bool has_events = !layout.tick_addr;
+	const bool has_events = !layout.tick_addr && !has_cpu_events;
 	struct bpf_pidns_info ids = {0};
 	struct interrupt_process *process;
 	struct interrupt_thread *thread;
@@ -515,7 +520,7 @@ static __always_inline struct interrupt_thread *find_thread(struct interrupt_cou
 		return NULL;
 	count->nr_interrupts++;
 	nr = process->nr_of_period;
-	if (nr && now_ns - thread->last_ns < layout.period_ns / nr / 2) {
+	if (has_events && nr && now_ns - thread->last_ns < layout.period_ns / nr / 2) {
 		count->nr_duplicates++;
 		return NULL;
 	}

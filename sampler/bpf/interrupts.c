@@ -16,6 +16,7 @@
 #include "procmem/cleanup.h"
 #include "procmem/clock.h"
 #include "procmem/descriptor_limit.h"
+#include "sampler/bpf/interrupts_cpus.h"
 #include "sampler/bpf/interrupts_layout.h"
 #include "sampler/bpf/interrupts_state.h"
 #include "symbols/elf/kernel_names.h"
@@ -252,6 +253,7 @@ void interrupts_close(struct interrupts *interrupts)
 		return;
 	assert(!interrupts->nr_processes);
 	(void)bpf_link__destroy(interrupts->tick);
+	interrupts_cpus_close(interrupts);
 	ring_buffer__free(interrupts->ring);
 	interrupt_walk__destroy(interrupts->program);
 	free(interrupts);
@@ -270,6 +272,11 @@ bool interrupts_have_options(const struct interrupts *interrupts,
 int interrupts_program_fd(const struct interrupts *interrupts)
 {
 	return bpf_program__fd(interrupts->program->progs.handle_interrupt);
+}
+
+bool interrupts_use_cpus(const struct interrupts *interrupts)
+{
+	return interrupts->nr_cpu_events > 0;
 }
 
 uint64_t interrupts_period_ns(const struct interrupts *interrupts)

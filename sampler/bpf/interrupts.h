@@ -29,7 +29,7 @@ struct interrupts;
 
 /* What interrupts threads. */
 enum interrupts_clock {
-	INTERRUPTS_OWN_EVENTS,	  /* one event per thread */
+	INTERRUPTS_OWN_EVENTS,	  /* one event per thread, or later one per CPU */
 	INTERRUPTS_CALLER_EVENTS, /* the caller's events, which run interrupts_program_fd() */
 	INTERRUPTS_TICK,	  /* the kernel's timer tick, which interrupts at no extra cost */
 };
@@ -57,6 +57,9 @@ bool interrupts_have_options(const struct interrupts *interrupts,
 
 /* The program, for the caller's own events. */
 int interrupts_program_fd(const struct interrupts *interrupts);
+
+/* Whether the program runs in interrupts of all CPUs by now (interrupts_process_use_cpus()). */
+bool interrupts_use_cpus(const struct interrupts *interrupts);
 
 /* The period of the options, rounded to a multiple of the tick for INTERRUPTS_TICK. */
 uint64_t interrupts_period_ns(const struct interrupts *interrupts);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces interrupts.c and interrupts_process.c where pysample was built without libbpf,
+ * Replaces interrupts.c, interrupts_process.c and what they use where pysample was built without libbpf,
  * clang or bpftool.
  */
 #include <errno.h>
@@ -37,6 +37,11 @@ int interrupts_program_fd(const struct interrupts *interrupts)
 	return -1;
 }
 
+bool interrupts_use_cpus(const struct interrupts *interrupts)
+{
+	return false;
+}
+
 uint64_t interrupts_period_ns(const struct interrupts *interrupts)
 {
 	return 0;
@@ -66,6 +71,11 @@ int interrupts_process_settle(struct interrupts_process *process)
 {
 	(void)process;
 	return 0;
+}
+
+int interrupts_process_use_cpus(const struct interrupts_process *process)
+{
+	return -ENOTSUP;
 }
 
 struct interrupts *interrupts_process_program(const struct interrupts_process *process)

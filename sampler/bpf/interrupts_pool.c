@@ -65,3 +65,11 @@ void interrupts_pool_count(const struct interrupts_pool *pool, struct interrupt_
 	for (uint32_t i = 0; i < pool->nr_programs; i++)
 		interrupts_count(pool->programs[i], ret_counts);
 }
+
+bool interrupts_pool_use_cpus(const struct interrupts_pool *pool)
+{
+	for (uint32_t i = 0; i < pool->nr_programs; i++)
+		if (interrupts_use_cpus(pool->programs[i]))
+			return true;
+	return false;
+}

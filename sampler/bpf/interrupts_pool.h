@@ -39,3 +39,6 @@ int interrupts_pool_attach(struct interrupts_pool *pool, const struct interrupts
 
 /* The counters of all programs so far. */
 void interrupts_pool_count(const struct interrupts_pool *pool, struct interrupt_counts *ret_counts);
+
+/* Whether any program runs in interrupts of all CPUs by now (interrupts_use_cpus()). */
+bool interrupts_pool_use_cpus(const struct interrupts_pool *pool);

@@ -3,18 +3,14 @@
 
 #include <assert.h>
 #include <bpf/bpf.h>
-#include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 
 #include "procmem/array.h"
 #include "procmem/cleanup.h"
-#include "procmem/descriptor_limit.h"
+#include "sampler/bpf/interrupt_event.h"
+#include "sampler/bpf/interrupts_cpus.h"
 #include "sampler/bpf/interrupts_state.h"
 
 /* Limit on thread listings until none is new: a process may keep making threads. */
@@ -30,8 +26,7 @@ enum { MAX_LISTINGS = 8 };
 /* A thread that has an event. */
 struct interrupted {
 	pid_t tid;
-	int fd;
-	struct bpf_link *link;
+	struct interrupt_event event;
 };
 
 struct interrupts_process {
@@ -54,41 +49,27 @@ struct interrupts_process {
 
 /* Events. */
 
-/* Interrupt a thread, and those that it makes from now on. */
+/*
+ * Interrupt a thread, and those that it makes from now on. The thread is checked after the open,
+ * because its id may have been reused by another process.
+ */
 static int open_event(const struct interrupts_process *process, pid_t tid,
 		      struct interrupted *ret_interrupted)
 {
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE,
-		.size = sizeof(attr),
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = process->interrupts->period_ns / process->nr_of_period,
-		.disabled = 1,
-		.inherit = 1,
-		.inherit_thread = 1,
-		.exclude_hv = 1,
-	};
+	const struct interrupts *interrupts = process->interrupts;
 	struct interrupted interrupted = {.tid = tid};
-	int err = 0;
+	int err = interrupt_event_open(interrupts, tid, -1,
+				       interrupts->period_ns / process->nr_of_period,
+				       &interrupted.event);
 
-	interrupted.fd =
-		(int)syscall(SYS_perf_event_open, &attr, tid, -1, -1, PERF_FLAG_FD_CLOEXEC);
-	if (interrupted.fd < 0)
-		return errno == EACCES ? -EPERM : -errno;
-	if (!process_has_thread(process->process, tid))
-		err = -ESRCH;
-	else if (descriptor_limit_is_near(interrupted.fd))
-		err = -EMFILE;
-	if (!err) {
-		interrupted.link = bpf_program__attach_perf_event(
-			process->interrupts->program->progs.handle_interrupt, interrupted.fd);
-		err = interrupted.link ? 0 : -errno;
-	}
 	if (err)
-		(void)close(interrupted.fd);
-	else
-		*ret_interrupted = interrupted;
-	return err;
+		return err;
+	if (!process_has_thread(process->process, tid)) {
+		interrupt_event_close(&interrupted.event);
+		return -ESRCH;
+	}
+	*ret_interrupted = interrupted;
+	return 0;
 }
 
 static bool has_event(const struct interrupts_process *process, pid_t tid)
@@ -132,25 +113,26 @@ static int follow_all(struct interrupts_process *process)
 
 static void unfollow(const struct interrupted *events, uint32_t nr_events)
 {
-	for (uint32_t i = 0; i < nr_events; i++) /* a link closes its event as well */
-		(void)bpf_link__destroy(events[i].link);
+	for (uint32_t i = 0; i < nr_events; i++)
+		interrupt_event_close(&events[i].event);
 }
 
 int interrupts_process_enable(struct interrupts_process *process, bool is_on)
 {
-	const unsigned long request = is_on ? PERF_EVENT_IOC_ENABLE : PERF_EVENT_IOC_DISABLE;
 	struct interrupts *interrupts = process->interrupts;
-	int err = 0;
+	int err = 0, event_err;
 
 	interrupts->nr_enabled += is_on;
 	interrupts->nr_enabled -= process->is_enabled;
 	process->is_enabled = is_on;
 	process->place->key = is_on ? process->key : 0;
 	interrupts->program->bss->is_on = interrupts->nr_enabled > 0;
-	for (uint32_t i = 0; i < process->nr_events; i++)
-		if (ioctl(process->events[i].fd, request, 0))
-			err = -errno;
-	return err;
+	for (uint32_t i = 0; i < process->nr_events; i++) {
+		event_err = interrupt_event_enable(&process->events[i].event, is_on);
+		err = event_err ? event_err : err;
+	}
+	event_err = interrupts_cpus_enable(interrupts);
+	return event_err ? event_err : err;
 }
 
 /* Attaching and detaching. */
@@ -186,10 +168,16 @@ static void take_place(struct interrupts_process *process)
 	interrupts->nr_processes++;
 }
 
+/* Whether threads have events of their own. */
+static bool has_own_events(const struct interrupts *interrupts)
+{
+	return interrupts->clock == INTERRUPTS_OWN_EVENTS && !interrupts->nr_cpu_events;
+}
+
 /* Whether a process gets more interrupts as long as it is new. */
 static bool gets_more(const struct interrupts *interrupts, bool is_new)
 {
-	return is_new && interrupts->clock == INTERRUPTS_OWN_EVENTS &&
+	return is_new && has_own_events(interrupts) &&
 	       interrupts->period_ns / INTERRUPT_NEW_NR_OF_PERIOD >= LEAST_PERIOD_NS;
 }
 
@@ -222,7 +210,7 @@ int interrupts_process_attach(struct interrupts *interrupts,
 		.nr_of_period = attached->nr_of_period,
 		.nr_early = has_more ? INTERRUPT_EARLY_SAMPLES : 0,
 	};
-	if (interrupts->clock == INTERRUPTS_OWN_EVENTS)
+	if (has_own_events(interrupts))
 		err = follow_all(attached);
 	if (err) {
 		if (err == -EPERM)
@@ -250,14 +238,29 @@ void interrupts_process_detach(struct interrupts_process *process)
 	if (!process)
 		return;
 	(void)interrupts_process_enable(process, false);
-	unfollow(process->events, process->nr_events);
-	process->nr_events = 0;
+	interrupts_process_drop_events(process);
 	interrupts_process_set_threads(process, NULL, 0);
 	set_size(process, 0, 0);
 	process->interrupts->processes[process->key % INTERRUPT_MAX_PROCESSES] = NULL;
 	process->interrupts->nr_processes--;
-	free(process->events);
 	free(process);
+}
+
+/* Each of its interrupts stands for a whole period from now on. */
+static void set_settled(struct interrupts_process *process)
+{
+	process->nr_of_period = process->interrupts->nr_of_period;
+	process->place->nr_early = 0;
+	process->place->nr_of_period = process->nr_of_period;
+}
+
+void interrupts_process_drop_events(struct interrupts_process *process)
+{
+	unfollow(process->events, process->nr_events);
+	free(process->events);
+	process->events = NULL;
+	process->nr_events = process->max_events = 0;
+	set_settled(process);
 }
 
 int interrupts_process_settle(struct interrupts_process *process)
@@ -279,9 +282,16 @@ int interrupts_process_settle(struct interrupts_process *process)
 	}
 	unfollow(before.events, before.nr_events);
 	free(before.events);
-	process->place->nr_early = 0;
-	process->place->nr_of_period = process->nr_of_period;
+	set_settled(process);
 	return process->is_enabled ? interrupts_process_enable(process, true) : 0;
+}
+
+int interrupts_process_use_cpus(const struct interrupts_process *process)
+{
+	struct interrupts *interrupts = process->interrupts;
+
+	return interrupts->clock == INTERRUPTS_OWN_EVENTS ? interrupts_cpus_open(interrupts)
+							  : -ENOTSUP;
 }
 
 struct interrupts *interrupts_process_program(const struct interrupts_process *process)

@@ -58,6 +58,23 @@ void interrupts_process_detach(struct interrupts_process *process);
  */
 int interrupts_process_settle(struct interrupts_process *process);
 
+/*
+ * From now on let the program sample in interrupts of all CPUs, which cost threads nothing when they
+ * switch, instead of in those of its threads' own events. This holds for all its processes and for
+ * good. Returns 0; -ENOTSUP for another clock than INTERRUPTS_OWN_EVENTS; -EPERM, -EMFILE, -ENOMEM, or
+ * the errno of a system call: then nothing has changed.
+ *
+ * The kernel sets the timer of a thread's event whenever the thread gets a CPU. That takes some 0.5
+ * µs, and several in a virtual machine, which has to ask its host. Meanwhile the thread's CPU time
+ * passes and the timer stands. If a switch comes every 10 µs, as among threads of free-threaded
+ * CPython that wait for each other, interrupts are rare, come at the switches, and slow the program
+ * down. Events of CPUs are the second choice, because they interrupt other processes and idle CPUs
+ * as well, and at even times: threads that wake in step with them are sampled too often or never.
+ *
+ * Source: kernel/events/core.c (perf_swevent_start_hrtimer(), __perf_event_task_sched_in()).
+ */
+int interrupts_process_use_cpus(const struct interrupts_process *process);
+
 /* Its program. */
 struct interrupts *interrupts_process_program(const struct interrupts_process *process);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What interrupts.c and interrupts_process.c share. */
+/* What the files of struct interrupts share. */
 #pragma once
 
 #include <stdint.h>
@@ -9,6 +9,7 @@
 #include "sampler/bpf/interrupt_record.h"
 
 struct interrupts_process;
+struct interrupt_event;
 
 struct interrupts {
 	/* What was asked for. */
@@ -22,7 +23,9 @@ struct interrupts {
 	uint64_t period_ns;
 	uint32_t nr_of_period; /* number of a thread's ticks per period; 1: there are events */
 	struct ring_buffer *ring;
-	uint64_t nr_skipped_taken; /* interrupts_process_take_lost() */
+	uint64_t nr_skipped_taken;	    /* interrupts_process_take_lost() */
+	struct interrupt_event *cpu_events; /* instead of those of threads; NULL: none */
+	uint32_t nr_cpu_events;
 
 	/* The attached processes; the index is that of the program's. NULL: none. */
 	struct interrupts_process *processes[INTERRUPT_MAX_PROCESSES];
@@ -37,6 +40,9 @@ struct interrupts {
  * Deliver a record to its process: the ring's ring_buffer_sample_fn, whose context is interrupts.
  */
 int interrupts_deliver(void *interrupts, void *record, size_t size);
+
+/* Close the events of a process's threads: there are those of all CPUs. */
+void interrupts_process_drop_events(struct interrupts_process *process);
 
 /* Set the sentence for an error of loading or attaching. */
 void interrupts_explain(int err, struct message *reterr);

@@ -257,6 +257,34 @@ class InterruptsOfTurns(InterruptsTestCase):
         self.check(0.03, 0.03)
 
 
+@support.per_interpreter
+@support.per_free_threaded
+class InterruptsOfSwitches(InterruptsTestCase):
+    """Threads that run for some microseconds at a time have no events of their own for long."""
+    quick_on = ("3.15",)
+    NOTE = "all CPUs were interrupted"
+    BELOW = {"<module>", "main", "_bootstrap", "_bootstrap_inner", "run"}
+
+    def is_interrupted_by_cpu(self, target):
+        result = attach(target, "-r", 1000, "-d", 1, "--idle", "-v")
+        self.assertEqual(result.status, 0, result.stderr)
+        for stack in support.without_gc(parse_collapsed(result.stdout)):
+            *below, leaf = [name.rpartition(".")[2] for name in names(stack)]
+            self.assertLessEqual(set(below), self.BELOW, stack)
+            self.assertEqual(leaf, "pass_on", stack)
+        return self.NOTE in result.stderr
+
+    def test_threads_that_switch(self):
+        with support.python_target(self.interpreter, "switches") as target:
+            support.wait_until(lambda: self.is_interrupted_by_cpu(target), "CPUs are interrupted")
+
+    def test_threads_that_run_long(self):
+        with support.python_target(self.interpreter, "alternating") as target:
+            result = attach(target, "-d", 1, "-v")
+            self.assertEqual(result.status, 0, result.stderr)
+            self.assertNotIn(self.NOTE, result.stderr)
+
+
 @support.per_minor("3.8", "3.11", "3.15")
 class InterruptsOfStarved(InterruptsTestCase):
     """A thread that could run but shares its CPU with others is credited with all of its time."""
