@@ -84,6 +84,7 @@ class Options:
     resume: str | None
     is_full: bool  # everything is measured
     takes_turns: bool  # each turn uses one engine, so that a run takes no longer with two
+    truth_meanwhile: bool = False
     engines: tuple = ()  # those that can be measured here: engines.available()
     truth_seconds: float = TRUTH_SECONDS
 
@@ -147,6 +148,9 @@ def make_parser(description):
                         help="processes with compare (default 3)")
     parser.add_argument("--stops", type=positive(int), default=STOPS, metavar="N",
                         help="stops of the target per window, for the truth (default %d)" % STOPS)
+    parser.add_argument("--truth-meanwhile", action="store_true",
+                        help="read the truth while each sampler runs, and not before or after: how "
+                        "wrong it is about a program that it changes")
     parser.add_argument("--runs", type=positive(int), default=40, metavar="N",
                         help="runs of each program with start, core and native (default 40); "
                         "waiting, interrupt, tree and tasks use only a few")
@@ -202,4 +206,4 @@ def parse(description, argv=None):
         args.engine, args.no_build, programs, pythons, args.rate or USUAL_RATES, args.seconds,
         args.turns or default_turns(args), args.processes, args.stops,
         args.runs, args.pairs, args.json or args.resume, args.resume,
-        not args.only and not args.quick, not args.only)
+        not args.only and not args.quick, not args.only, args.truth_meanwhile)

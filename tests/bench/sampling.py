@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The table: every sampler at every rate on every program, compared with the truth."""
 import collections
+import concurrent.futures
 import functools
 import time
 
@@ -23,12 +24,12 @@ class Turns:
     def __init__(self, tools, target, options):
         self.tools, self.target, self.options = tools, target, options
         self.runs = collections.defaultdict(list)
-        self.truths = []
+        self.truths = collections.defaultdict(list)  # by run if they are read meanwhile, else None
         self.sleep_us = {}
 
-    def read_truth(self):
-        self.truths.append(take_truth(self.tools, self.target, self.options.stops,
-                                      self.options.truth_seconds))
+    def read_truth(self, run=None):
+        self.truths[run].append(take_truth(self.tools, self.target, self.options.stops,
+                                           self.options.truth_seconds))
 
     def run(self, sampler, rate):
         try:
@@ -37,11 +38,19 @@ class Turns:
         except RuntimeError as error:
             say("no figures: %s" % error)
 
+    def run_with_truth(self, sampler, rate):
+        with concurrent.futures.ThreadPoolExecutor() as meanwhile:
+            truth = meanwhile.submit(self.read_truth, (rate, sampler))
+            self.run(sampler, rate)
+        truth.result()
+
     def run_all(self, samplers):
         """Truth, A, B, and in the next turn B, A, truth, so that drift affects all."""
+        is_meanwhile = self.options.truth_meanwhile
         for turn in range(self.options.turns):
-            windows = [self.read_truth] + [
-                functools.partial(self.run, sampler, rate)
+            windows = [] if is_meanwhile else [self.read_truth]
+            windows += [
+                functools.partial(self.run_with_truth if is_meanwhile else self.run, sampler, rate)
                 for rate in self.options.rates_in(turn)
                 for sampler in samplers if sampler.runs_in(turn, rate)]
             for window in windows[::1 if turn % 2 == 0 else -1]:
@@ -54,7 +63,8 @@ class Turns:
                                                  SLEEP_SECONDS)
 
     def rows(self, samplers, load, stolen_percent, condition):
-        return [make_row(self.target, rate, sampler, self.runs[rate, sampler], self.truths,
+        return [make_row(self.target, rate, sampler, self.runs[rate, sampler],
+                         self.truths[(rate, sampler) if self.options.truth_meanwhile else None],
                          self.sleep_us.get(rate), load, stolen_percent, condition)
                 for rate in self.options.rates for sampler in samplers
                 if self.runs[rate, sampler]]
@@ -62,7 +72,7 @@ class Turns:
 
 def report_impossible_truth(turns):
     bad = sum(not turns.target.program.can_have(names)
-              for truth in turns.truths for names in truth)
+              for truths in turns.truths.values() for truth in truths for names in truth)
     if bad:
         say("%d stacks of the truth of %s are impossible" % (bad, turns.target.program.name))
 
