@@ -35,10 +35,11 @@ enum { STEADY_TICKS = 8 };
 #define GATHER_NS 100000000u
 
 /*
- * Threads that run for less than this at a time should not have events of their own: setting and
- * cancelling their timers takes up to 3 µs each time (docs/evidence/free-threaded.md).
+ * Threads that run for less than this at a time, so many times a second, should not have events of
+ * their own: setting and cancelling a timer took 2.7 µs each time (docs/evidence/free-threaded.md).
  */
 #define SHORT_SLICE_NS 40000u
+#define MANY_RUNS_HZ   10000u
 
 /* How long time slices are measured: at the beginning, and later again and again. */
 #define FIRST_SLICES_NS 50000000u
@@ -61,9 +62,9 @@ struct sampler_interrupts {
 	uint32_t nr_steady;	  /* ticks in a row in which no thread waited */
 	bool is_new;		  /* the process may end soon */
 	struct time_slices slices;
-	uint64_t slices_end_ns; /* of the measurement; 0: none has begun */
-	size_t slices_first;	/* index of the thread after the last one that was measured */
-	bool needs_no_slices;	/* nothing depends on them any more */
+	uint64_t slices_begin_ns, slices_end_ns; /* of the measurement; 0: none has begun */
+	size_t slices_first;  /* index of the thread after the last one that was measured */
+	bool needs_no_slices; /* nothing depends on them any more */
 };
 
 /* Updating the program. */
@@ -151,10 +152,14 @@ static void measure_slices(struct sampler_interrupts *interrupts)
 	const struct snapshot *snapshot = &sampler->snapshot;
 	const uint64_t now_ns = clock_now_ns();
 	size_t nr_passed = 0;
+	uint64_t least_runs;
 
-	if (interrupts->needs_no_slices || now_ns < interrupts->slices_end_ns)
+	if (interrupts->needs_no_slices || now_ns < interrupts->slices_end_ns ||
+	    interrupts_use_cpus(sampler_interrupts_program(interrupts)))
 		return;
-	if (time_slices_end(&interrupts->slices, sampler->process) < SHORT_SLICE_NS) {
+	/* In ms, so that nothing overflows. */
+	least_runs = (now_ns - interrupts->slices_begin_ns) / 1000000 * (MANY_RUNS_HZ / 1000);
+	if (time_slices_end(&interrupts->slices, sampler->process, least_runs) < SHORT_SLICE_NS) {
 		/* If that is not possible threads keep their events. */
 		(void)interrupts_process_use_cpus(interrupts->process);
 		interrupts->needs_no_slices = true;
@@ -171,6 +176,7 @@ static void measure_slices(struct sampler_interrupts *interrupts)
 			time_slices_begin(&interrupts->slices, sampler->process, thread->tid);
 	}
 	interrupts->slices_first += nr_passed;
+	interrupts->slices_begin_ns = now_ns;
 	interrupts->slices_end_ns =
 		now_ns + (interrupts->slices_end_ns ? SLICES_NS : FIRST_SLICES_NS);
 }
@@ -531,8 +537,8 @@ bool sampler_interrupts_covers(const struct sampler_interrupts *interrupts,
 
 	if (!tid || now_ns >= sampled->time.covered_ns + STARVED_PERIODS * interrupts->period_ns)
 		return false;
-	if (activity->covered_ns != now_ns) {
-		activity->covered_ns = now_ns;
+	if (activity->asked_ns != now_ns) {
+		activity->asked_ns = now_ns;
 		activity->is_covered =
 			thread_runs_place(sampler, &sampled->runs, tid, 0, &place) == -EAGAIN;
 	}
@@ -633,6 +639,7 @@ int sampler_interrupts_create(struct sampler *sampler,
 	interrupts->period_ns =
 		interrupts_period_ns(interrupts_process_program(interrupts->process));
 	interrupts->reporter.forget = forget_code;
+	interrupts->needs_no_slices = options->clock != INTERRUPTS_OWN_EVENTS;
 	sampler->codes.reporter = &interrupts->reporter;
 	sampler->interrupts = interrupts;
 	*ret_interrupts = interrupts;

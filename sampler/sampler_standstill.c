@@ -29,9 +29,10 @@ void thread_runs_close(struct thread_runs *runs)
 int thread_runs_place(const struct sampler *sampler, struct thread_runs *runs, pid_t tid,
 		      uint64_t nr_runs, struct wait_place *ret_place)
 {
-	if (!runs->has_place) {
+	if (!runs->has_place && !runs->has_no_place) {
 		runs->place_fd = wait_place_open(sampler->process, tid);
 		runs->has_place = runs->place_fd >= 0;
+		runs->has_no_place = !runs->has_place;
 	}
 	return runs->has_place ? wait_place_read_fd(runs->place_fd, nr_runs, ret_place)
 			       : wait_place_read(sampler->process, tid, nr_runs, ret_place);

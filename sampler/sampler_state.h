@@ -80,22 +80,21 @@ struct accounted_time {
 
 /* What the kernel last said about whether a thread waits. */
 struct thread_activity {
-	bool has_run;	/* its next sample is of a moment at which it ran */
-	bool waits;	/* it was idle at its last sample */
-	uint64_t at_ns; /* when that was known; valid if waits */
-	/* The last answer of sampler_interrupts_covers(), and for which tick. */
-	uint64_t covered_ns;
-	bool is_covered;
+	bool has_run;	   /* its next sample is of a moment at which it ran */
+	bool waits;	   /* it was idle at its last sample */
+	uint64_t at_ns;	   /* when that was known; valid if waits */
+	uint64_t asked_ns; /* time of the tick in which the kernel was asked the next one */
+	bool is_covered;   /* sampler_interrupts_covers() */
 };
 
 /* How often a thread has run, and whether it waits; all zero: unknown. */
 struct thread_runs {
 	bool is_open;
-	int fd;		  /* of the count; owned; valid if is_open */
-	uint64_t nr;	  /* the count at the last reading */
-	bool was_waiting; /* the thread was seen waiting after that */
-	bool has_place;
-	int place_fd; /* of wait_place_open(); owned; valid if has_place */
+	int fd;			      /* of the count; owned; valid if is_open */
+	uint64_t nr;		      /* the count at the last reading */
+	bool was_waiting;	      /* the thread was seen waiting after that */
+	bool has_place, has_no_place; /* its file is open; it cannot stay open */
+	int place_fd;		      /* of wait_place_open(); owned; valid if has_place */
 };
 
 /* The room for a thread's visible frames, and which of them are converted. */

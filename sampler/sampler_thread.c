@@ -33,6 +33,9 @@ static void begin_clock(struct sampler *sampler, struct sampled_thread *sampled)
 		sampler->stats.clockless += sampler->extras.cpu;
 		return;
 	}
+	/* With C frames the memory that may be locked is needed for copies of stacks. */
+	if (!sampler->native)
+		cpu_clock_map(&cpu->clock);
 	/* With interrupts states need no clock, but it may prove that a thread has not moved. */
 	if (!sampler->extras.cpu && sampler->interrupts) {
 		if (cpu->clock.kind != CPU_CLOCK_TASK || descriptor_limit_is_half(cpu->clock.fd))

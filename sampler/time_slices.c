@@ -6,9 +6,6 @@
 #include "procmem/sched/cpu_clock.h"
 #include "procmem/sched/thread_stat.h"
 
-/* With fewer runs the mean says little. */
-enum { LEAST_RUNS = 500 };
-
 static bool read_schedstat(const struct process *process, pid_t tid, uint64_t *ret_used_ns,
 			   uint64_t *ret_nr_runs)
 {
@@ -35,7 +32,8 @@ void time_slices_begin(struct time_slices *slices, const struct process *process
 	slices->nr_threads++;
 }
 
-uint64_t time_slices_end(struct time_slices *slices, const struct process *process)
+uint64_t time_slices_end(struct time_slices *slices, const struct process *process,
+			 uint64_t least_runs)
 {
 	uint64_t sum_ns = 0, nr = 0;
 
@@ -50,5 +48,5 @@ uint64_t time_slices_end(struct time_slices *slices, const struct process *proce
 		nr += nr_runs - slices->threads[i].nr_runs;
 	}
 	slices->nr_threads = 0;
-	return nr < LEAST_RUNS ? TIME_SLICES_UNKNOWN : sum_ns / nr;
+	return !nr || nr < least_runs ? TIME_SLICES_UNKNOWN : sum_ns / nr;
 }

@@ -23,7 +23,7 @@ struct time_slices {
 	uint32_t nr_threads;
 };
 
-/* Returned by time_slices_end() if the threads were switched in too seldom to tell. */
+/* Returned by time_slices_end() if the threads were switched in too seldom. */
 #define TIME_SLICES_UNKNOWN UINT64_MAX
 
 /*
@@ -32,5 +32,9 @@ struct time_slices {
  */
 void time_slices_begin(struct time_slices *slices, const struct process *process, pid_t tid);
 
-/* Returns the mean time slice in ns of all threads that are measured, and ends it. */
-uint64_t time_slices_end(struct time_slices *slices, const struct process *process);
+/*
+ * End it. Returns the mean time slice in ns of all threads that were measured, provided that they
+ * were switched in at least least_runs times, together.
+ */
+uint64_t time_slices_end(struct time_slices *slices, const struct process *process,
+			 uint64_t least_runs);

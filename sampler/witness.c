@@ -90,8 +90,10 @@ static bool open_clock(struct witness *witness, const struct witness_means *mean
 {
 	if (!tid || !means->process || cpu_clock_open(means->process, tid, &witness->clock))
 		return false;
-	if (witness->clock.kind == CPU_CLOCK_TASK)
+	if (witness->clock.kind == CPU_CLOCK_TASK) {
+		cpu_clock_map(&witness->clock);
 		return true;
+	}
 	cpu_clock_close(&witness->clock);
 	return false;
 }

@@ -206,8 +206,8 @@ static void print_interrupts(const struct session *session)
 			   : 0,
 		   (uint64_t)counts.nr_unknown, (uint64_t)counts.nr_duplicates);
 	if (interrupts_pool_use_cpus(&session->bpf.programs))
-		print_note("threads switch too often for events of their own: from then on all "
-			   "CPUs were interrupted");
+		print_note("threads switched too often to be interrupted one by one: all CPUs were "
+			   "interrupted instead");
 }
 
 /* Print how processes were followed, for --verbose. */

@@ -37,25 +37,6 @@ static int open_task_clock(const struct process *process, pid_t tid)
 	return -ESRCH;
 }
 
-/* Map the page of an event. NULL: not possible, or of no use (cpu_clock.h). */
-static const struct perf_event_mmap_page *map_page(int fd)
-{
-#if defined(__x86_64__)
-	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
-	struct perf_event_mmap_page *page = mmap(NULL, page_bytes, PROT_READ, MAP_SHARED, fd, 0);
-
-	if (page == MAP_FAILED)
-		return NULL;
-	/* Fields up to this one, if they end there, are those of Linux 5.9. */
-	if (page->size > offsetof(struct perf_event_mmap_page, time_mask))
-		return page;
-	(void)munmap(page, page_bytes);
-#else
-	(void)fd;
-#endif
-	return NULL;
-}
-
 static int open_schedstat(const struct process *process, pid_t tid)
 {
 	char name[PROCESS_THREAD_PATH_MAX_BYTES];
@@ -102,14 +83,33 @@ int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *r
 		cpu_clock_close(&clock);
 		return -EMFILE;
 	}
-	if (clock.kind == CPU_CLOCK_TASK)
-		clock.page = map_page(clock.fd);
 	if (cpu_clock_read(&clock, &ns) != 0) {
 		cpu_clock_close(&clock);
 		return -ENOTSUP;
 	}
 	*ret_clock = clock;
 	return 0;
+}
+
+void cpu_clock_map(struct cpu_clock *clock)
+{
+#if defined(__x86_64__)
+	const size_t page_bytes = (size_t)sysconf(_SC_PAGESIZE);
+	struct perf_event_mmap_page *page;
+
+	if (clock->kind != CPU_CLOCK_TASK || clock->page)
+		return;
+	page = mmap(NULL, page_bytes, PROT_READ, MAP_SHARED, clock->fd, 0);
+	if (page == MAP_FAILED)
+		return;
+	/* A kernel that knows this field is Linux 5.9 or newer. */
+	if (page->size > offsetof(struct perf_event_mmap_page, time_mask))
+		clock->page = page;
+	else
+		(void)munmap(page, page_bytes);
+#else
+	(void)clock;
+#endif
 }
 
 void cpu_clock_close(struct cpu_clock *clock)

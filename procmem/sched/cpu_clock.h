@@ -7,12 +7,13 @@
  * does not run it costs 0.5 µs. The kernel's task clock includes kernel time even if that is
  * excluded. So the event always excludes it, as perf_event_paranoid requires from 2 on.
  *
- * A thread that still waits since the last readings costs nothing. Two equal readings show that it
- * had no CPU between them, and the kernel changes a word of the event's page (struct
- * perf_event_mmap_page, lock) whenever the thread gets one, before it executes anything: until the
- * word changes, the clock stands. Used on x86-64 since Linux 5.9, which is told by the page's size:
- * kernels before 3.18 do not update the page of such an event, and elsewhere other CPUs may see the
- * thread's next stores before the word.
+ * With its page mapped (cpu_clock_map()), the clock of a thread that has waited since the last
+ * readings costs nothing. Two equal readings show that the thread had no CPU between them, if the
+ * kernel's clock is finer than that; and the kernel changes a word of the page (struct
+ * perf_event_mmap_page, lock) whenever the thread gets one, before it executes anything. So the
+ * clock stands until the word changes. On other machines than x86-64 other CPUs may see the
+ * thread's next stores before the word. Kernels before 3.18 do not update the page of such an
+ * event; 5.9 is the first version that can be told by the page's size.
  *
  * If perf events are not available (perf_event_paranoid of 3 or more, a seccomp filter, a kernel
  * without them), the first number of /proc/PID/task/TID/schedstat is used, at 0.8 µs a reading.
@@ -41,7 +42,7 @@ struct perf_event_mmap_page;
 struct cpu_clock {
 	enum cpu_clock_kind kind;
 	int fd; /* valid unless kind is CPU_CLOCK_NONE */
-	/* CPU_CLOCK_TASK: the event's page, mapped; NULL: none. */
+	/* The event's page, mapped; NULL: none. */
 	const struct perf_event_mmap_page *page;
 	/* The last reading, if has_last, and the page's word before it. */
 	uint64_t last_ns;
@@ -58,6 +59,12 @@ struct cpu_clock {
  */
 int cpu_clock_open(const struct process *process, pid_t tid, struct cpu_clock *ret_clock);
 void cpu_clock_close(struct cpu_clock *clock);
+
+/*
+ * Map the page of the clock's event, if that is possible and of use. It counts as locked memory of
+ * the user, as the rings of perf_events.h do (kernel.perf_event_mlock_kb, RLIMIT_MEMLOCK).
+ */
+void cpu_clock_map(struct cpu_clock *clock);
 
 /*
  * Read the CPU time since the clock was opened or the thread began; only the difference of two

@@ -108,7 +108,7 @@ int wait_place_open(const struct process *process, pid_t tid)
 
 	process_thread_path(name, tid, "syscall");
 	fd = procfile_open(process->proc_fd, name);
-	if (fd < 0 || !descriptor_limit_is_near(fd))
+	if (fd < 0 || !descriptor_limit_is_half(fd))
 		return fd == -ENOENT && !process_has_thread(process, tid) ? -ESRCH : fd;
 	(void)close(fd);
 	return -EMFILE;

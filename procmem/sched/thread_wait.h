@@ -79,8 +79,8 @@ int wait_place_parse(const char *text, struct wait_place *ret_place);
 
 /*
  * The same from a file that stays open, at a fifth of the cost. wait_place_open() returns a
- * descriptor, which the caller closes; -ESRCH, -EPERM, -ENOENT; or -EMFILE or -ENFILE if none is left
- * beyond the reserve of procmem/descriptor_limit.h.
+ * descriptor, which the caller closes; -ESRCH, -EPERM, -ENOENT; or -EMFILE or -ENFILE if half of
+ * the descriptors are in use.
  */
 int wait_place_open(const struct process *process, pid_t tid);
 int wait_place_read_fd(int fd, uint64_t nr_runs, struct wait_place *ret_place);

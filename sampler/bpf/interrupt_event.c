@@ -4,6 +4,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -23,7 +24,7 @@ int interrupt_event_open(const struct interrupts *interrupts, pid_t tid, int cpu
 		.inherit_thread = tid > 0,
 		.exclude_hv = 1,
 	};
-	struct interrupt_event event;
+	struct interrupt_event event = {.link = NULL};
 	int err = 0;
 
 	event.fd = (int)syscall(SYS_perf_event_open, &attr, tid, cpu, -1, PERF_FLAG_FD_CLOEXEC);
@@ -35,10 +36,15 @@ int interrupt_event_open(const struct interrupts *interrupts, pid_t tid, int cpu
 		event.link = bpf_program__attach_perf_event(
 			interrupts->program->progs.handle_interrupt, event.fd);
 		err = event.link ? 0 : -errno;
+		/* Attaching enables it. */
+		if (!err)
+			err = interrupt_event_enable(&event, false);
+		if (err && event.link)
+			(void)bpf_link__destroy(event.link);
 	}
-	if (err)
+	if (err && !event.link)
 		(void)close(event.fd);
-	else
+	if (!err)
 		*ret_event = event;
 	return err;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An event of perf_event_open(2), the CPU clock, that runs the program of interrupt_walk.bpf.c in an
- * interrupt after each period, either of one thread's CPU time or of one CPU's time.
+ * An event of perf_event_open(2), the CPU clock, that runs the program of interrupt_walk.bpf.c in
+ * an interrupt after each period, either of one thread's CPU time or of one CPU's time.
  */
 #pragma once
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Runs in the interrupt that a thread of a target gets after a period of CPU time: on the
+ * Runs in the interrupt that a thread of a target, or its CPU, gets after a period of time: on the
  * thread's CPU and in its memory, while it can execute nothing. So what it reads is of one
  * instant, whichever thread has the GIL, if there is a GIL.
  *

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Replaces interrupts.c, interrupts_process.c and what they use where pysample was built without libbpf,
- * clang or bpftool.
+ * Replaces interrupts.c, interrupts_process.c and what they use where pysample was built without
+ * libbpf, clang or bpftool.
  */
 #include <errno.h>
 #include <stddef.h>

@@ -38,8 +38,7 @@ int interrupts_cpus_open(struct interrupts *interrupts)
 		if (interrupts->processes[i])
 			interrupts_process_drop_events(interrupts->processes[i]);
 	interrupts->program->bss->has_cpu_events = true;
-	/* If one cannot be enabled its CPU has gone offline. */
-	(void)interrupts_cpus_enable(interrupts);
+	interrupts_cpus_enable(interrupts);
 	return 0;
 }
 
@@ -52,15 +51,9 @@ void interrupts_cpus_close(struct interrupts *interrupts)
 	interrupts->nr_cpu_events = 0;
 }
 
-int interrupts_cpus_enable(const struct interrupts *interrupts)
+void interrupts_cpus_enable(const struct interrupts *interrupts)
 {
-	int err = 0;
-
-	for (uint32_t i = 0; i < interrupts->nr_cpu_events; i++) {
-		const int event_err = interrupt_event_enable(&interrupts->cpu_events[i],
-							     interrupts->nr_enabled > 0);
-
-		err = event_err ? event_err : err;
-	}
-	return err;
+	for (uint32_t i = 0; i < interrupts->nr_cpu_events; i++)
+		(void)interrupt_event_enable(&interrupts->cpu_events[i],
+					     interrupts->nr_enabled > 0);
 }

@@ -15,5 +15,5 @@
 int interrupts_cpus_open(struct interrupts *interrupts);
 void interrupts_cpus_close(struct interrupts *interrupts);
 
-/* Let them interrupt as long as a process is enabled. Returns 0 or the errno of a system call. */
-int interrupts_cpus_enable(const struct interrupts *interrupts);
+/* Let them interrupt as long as a process is enabled. */
+void interrupts_cpus_enable(const struct interrupts *interrupts);

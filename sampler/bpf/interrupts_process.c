@@ -131,8 +131,8 @@ int interrupts_process_enable(struct interrupts_process *process, bool is_on)
 		event_err = interrupt_event_enable(&process->events[i].event, is_on);
 		err = event_err ? event_err : err;
 	}
-	event_err = interrupts_cpus_enable(interrupts);
-	return event_err ? event_err : err;
+	interrupts_cpus_enable(interrupts);
+	return err;
 }
 
 /* Attaching and detaching. */

@@ -59,10 +59,10 @@ void interrupts_process_detach(struct interrupts_process *process);
 int interrupts_process_settle(struct interrupts_process *process);
 
 /*
- * From now on let the program sample in interrupts of all CPUs, which cost threads nothing when they
- * switch, instead of in those of its threads' own events. This holds for all its processes and for
- * good. Returns 0; -ENOTSUP for another clock than INTERRUPTS_OWN_EVENTS; -EPERM, -EMFILE, -ENOMEM, or
- * the errno of a system call: then nothing has changed.
+ * From now on let the program sample in interrupts of all CPUs, which cost threads nothing when
+ * they switch, instead of in those of its threads' own events. This holds for all its processes and
+ * for good. Returns 0; -ENOTSUP for another clock than INTERRUPTS_OWN_EVENTS; -EPERM, -EMFILE,
+ * -ENOMEM, or the errno of a system call: then nothing has changed.
  *
  * The kernel sets the timer of a thread's event whenever the thread gets a CPU. That takes some 0.5
  * µs, and several in a virtual machine, which has to ask its host. Meanwhile the thread's CPU time

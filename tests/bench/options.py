@@ -194,6 +194,8 @@ def parse(description, argv=None):
         parser.error("compare takes two builds and show one file; nothing else takes any")
     if args.json and args.resume:
         parser.error("--resume FILE also writes FILE: leave out --json")
+    if args.truth_meanwhile and args.what != "attach":
+        parser.error("--truth-meanwhile is for attach")
     programs = choose_programs(args)
     if not programs:
         parser.error("no program has that name")

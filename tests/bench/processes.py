@@ -7,6 +7,7 @@ import re
 import select
 import shutil
 import subprocess
+import tempfile
 import time
 
 import support
@@ -87,8 +88,8 @@ class Waiting:
 def run(command, target, good=(0,)):
     """Run a command that examines the target to its end, and account for it. RuntimeError if
     its exit status is not in good."""
-    with open(os.path.join(target.outside, "stdout"), "w+") as stdout, \
-            open(os.path.join(target.outside, "stderr"), "w+") as stderr:
+    with tempfile.TemporaryFile("w+", dir=target.outside) as stdout, \
+            tempfile.TemporaryFile("w+", dir=target.outside) as stderr:
         target_waiting = Waiting(target.pid)
         begin = time.monotonic()
         process = start(command, stdout=stdout, stderr=stderr)

@@ -146,6 +146,7 @@ def describe_settings(settings):
     said += ["--engine " + engine for engine in engines]
     said.append("%d turns" % settings["turns"])
     said.append("%d stops for the truth in each" % settings["stops"])
+    said += ["read while the sampler runs"] if settings.get("truth_meanwhile") else []
     said.append("%d pairs of on and off with work" % settings["pairs"])
     said.append("pysample with SHA-256 %s…" % settings["pysample"])
     return "; ".join(said)

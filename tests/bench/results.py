@@ -22,7 +22,8 @@ def settings(tools, options):
     """What must not change within a run."""
     return {"pysample": digest(tools.pysample), "seconds": options.seconds, "turns": options.turns,
             "stops": options.stops, "quick": options.quick, "rates": options.rates,
-            "pairs": options.pairs, "engines": list(options.engines)}
+            "pairs": options.pairs, "engines": list(options.engines),
+            "truth_meanwhile": options.truth_meanwhile}
 
 
 @dataclasses.dataclass

@@ -13,6 +13,8 @@ from bench.row import make_row
 from bench.samplers import IDLE_SECONDS, RATES, Pysample, sleep_cost, stop_hz, take_truth
 
 SLEEP_SECONDS = 0.4
+ATTACH_S = 0.4  # enough for any of our engines to begin
+LEAST_TRUTH_S = 0.1
 START_S = 0.06  # rough start time of a process that samples the target
 STOP_S, STOP_OF_THREAD_S = 0.0001, 0.0001  # rough length of a stop of the truth
 MAX_TRIES = 3  # for a unit, if the host takes time from the machine
@@ -27,9 +29,16 @@ class Turns:
         self.truths = collections.defaultdict(list)  # by run if they are read meanwhile, else None
         self.sleep_us = {}
 
-    def read_truth(self, run=None):
-        self.truths[run].append(take_truth(self.tools, self.target, self.options.stops,
-                                           self.options.truth_seconds))
+    def read_truth(self):
+        self.truths[None].append(take_truth(self.tools, self.target, self.options.stops,
+                                            self.options.truth_seconds))
+
+    def read_truth_within(self, sampler, rate):
+        """Of the time in which the sampler certainly samples."""
+        time.sleep(ATTACH_S)
+        self.truths[rate, sampler].append(take_truth(
+            self.tools, self.target, self.options.stops,
+            max(self.options.seconds_at(rate) - ATTACH_S, LEAST_TRUTH_S)))
 
     def run(self, sampler, rate):
         try:
@@ -40,7 +49,7 @@ class Turns:
 
     def run_with_truth(self, sampler, rate):
         with concurrent.futures.ThreadPoolExecutor() as meanwhile:
-            truth = meanwhile.submit(self.read_truth, (rate, sampler))
+            truth = meanwhile.submit(self.read_truth_within, sampler, rate)
             self.run(sampler, rate)
         truth.result()
 
