@@ -9,8 +9,9 @@
 #include "sampler/bpf/interrupts_state.h"
 
 /*
- * Replace the events of the threads of all processes, of now and later. Returns 0, also if that was
- * done before; -EPERM, -EMFILE, -ENOMEM, or the errno of a system call: then nothing has changed.
+ * Replace the events of threads, for all processes of the program, present and future. Returns 0,
+ * also if that was done before; -EPERM, -EMFILE, -ENOMEM, or the errno of a system call: then
+ * nothing has changed.
  */
 int interrupts_cpus_open(struct interrupts *interrupts);
 void interrupts_cpus_close(struct interrupts *interrupts);
