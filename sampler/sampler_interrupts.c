@@ -51,17 +51,17 @@ struct sampler_interrupts {
 	struct interrupts_process *process;
 	struct interrupt_layout layout; /* of its records */
 	uint64_t period_ns;
-	uint64_t nr_refreshes;	  /* the snapshot's when the program got its threads */
-	size_t nr_gils;		  /* number of interpreters with a GIL of their own at that time */
-	uint64_t tick;		  /* of the records being drained */
-	uint64_t last_tick;	  /* of the previous records */
-	uint64_t drain_ns;	  /* when this drain began; records may be younger */
-	uint64_t reads_end_ns;	  /* end of the last reads that went with records */
-	struct sample_sink *sink; /* NULL: no run is in progress */
-	int err;		  /* of a record, until it is returned */
-	uint32_t nr_steady;	  /* ticks in a row in which no thread waited */
-	bool is_new;		  /* the process may end soon */
-	struct time_slices slices;
+	uint64_t nr_refreshes;	   /* the snapshot's when the program got its threads */
+	size_t nr_gils;		   /* number of interpreters with a GIL of their own at that time */
+	uint64_t tick;		   /* of the records being drained */
+	uint64_t last_tick;	   /* of the previous records */
+	uint64_t drain_ns;	   /* when this drain began; records may be younger */
+	uint64_t reads_end_ns;	   /* end of the last reads that went with records */
+	struct sample_sink *sink;  /* NULL: no run is in progress */
+	int err;		   /* of a record, until it is returned */
+	uint32_t nr_steady;	   /* ticks in a row in which no thread waited */
+	bool is_new;		   /* the process may end soon */
+	struct time_slices slices; /* of the threads that are measured now */
 	uint64_t slices_begin_ns, slices_end_ns; /* of the measurement; 0: none has begun */
 	size_t slices_first;  /* index of the thread after the last one that was measured */
 	bool needs_no_slices; /* nothing depends on them any more */

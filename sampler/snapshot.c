@@ -102,9 +102,8 @@ bool snapshot_has_run(const struct snapshot *snapshot, const struct snapshot_thr
 {
 	const struct instant_thread *proof = &thread->proof;
 
-	return proof->has_witness && proof->witness.clock.page &&
-	       !snapshot_gil(snapshot, thread)->now.is_known &&
-	       !cpu_clock_stands(&proof->witness.clock);
+	return proof->has_witness && !snapshot_gil(snapshot, thread)->now.is_known &&
+	       witness_has_run(&proof->witness);
 }
 
 /* The thread list. */

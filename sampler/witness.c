@@ -206,6 +206,12 @@ uint64_t witness_cpu_ns(const struct witness *witness)
 									       : 0;
 }
 
+bool witness_has_run(const struct witness *witness)
+{
+	return witness->kind == WITNESS_CLOCK && witness->clock.page &&
+	       !cpu_clock_stands(&witness->clock);
+}
+
 int witness_now(struct witness *witness, const struct witness_means *means, pid_t tid,
 		struct thread_stat *ret_stat)
 {

@@ -127,6 +127,12 @@ bool witness_stood_still(struct witness *witness, const struct look_memory *look
 /* The thread's task clock at the beginning of the look, plus 1; 0: not read. */
 uint64_t witness_cpu_ns(const struct witness *witness);
 
+/*
+ * Whether the thread has had a CPU since the last look, without a system call. False if that is
+ * unknown.
+ */
+bool witness_has_run(const struct witness *witness);
+
 /* The ways in which a thread can be proven to have stood still. */
 struct witness_proofs {
 	bool has_rseq;	/* the C library's word for the thread's CPU */
